@@ -1,0 +1,90 @@
+import * as v from 'valibot'
+import { definePlugin, defineService } from 'svc/sdk'
+import type { ConfigSchema, Fetch } from 'svc/sdk'
+
+export interface CompletionRequest {
+  readonly model: string
+  readonly system: string
+  readonly turns: readonly Turn[]
+  readonly tools: readonly { readonly name: string; readonly description: string; readonly input: object }[]
+  /** Upper limit of the answer in tokens. */
+  readonly maxTokens?: number
+  readonly temperature?: number
+  /** Ask the model to think first, where it can. */
+  readonly thinking?: boolean
+}
+export type Turn =
+  | { readonly role: 'user'; readonly parts: readonly Part[] }
+  | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[] }
+  | { readonly role: 'tool'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean }
+export type Part = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly mime: string; readonly base64: string }
+/** `args` is what the model wrote, parsed as JSON when it is JSON and the raw text when it is not. */
+export interface ToolCall { readonly id: string; readonly name: string; readonly args: unknown }
+/** Tokens. `cachedInput` is part of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
+export interface Usage {
+  readonly input: number
+  readonly output: number
+  readonly cachedInput?: number
+  readonly thinking?: number
+  readonly estimated?: boolean
+}
+
+/** Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. */
+export type CompletionEvent =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'thinking'; readonly delta: string }
+  | { readonly type: 'call'; readonly call: ToolCall }
+  | { readonly type: 'end'; readonly stop: 'done' | 'length' | 'calls' | 'refused'; readonly usage: Usage }
+
+export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
+  /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
+  readonly name: string
+  readonly title: string
+  /** Named for display and for the presence check; the driver never reads it. Absent: no key is needed. */
+  readonly envVar?: string
+  /** Where requests go unless the operator says otherwise. Absent: nothing leaves the process. */
+  readonly baseUrl?: string
+  /** Used when an agent asks for this provider without naming a model. */
+  readonly defaultModel: string
+  readonly config: C
+  connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
+}
+export interface ProviderLink<C> {
+  readonly config: C
+  readonly baseUrl: string
+  readonly fetch: Fetch
+  /** The key at this moment. Ask before each request; never keep it. */
+  apiKey(): Promise<string | undefined>
+}
+/**
+ * Failures are thrown as `UpstreamFailure`, classified; an abort rejects with the signal's reason. A client does not retry,
+ * does not read the environment, knows no prices and sees no sessions.
+ */
+export interface ProviderClient {
+  complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<CompletionEvent>
+  /** The ids of the models on offer, when the vendor can say. */
+  models?(signal: AbortSignal): Promise<readonly string[]>
+  /** A cheap call that proves the address and the key. */
+  probe(signal: AbortSignal): Promise<{ readonly model: string }>
+}
+
+export interface ProviderRegistry {
+  /** The disposer stops new calls, aborts the running ones and settles when they have ended. */
+  add(driver: ProviderDriver<any>): () => Promise<void>
+}
+export const Providers = defineService<ProviderRegistry>()('providers')
+
+/** Turns one driver into a plugin. */
+export function defineProvider<C extends ConfigSchema>(version: string, driver: ProviderDriver<C>) {
+  return defineProviders(`provider-${driver.name}`, version, [driver])
+}
+/** Turns drivers that share one wire format into one plugin. */
+export function defineProviders(name: string, version: string, drivers: readonly ProviderDriver<any>[]) {
+  return definePlugin({
+    name, version, config: v.object({}), requires: { providers: Providers },
+    setup(ctx) {
+      for (const driver of drivers) ctx.own(`provider ${driver.name}`, ctx.services.providers.add(driver))
+      return {}
+    },
+  })
+}

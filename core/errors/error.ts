@@ -1,0 +1,61 @@
+/** What a caller may be told went wrong. The table in `codes.ts` gives each its status and body format. */
+export type ErrorCode =
+  | 'invalid_request' | 'unauthorized' | 'forbidden' | 'rate_limit'
+  | `${string}_not_found` | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large'
+  | 'service_unavailable' | 'internal_error'
+
+export interface ErrorOptions {
+  /** Shown to the caller beside the message (Interface 7, format 2). Never a path, a stack or SQL. */
+  readonly details?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+  /** Seconds for the `Retry-After` header. */
+  readonly retryAfterSecs?: number
+}
+
+/**
+ * An outcome the caller is meant to see. Anything else that is thrown is a defect and answers 500 with a fixed text.
+ * Across plugins compare `code`; `instanceof Refusal` holds because plugins get this class from `svc/sdk`.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: ErrorCode
+  readonly details: Readonly<Record<string, unknown>>
+  readonly retryAfterSecs: number | undefined
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.details = options.details ?? {}
+    this.retryAfterSecs = options.retryAfterSecs
+  }
+}
+
+/** Why an upstream system failed, as far as it can be told apart. Decides retry, fallback and the text shown. */
+export type UpstreamReason =
+  | 'rate_limit' | 'auth' | 'overloaded' | 'server_error' | 'network' | 'timeout' | 'cut' | 'malformed'
+  | 'context_length' | 'content_filter' | 'invalid_request' | 'not_found'
+
+export interface UpstreamOptions {
+  readonly reason: UpstreamReason
+  /** `later`: the same call may work after a pause. `never`: it will fail again as it is. */
+  readonly retry: 'never' | 'later'
+  /** The pause the upstream asked for, in seconds. */
+  readonly retryAfterSecs?: number
+  readonly cause?: unknown
+}
+
+/** A system we depend on failed. The chat loop and the channel sender decide what to do about it. */
+export class UpstreamFailure extends Error {
+  override readonly name = 'UpstreamFailure'
+  /** Name of the provider, channel or server that failed, such as `openai`. */
+  readonly system: string
+  readonly reason: UpstreamReason
+  readonly retry: 'never' | 'later'
+  readonly retryAfterSecs: number | undefined
+  constructor(system: string, message: string, options: UpstreamOptions) {
+    super(message, { cause: options.cause })
+    this.system = system
+    this.reason = options.reason
+    this.retry = options.retry
+    this.retryAfterSecs = options.retryAfterSecs
+  }
+}

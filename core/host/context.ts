@@ -1,0 +1,38 @@
+import type { ConsolaInstance } from 'consola'
+import type { Storage } from 'unstorage'
+import type { Hooks } from '../hooks/hook.ts'
+import type { Routes } from '../http/route.ts'
+import type { Jobs } from '../jobs/job.ts'
+import type { Metrics } from '../metrics/metric.ts'
+import type { Fetch } from '../net/fetch.ts'
+import type { Dispose } from '../scope/scope.ts'
+import type { PluginDatabase } from '../storage/database.ts'
+import type { Vault } from '../storage/vault.ts'
+import type { Tools } from '../tools/tool.ts'
+import type { Services, Tokens } from './define.ts'
+
+/** Every member registers through the plugin's scope, so nothing here hands back an "unregister". */
+export interface PluginContext<C, R extends Tokens, O extends Tokens> {
+  readonly config: C
+  readonly services: Services<R>
+  /** The service while its plugin is loaded. Ask each time; never keep the answer. */
+  optional<K extends keyof O>(name: K): Services<O>[K] | undefined
+  readonly routes: Routes
+  readonly hooks: Hooks
+  readonly tools: Tools
+  /** Key-value storage under the plugin's own prefix. */
+  readonly storage: Storage
+  readonly db: PluginDatabase
+  /** Secrets under the plugin's own prefix, encrypted at rest. */
+  readonly vault: Vault
+  readonly jobs: Jobs
+  readonly metrics: Metrics
+  readonly fetch: Fetch
+  readonly log: ConsolaInstance
+  /** Aborts when this plugin unloads. */
+  readonly signal: AbortSignal
+  /** Ties anything the members above do not cover to this plugin's life. */
+  own(label: string, dispose: Dispose): void
+  /** Runs work that unloading must wait for, such as a turn that outlives its request. */
+  run<T>(work: () => Promise<T> | T): Promise<T>
+}

@@ -1,0 +1,60 @@
+import type { Entry } from '../scope/scope.ts'
+import { defineService } from './define.ts'
+
+export interface PluginStatus {
+  readonly name: string
+  readonly version: string
+  readonly state: 'loaded' | 'loading' | 'unloading' | 'failed' | 'disabled'
+  /** Folder it was loaded from, or `built-in`. */
+  readonly source: string
+  readonly requires: readonly string[]
+  readonly provides: readonly string[]
+  readonly ledger: readonly Entry[]
+  readonly reloads: number
+  /** Why it is not loaded, or why the last change to it failed while the old code goes on. */
+  readonly error: string | undefined
+}
+
+export interface Health {
+  readonly status: 'ok' | 'degraded'
+  readonly uptimeSecs: number
+  /** Defects since the daemon was started. */
+  readonly panicCount: number
+  /** Restarts asked for since the home was made. */
+  readonly restartCount: number
+  readonly database: 'connected' | 'error'
+  readonly configWarnings: readonly string[]
+}
+
+/** The part of the configuration a plugin may see. No secrets. */
+export interface DaemonConfig {
+  readonly dataDir: string
+  readonly homeDir: string
+  readonly listenAddr: string
+  readonly apiKeySet: boolean
+  readonly defaultProvider: string | undefined
+  readonly defaultModel: string | undefined
+  readonly logLevel: string
+}
+export interface Build { readonly version: string; readonly buildDate: string; readonly gitSha: string }
+
+/** The daemon itself, provided by the core to every plugin that requires it. */
+export interface Daemon {
+  readonly build: Build
+  config(): DaemonConfig
+  health(): Health
+  plugins(): readonly PluginStatus[]
+  /** Queued; starts when the request that asked for it has been answered. Rejects when the change failed. */
+  reload(plugin: string): Promise<void>
+  unload(plugin: string): Promise<void>
+  /** Loads the plugin in a folder. */
+  load(folder: string): Promise<void>
+  /** OpenAPI 3.0 of the routes that are live now. */
+  openapi(): Promise<object>
+  /** Prometheus text format 0.0.4. */
+  metrics(): string
+  /** Stops after the current request has been answered. */
+  shutdown(reason: string): void
+  restart(reason: string): void
+}
+export const Daemon = defineService<Daemon>()('daemon')

@@ -1,0 +1,120 @@
+import type * as v from 'valibot'
+import type { ErrorCode } from '../errors/error.ts'
+import type { Principal } from '../auth/principal.ts'
+
+type Schema = v.GenericSchema<any, any>
+type Out<S> = S extends Schema ? v.InferOutput<S> : S extends RawBody ? Uint8Array : undefined
+type Awaitable<T> = T | Promise<T>
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Takes the body as bytes instead of parsed JSON. The limit is in bytes; over it the answer is 413. */
+export interface RawBody { readonly '~body': 'raw'; readonly maxBytes: number }
+export const rawBody = (maxBytes: number): RawBody => ({ '~body': 'raw', maxBytes })
+
+/** One event of a stream. `data` is encoded already, so that it is serialised once however many read it. */
+export interface ServerSentEvent { readonly event?: string; readonly data: string; readonly id?: string }
+/** Answered as `text/event-stream`. Pulled only as fast as the client reads; ended by `return()` when it leaves. */
+export type EventStream = AsyncIterable<ServerSentEvent>
+
+/** An answer that is not JSON: a page, a file, a metrics text. Made with `reply()`. */
+export interface Reply {
+  readonly '~reply': true
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | null
+}
+export function reply(body: string | Uint8Array | null, headers: Readonly<Record<string, string>> = {}, status = 200): Reply {
+  return { '~reply': true, status, headers, body }
+}
+
+export interface RequestFacts {
+  readonly requestId: string
+  readonly principal: Principal
+  /** The client's address as the limiter sees it. */
+  readonly clientAddress: string
+  /** One request header by its lower-case name. */
+  header(name: string): string | undefined
+}
+export interface RouteInput<P, Q, B> extends RequestFacts {
+  readonly params: P; readonly query: Q; readonly body: B
+  /** Aborts when the client goes away before the answer is complete, and when the plugin unloads. */
+  readonly signal: AbortSignal
+}
+
+/** What an error answer says, before it is put into a body format. */
+export interface Problem { readonly status: number; readonly code: ErrorCode; readonly message: string; readonly details: Readonly<Record<string, unknown>>; readonly requestId: string }
+
+export interface Route<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | RawBody | undefined, R extends Schema> {
+  readonly method: Method
+  /** `:name` is one segment, `**:name` the rest of the path with its slashes. Decoded once. */
+  readonly path: `/${string}`
+  readonly summary: string
+  readonly description?: string
+  /** `public` for the health check and the web page only; `signed` when the handler checks a platform's signature. */
+  readonly auth: 'public' | 'bearer' | 'signed'
+  /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
+  readonly cost: number
+  readonly params?: P; readonly query?: Q; readonly body?: B
+  /** The JSON of a successful answer. */
+  readonly returns: R
+  readonly status?: 200 | 201 | 202 | 204
+  /** The JSON in `data` of an event, when the handler may answer with an event stream. */
+  readonly streams?: Schema
+  /** Media type of a `reply()`, for the OpenAPI document. */
+  readonly produces?: string
+  /** Codes beyond those every route can give. */
+  readonly errors?: readonly ErrorCode[]
+  /** Example of the request body and of the answer, for the OpenAPI document. */
+  readonly example?: { readonly body?: unknown; readonly returns?: unknown }
+  /** Another body format for errors of this route (the OpenAI-compatible API has its own). */
+  readonly renderError?: (problem: Problem) => unknown
+  handle(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | Reply>
+}
+export type AnyRoute = Route<any, any, any, any>
+export function defineRoute<R extends Schema, P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined, B extends Schema | RawBody | undefined = undefined>(
+  route: Route<P, Q, B, R>,
+): Route<P, Q, B, R> { return route }
+
+/** One open WebSocket. */
+export interface Socket {
+  readonly id: string
+  readonly clientAddress: string
+  readonly principal: Principal
+  /** Aborts when the socket closes, for whatever reason. */
+  readonly signal: AbortSignal
+  /** Bytes accepted by `send` that the client has not taken yet. */
+  readonly bufferedBytes: number
+  /** Sends one text frame. A client that lets more than the configured limit pile up is closed with 1013. */
+  send(text: string): void
+  /** Settles when the buffer is below its mark again, or the socket is closed. */
+  drained(): Promise<void>
+  close(code: number, reason: string): void
+}
+export interface SocketInput<P, Q> extends RequestFacts { readonly params: P; readonly query: Q }
+
+export interface SocketRoute<P extends Schema | undefined, Q extends Schema | undefined, S> {
+  readonly path: `/${string}`
+  readonly summary: string
+  readonly auth: 'public' | 'bearer'
+  /** Limiter tokens of the upgrade, and of every frame that arrives. */
+  readonly cost: number
+  readonly frameCost: number
+  readonly params?: P; readonly query?: Q
+  readonly errors?: readonly ErrorCode[]
+  /** Runs before the protocol switches: a `Refusal` here is an ordinary HTTP answer (Interface 7: 400, 404). */
+  accept(input: SocketInput<Out<P>, Out<Q>>): Awaitable<S>
+  open(socket: Socket, state: S): Awaitable<void>
+  /** One text frame. Called one at a time in order unless it is not awaited by the handler itself. */
+  frame(socket: Socket, state: S, text: string): Awaitable<void>
+  close?(socket: Socket, state: S): Awaitable<void>
+}
+export type AnySocketRoute = SocketRoute<any, any, any>
+export function defineSocket<S, P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined>(
+  route: SocketRoute<P, Q, S>,
+): SocketRoute<P, Q, S> { return route }
+
+export interface Routes {
+  /** Throws when the method and path are taken. */
+  add(...routes: readonly AnyRoute[]): void
+  addSocket(...routes: readonly AnySocketRoute[]): void
+}

@@ -1,0 +1,35 @@
+/** Options of one outbound request. */
+export interface OutboundRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  readonly signal?: AbortSignal
+  /** Milliseconds until the answer's headers must be there. */
+  readonly headersTimeoutMs?: number
+  /** Milliseconds between two pieces of the body. */
+  readonly idleTimeoutMs?: number
+  /** Bytes of body after which reading fails. */
+  readonly maxBytes?: number
+}
+/** An answer whose body is read once, in one of the ways below. Not reading it to the end closes the connection. */
+export interface OutboundResponse {
+  readonly status: number
+  readonly ok: boolean
+  /** The address that answered, after redirects. */
+  readonly url: string
+  /** One header by its lower-case name. */
+  header(name: string): string | undefined
+  /** The body as it arrives. Ending the iteration early closes the connection. */
+  chunks(): AsyncIterable<Uint8Array>
+  text(): Promise<string>
+  json(): Promise<unknown>
+  bytes(): Promise<Uint8Array>
+  /** A standard `Response`, for libraries that want one. */
+  toResponse(): Response
+}
+/**
+ * The only way out to the network. Private, loopback, link-local and metadata addresses are refused unless the
+ * configuration permits them. Rejects with `Refusal('forbidden')` for a refused address, with `UpstreamFailure` when the
+ * other side fails, and with the signal's reason on abort. Statuses of 400 and over are answers, not failures.
+ */
+export type Fetch = (url: string | URL, request?: OutboundRequest) => Promise<OutboundResponse>

@@ -1,0 +1,11 @@
+import * as v from 'valibot'
+import { Refusal } from '../errors/error.ts'
+
+/** The parsed value. Throws `invalid_request` that names each wrong field and what was expected (Interface 7). */
+export function parse<S extends v.GenericSchema<any, any>>(schema: S, value: unknown, what = 'body'): v.InferOutput<S> {
+  const result = v.safeParse(schema, value, { abortPipeEarly: true })
+  if (result.success) return result.output
+  const issues = result.issues.slice(0, 10).map((issue) => ({ path: v.getDotPath(issue) ?? what, message: issue.message }))
+  const first = issues[0]
+  throw new Refusal('invalid_request', first ? `${first.path}: ${first.message}` : `invalid ${what}`, { details: { issues } })
+}

@@ -1,0 +1,49 @@
+import type * as v from 'valibot'
+
+/** Who runs a tool and for what. */
+export interface ToolCallContext {
+  /** The agent that called, by id. */
+  readonly agentId: string
+  readonly agentName: string
+  readonly sessionId: string
+  readonly turnId: string
+  /** The same on every retry of this call: an idempotency key for effects outside. */
+  readonly callId: string
+  /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
+  readonly signal: AbortSignal
+}
+
+/** A tool an agent can call. Its input schema is the JSON Schema the model sees and the parser of the call. */
+export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any, any>> {
+  /** snake_case, unique in the daemon. */
+  readonly name: string
+  readonly description: string
+  readonly input: I
+  /** What can go wrong: nothing is changed, something of ours is changed, or something outside is. */
+  readonly risk: 'read' | 'write' | 'execute'
+  /** Polling is expected of it, so the loop guard is more patient. */
+  readonly polls?: boolean
+  /** Seconds before it is aborted; the registry's default when absent. */
+  readonly timeoutSecs?: number
+  /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
+  run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
+}
+export type AnyTool = Tool<any>
+
+/** What the model is told of a tool. */
+export interface ToolDescription { readonly name: string; readonly description: string; readonly input: object; readonly risk: Tool['risk'] }
+export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number }
+
+export interface Tools {
+  add(...tools: readonly AnyTool[]): void
+  /** Every tool of every loaded plugin, by name. */
+  list(): readonly ToolDescription[]
+  find(name: string): ToolDescription | undefined
+  /**
+   * Parses the arguments, runs the tool and caps its time and its output. Never rejects for what the tool or the
+   * arguments do wrong: that is a result with `failed`, told to the model. Rejects only when `call.signal` aborts.
+   */
+  call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
+}
+
+export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> { return tool }

@@ -1,0 +1,65 @@
+import { defineService, notify } from 'svc/sdk'
+
+export type AgentState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Stopped'
+export interface ModelChoice { readonly provider: string; readonly model: string }
+
+/** The parsed manifest with its defaults filled in (Interface 2.1, API facts 2.1). */
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly description: string
+  readonly author: string
+  readonly module: string
+  readonly tags: readonly string[]
+  readonly model: {
+    /** `default` means whatever the daemon is configured to use. */
+    readonly provider: string
+    readonly model: string
+    readonly system_prompt: string
+    readonly max_tokens: number
+    readonly temperature: number
+    readonly base_url?: string
+    readonly api_key_env?: string
+  }
+  readonly fallback_models: readonly ModelChoice[]
+  readonly capabilities: {
+    readonly tools: readonly string[]
+    readonly network: readonly string[]
+    readonly memory_read: readonly string[]
+    readonly memory_write: readonly string[]
+  }
+  readonly resources: { readonly max_tool_calls_per_minute: number }
+  readonly autonomous: { readonly max_iterations: number }
+}
+export interface Agent {
+  readonly id: string
+  readonly name: string
+  readonly state: AgentState
+  /** ISO 8601 UTC. */
+  readonly createdAt: string
+  readonly manifest: Manifest
+  readonly manifestToml: string
+  /** The session that messages without one of their own go to. */
+  readonly sessionId: string
+}
+
+export interface Agents {
+  find(id: string): Promise<Agent | undefined>
+  findByName(name: string): Promise<Agent | undefined>
+  /** Throws `agent_not_found`. */
+  require(id: string): Promise<Agent>
+  /** Every agent, oldest first. */
+  list(): Promise<readonly Agent[]>
+  /** Throws `invalid_request` with line and column for malformed TOML, `conflict` for a name that is taken. */
+  spawn(manifestToml: string): Promise<Agent>
+  /** `undefined` when there is no such agent. */
+  kill(id: string): Promise<Agent | undefined>
+  /** Makes a session the active one. Throws `agent_not_found`. */
+  activate(id: string, sessionId: string): Promise<void>
+}
+export const Agents = defineService<Agents>()('agents')
+
+export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
+export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
+/** State, manifest or active session changed. */
+export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')

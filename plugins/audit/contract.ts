@@ -1,0 +1,23 @@
+import { defineService } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+
+/** What happened, in snake_case past tense (Interface 2.11). */
+export type AuditEvent =
+  | 'agent_spawned' | 'agent_killed' | 'agent_updated' | 'agent_message' | 'tool_invoked' | 'capability_check' | 'memory_access'
+  | 'file_access' | 'network_access' | 'shell_exec' | 'auth_attempt' | 'config_change' | 'plugin_changed' | 'session_changed'
+  | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted'
+
+export interface AuditRecord {
+  readonly event: AuditEvent
+  /** The agent it concerns; empty when none. */
+  readonly agentId?: string
+  /** One line for a person. Control characters are escaped, secrets masked, 4 KiB at most. */
+  readonly details: string
+}
+export interface Audit {
+  /** A statement for the batch of the change it describes, so that both are on disk or neither is. */
+  entry(record: AuditRecord): Statement
+  /** For what has no change of its own, such as a refused key. Settles when durable. */
+  write(record: AuditRecord): Promise<void>
+}
+export const Audit = defineService<Audit>()('audit')

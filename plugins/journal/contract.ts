@@ -1,0 +1,47 @@
+import { defineService } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+
+export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
+/** Where a turn came in. */
+export type Door = 'rest' | 'sse' | 'websocket' | 'openai' | 'cli' | 'channel' | 'agent' | 'schedule' | 'trigger' | 'workflow' | 'hook' | 'a2a'
+
+export interface Turn {
+  readonly id: string
+  readonly agentId: string
+  readonly sessionId: string
+  readonly door: Door
+  readonly state: TurnState
+  /** After a crash: go on from the last recorded step, or mark as interrupted because nobody waits any more. */
+  readonly onCrash: 'resume' | 'interrupt'
+  /** Parameters the turn runs with, as JSON. */
+  readonly options: string
+  readonly createdAt: string
+  readonly error: string | undefined
+}
+/**
+ * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent` when the
+ * process died is `unknown`: it is never repeated blindly.
+ */
+export interface Effect {
+  /** The same on every retry: the tool call's id within its turn. */
+  readonly key: string
+  readonly turnId: string
+  readonly kind: 'tool' | 'send' | 'webhook'
+  readonly name: string
+  readonly state: 'intent' | 'done' | 'failed' | 'unknown'
+  readonly input: string
+  readonly result: string | undefined
+}
+
+export interface Journal {
+  accept(turn: Omit<Turn, 'state' | 'error'>): Statement
+  /** Moves a turn; changes nothing when it is in an end state already. */
+  move(turnId: string, state: TurnState, error?: string): Statement
+  find(turnId: string): Promise<Turn | undefined>
+  intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
+  settle(key: string, state: 'done' | 'failed', result: string): Statement
+  effects(turnId: string): Promise<readonly Effect[]>
+  /** Turns of an earlier process that never ended, oldest first; claims them for this process. */
+  orphans(): Promise<readonly Turn[]>
+}
+export const Journal = defineService<Journal>()('journal')

@@ -1,0 +1,40 @@
+import { defineService, notify } from 'svc/sdk'
+import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+
+/** A model that can be called now. */
+export interface ResolvedModel {
+  readonly provider: string
+  readonly model: string
+  /** USD per million tokens; `undefined` when nobody knows. */
+  readonly price: { readonly input: number; readonly output: number; readonly cachedInput?: number } | undefined
+  /** Tokens. */
+  readonly contextWindow: number
+}
+export interface ProviderState {
+  readonly name: string
+  readonly title: string
+  readonly authStatus: 'configured' | 'missing' | 'no_key_needed'
+  readonly envVar: string | undefined
+  readonly baseUrl: string | undefined
+  readonly defaultModel: string
+}
+
+/** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
+export interface Inference {
+  /**
+   * `default` as provider or model means what the daemon is configured to use, else the first provider with a key, else a
+   * local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot be used.
+   */
+  resolve(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string }): Promise<ResolvedModel>
+  /**
+   * Retries with back-off, but never after the first event. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
+   * comes last.
+   */
+  complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncIterable<CompletionEvent>
+  providers(): readonly ProviderState[]
+  /** What `default` stands for at this moment. */
+  defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
+}
+export const Inference = defineService<Inference>()('inference')
+
+export const ProviderChanged = notify<{ readonly provider: string }>('providers:changed')

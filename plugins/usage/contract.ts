@@ -1,0 +1,23 @@
+import { defineService } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+
+/** One completed call of a model. */
+export interface UsageRecord {
+  readonly agentId: string
+  readonly sessionId: string
+  readonly turnId: string
+  readonly provider: string
+  readonly model: string
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedInputTokens: number
+  /** `null` when no price is known for the model; never 0 for that reason. */
+  readonly costUsd: number | null
+  /** The provider did not report tokens, so they are counted here. */
+  readonly estimated: boolean
+}
+export interface UsageLedger {
+  /** A statement for the batch that ends the turn. */
+  entry(record: UsageRecord): Statement
+}
+export const Usage = defineService<UsageLedger>()('usage')
