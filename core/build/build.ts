@@ -1,0 +1,85 @@
+/**
+ * Makes `dist/` from the sources: the command and the modules plugins share as one bundle with common chunks, one
+ * self-contained folder per built-in plugin, the chat page, and the repository's own `svc.config.ts` compiled.
+ */
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'rolldown'
+import type { InputOptions } from 'rolldown'
+import { buildPage } from '../../plugins/webchat/build.ts'
+import { gitSha } from './git.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const dist = join(root, 'dist')
+
+/** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
+const external = [/^node:/, /^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', '@electric-sql/pglite', 'croner']
+
+const input = (entries: Record<string, string>): InputOptions => ({
+  input: entries,
+  platform: 'node',
+  external,
+  resolve: { conditionNames: ['node', 'import', 'default'] },
+  logLevel: 'warn',
+})
+
+async function folders(parent: string): Promise<string[]> {
+  const entries = await readdir(join(root, parent), { withFileTypes: true })
+  return entries.filter((entry) => entry.isDirectory() && existsSync(join(root, parent, entry.name, 'index.ts'))).map((entry) => entry.name)
+}
+
+async function buildCore(out: string): Promise<void> {
+  await build({
+    ...input({
+      svc: join(root, 'core/cli/main.ts'),
+      sdk: join(root, 'core/sdk.ts'),
+      channels: join(root, 'adapters/channels/contract.ts'),
+      providers: join(root, 'adapters/providers/contract.ts'),
+    }),
+    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
+  })
+  await chmod(join(out, 'svc.js'), 0o755)
+}
+
+async function buildPlugin(source: string, folder: string): Promise<void> {
+  await build({
+    ...input({ index: join(root, source, 'index.ts') }),
+    output: { dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', minify: 'dce-only' },
+  })
+}
+
+async function buildConfig(out: string): Promise<void> {
+  const file = join(root, 'svc.config.ts')
+  if (!existsSync(file)) return
+  await build({ ...input({ 'svc.config': file }), output: { dir: out, format: 'esm', entryFileNames: '[name].js' } })
+}
+
+async function main(): Promise<void> {
+  const started = performance.now()
+  // Built beside the old tree and swapped in, so that a daemon that is starting never sees half of it.
+  const out = join(root, `dist.${process.pid}`)
+  await rm(out, { recursive: true, force: true })
+  await mkdir(out, { recursive: true })
+  try {
+    await buildCore(out)
+    const plugins = await folders('plugins')
+    for (const name of plugins) await buildPlugin(join('plugins', name), join(out, 'plugins', name))
+    for (const kind of ['providers', 'channels']) {
+      for (const name of await folders(join('adapters', kind))) await buildPlugin(join('adapters', kind, name), join(out, 'plugins', `${kind.slice(0, -1)}-${name}`))
+    }
+    await buildConfig(out)
+    await buildPage({ outDir: join(out, 'webchat') })
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+    const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
+    await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)
+    await rm(dist, { recursive: true, force: true })
+    await rename(out, dist)
+  } finally {
+    await rm(out, { recursive: true, force: true })
+  }
+  console.log(`built ${relative(process.cwd(), dist) || '.'} in ${Math.round(performance.now() - started)} ms`)
+}
+
+await main()

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import { code, resolveImport, sources } from './sources.ts'
+
+const core = sources('core')
+const plugins = sources('plugins')
+const adapters = sources('adapters')
+const all = [...core, ...plugins, ...adapters]
+
+/** Folders of core from low to high: a file may import its own layer and lower ones. */
+const layers: readonly (readonly string[])[] = [
+  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['net', 'process'], ['limit'], ['auth'], ['jobs'],
+  ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'cli'],
+]
+const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
+
+/** Packages that have one door. */
+const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
+  [/^h3($|\/)/, ['core/http/']], [/^crossws($|\/)/, ['core/http/']], [/^listhen$/, ['core/http/']],
+  [/^hookable$/, ['core/hooks/']],
+  [/^unstorage($|\/)/, ['core/storage/', 'core/host/context.ts']], [/^db0($|\/)/, ['core/storage/', 'core/app.ts']], [/^better-sqlite3$/, ['core/storage/']], [/^pg$/, ['core/storage/']],
+  [/^c12$/, ['core/config/']], [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
+  [/^jiti$/, ['core/host/loader.ts']], [/^croner$/, ['core/jobs/']],
+  [/^consola($|\/)/, ['core/log/']], [/^ofetch$/, ['core/net/']],
+  [/^citty$/, ['core/cli/']],
+  [/^rolldown$/, ['core/build/']], [/^vite$/, ['plugins/webchat/build.ts']],
+  [/^(preact|marked|dompurify)($|\/)/, ['plugins/webchat/page/']],
+]
+
+/** Dangerous primitives of the platform that have one door (one place where the guard is). */
+const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
+  [/^(node:)?child_process$/, ['core/process/spawn.ts']],
+  [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
+  [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/cli/doctor.ts']],
+  [/^(node:)?dns(\/promises)?$/, ['core/net/']],
+  [/^(node:)?vm$/, []],
+  [/^(node:)?worker_threads$/, []],
+]
+
+const allowed = (path: string, places: readonly string[]): boolean => places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
+const isType = (text: string, specifier: string): boolean => !new RegExp(`(?:^|\\n)\\s*(?:import|export)\\s(?!type\\b)[^'";]*['"]${specifier.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)}['"]`).test(text) && !text.includes(`import('${specifier}')`)
+
+describe('what imports what', () => {
+  it('core imports neither plugins nor adapters, but for the build and the public names', () => {
+    const wrong = core.filter((file) => !file.path.startsWith('core/build/'))
+      .flatMap((file) => file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const))
+      .filter(([, target]) => /^(plugins|adapters|skills|test|playground)\//.test(target))
+    expect(wrong).toEqual([])
+  })
+
+  it('a layer of core imports its own layer and lower ones', () => {
+    const wrong = core.flatMap((file) => file.imports
+      .filter((specifier) => !isType(file.text, specifier))
+      .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const))
+      .filter(([from, target]) => target.startsWith('core/') && layerOf(target) > layerOf(from))
+    expect(wrong).toEqual([])
+  })
+
+  it('every folder of core is a known layer', () => {
+    expect(core.filter((file) => layerOf(file.path) === -1).map((file) => file.path)).toEqual([])
+  })
+
+  it('a plugin imports svc/*, packages, its own folder and contracts of other plugins', () => {
+    const wrong = plugins.flatMap((file) => {
+      const own = file.path.split('/').slice(0, 2).join('/')
+      return file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
+        .filter(([, target]) => /^(core|adapters|test|playground)\//.test(target)
+          || (target.startsWith('plugins/') && !target.startsWith(`${own}/`) && !target.endsWith('/contract.ts')))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('a plugin declares every contract it uses at run time', () => {
+    const wrong = plugins.filter((file) => /^plugins\/[^/]+\/index\.ts$/.test(file.path)).flatMap((index) => {
+      const own = index.path.split('/').slice(0, 2).join('/')
+      const used = new Set(plugins.filter((file) => file.path.startsWith(`${own}/`)).flatMap((file) => file.imports
+        .filter((specifier) => !isType(file.text, specifier))
+        .map((specifier) => resolveImport(file.path, specifier))
+        .filter((target) => /^plugins\/[^/]+\/contract\.ts$/.test(target) && !target.startsWith(`${own}/`))))
+      const declared = new Set(index.imports.map((specifier) => resolveImport(index.path, specifier)))
+      // Hooks are values: listening to a plugin that is not there costs nothing, so hooks.ts may name its contract alone.
+      const listening = new Set(plugins.filter((file) => file.path.startsWith(`${own}/`) && file.path !== index.path).flatMap((file) => file.imports.map((specifier) => resolveImport(file.path, specifier))))
+      return [...used].filter((target) => !declared.has(target) && !listening.has(target)).map((target) => [own, target])
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('an adapter imports svc/*, packages and its own folder', () => {
+    const wrong = adapters.flatMap((file) => {
+      const own = file.path.split('/').slice(0, 3).join('/')
+      return file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
+        .filter(([, target]) => /^(core|plugins|test|playground|adapters)\//.test(target) && !target.startsWith(own))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('a contract imports svc/*, valibot and other contracts', () => {
+    const wrong = all.filter((file) => file.path.endsWith('/contract.ts')).flatMap((file) => file.imports
+      .filter((specifier) => !['svc/sdk', 'svc/channels', 'svc/providers', 'valibot'].includes(specifier) && !specifier.endsWith('/contract.ts'))
+      .map((specifier) => [file.path, specifier]))
+    expect(wrong).toEqual([])
+  })
+
+  it('a package with one door is imported there only', () => {
+    const wrong = all.flatMap((file) => file.imports
+      .filter((specifier) => !isType(file.text, specifier))
+      .flatMap((specifier) => doors.filter(([name, places]) => name.test(specifier) && !allowed(file.path, places)).map(() => [file.path, specifier])))
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('one door for each danger', () => {
+  const server = all.filter((file) => !file.path.startsWith('plugins/webchat/page/') && !file.path.startsWith('core/build/'))
+
+  it('the raw primitive is imported behind its door only', () => {
+    const wrong = server.flatMap((file) => file.imports
+      .filter((specifier) => !isType(file.text, specifier))
+      .flatMap((specifier) => primitives.filter(([name, places]) => name.test(specifier) && !allowed(file.path, places)).map(() => [file.path, specifier])))
+    expect(wrong).toEqual([])
+  })
+
+  it('nothing calls the global fetch, eval or a function constructor', () => {
+    const raw = /(?<![.\w#])(?:globalThis\.)?fetch\((?!\s*(?:url|request)?\s*:)|(?<![.\w])eval\(|new Function\(|XMLHttpRequest|new EventSource\(/
+    const wrong = server.filter((file) => !['core/net/', 'core/http/'].some((place) => file.path.startsWith(place)))
+      .flatMap((file) => code(file.text).split('\n').filter((line) => raw.test(line) && !/fetch\(request: Request\)/.test(line) && !/\bfetch\b.*[=,{].*fetch\(/.test(line)).map((line) => [file.path, line.trim()]))
+      // A `fetch` taken from the link or the context is the door, not the global.
+      .filter(([path, line]) => !(/fetch\(/.test(line ?? '') && /\bfetch\b[^(]*[,}:]/.test(code(all.find((file) => file.path === path)?.text ?? ''))))
+    expect(wrong).toEqual([])
+  })
+
+  it('the environment is read by the configuration and the command line only', () => {
+    const wrong = server.filter((file) => /process\.env\b/.test(code(file.text)))
+      .map((file) => file.path)
+      .filter((path) => !['core/config/', 'core/cli/', 'core/build/'].some((place) => path.startsWith(place)) && path !== 'plugins/providers/keys.ts')
+    expect(wrong).toEqual([])
+  })
+})
