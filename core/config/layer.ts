@@ -1,0 +1,85 @@
+import * as v from 'valibot'
+import { findNearest } from './nearest.ts'
+import type { ConfigProblem } from './problem.ts'
+import { describe, expectation, findChild, isSecret, isTable, isTree, knownKeys, unwrap } from './shape.ts'
+import type { Schema, Tree } from './shape.ts'
+
+/** One source of configuration: a file, the environment, the flags. */
+export interface Layer {
+  readonly file: string
+  readonly tree: Tree
+  /** Where a key is written in it, as far as that can be told. */
+  place(path: readonly string[]): { readonly line?: number | undefined; readonly column?: number | undefined; readonly name?: string | undefined }
+}
+export interface LayerCheck {
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly string[]
+}
+
+/** Compares one layer with the schema by itself, so that a wrong value is found also where a later layer hides it. */
+export function checkLayer(schema: Schema, layer: Layer): LayerCheck {
+  const problems: ConfigProblem[] = []
+  const warnings: string[] = []
+
+  const wrong = (path: readonly string[], expected: string, value: unknown, hidden: boolean): void => {
+    problems.push({ file: layer.file, ...layer.place(path), key: path.join('.'), expected, found: describe(value, hidden) })
+  }
+  const unknown = (path: readonly string[], parent: Schema): void => {
+    const key = path.at(-1) ?? ''
+    const { line, name } = layer.place(path)
+    const nearest = findNearest(key, knownKeys(parent)) ?? findElsewhere(schema, key)
+    const known = nearest === undefined ? '' : `; did you mean "${nearest}"?`
+    warnings.push(`${layer.file}${line === undefined ? '' : `:${line}`}: unknown key "${name ?? path.join('.')}" is ignored${known}`)
+  }
+  const walk = (part: Schema, value: unknown, path: readonly string[]): void => {
+    if (value === undefined) return
+    const hidden = isSecret(part, path.at(-1) ?? '')
+    if (unwrap(part).type === 'unknown') return
+    if (isTable(part)) {
+      if (!isTree(value)) return wrong(path, 'a table', value, hidden)
+      for (const [key, item] of Object.entries(value)) {
+        const child = findChild(part, key)
+        if (child) walk(child, item, [...path, key])
+        else unknown([...path, key], part)
+      }
+      return
+    }
+    const result = v.safeParse(part, value)
+    if (!result.success) wrong(path, expectation(part), value, hidden)
+  }
+  walk(schema, layer.tree, [])
+  return { problems, warnings }
+}
+
+/** The full name of a key that exists in another section, such as `rate_limit.tokens_per_minute` for `tokens_per_minute`. */
+function findElsewhere(schema: Schema, key: string): string | undefined {
+  for (const name of knownKeys(schema)) {
+    const child = findChild(schema, name)
+    if (child && knownKeys(child).includes(key)) return `${name}.${key}`
+  }
+  return undefined
+}
+
+/** A copy of `below` in which the values of `above` win; tables are joined, everything else is replaced. */
+export function overlay(below: Tree, above: Tree, onValue: (path: readonly string[]) => void = () => {}, path: readonly string[] = []): Tree {
+  const joined: Record<string, unknown> = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    // Keys that would reach a prototype are no configuration.
+    if (value === undefined || key === '__proto__') continue
+    const here = [...path, key]
+    const old = joined[key]
+    if (isTree(value)) joined[key] = overlay(isTree(old) ? old : {}, value, onValue, here)
+    else {
+      joined[key] = value
+      onValue(here)
+    }
+  }
+  return joined
+}
+/** `{ 'a.b': 1 }` as `{ a: { b: 1 } }`. */
+export function toTree(dotted: Readonly<Record<string, unknown>>): Tree {
+  return Object.entries(dotted).reduce<Tree>((tree, [key, value]) => overlay(tree, nest(key.split('.'), value)), {})
+}
+export function nest(path: readonly string[], value: unknown): Tree {
+  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Tree
+}

@@ -1,0 +1,38 @@
+/** One thing that is wrong with the configuration and keeps the daemon from starting. */
+export interface ConfigProblem {
+  /** A file, or `environment`, `flags`, `run time`. */
+  readonly file: string
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+  /** Dotted key, such as `rate_limit.tokens_per_minute`. */
+  readonly key?: string | undefined
+  /** How the value was named there, when that differs from the key: `SVC_LOG_LEVEL`, `--port`. */
+  readonly name?: string | undefined
+  readonly expected?: string | undefined
+  /** What is there instead; never the value of a secret. */
+  readonly found?: string | undefined
+  /** When there is no key to name, what happened. */
+  readonly message?: string | undefined
+}
+
+export function printProblem(problem: ConfigProblem): string {
+  const place = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}${problem.column === undefined ? '' : `:${problem.column}`}`
+  const what = problem.name ?? problem.key
+  const text = problem.message ?? `expected ${problem.expected ?? 'something else'}${problem.found === undefined ? '' : `, found ${problem.found}`}`
+  return `${place}: ${what === undefined ? '' : `${what}: `}${text}`
+}
+
+/** The configuration cannot be used. Says where, which key, what was expected and what was found, for every problem. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly ConfigProblem[]
+  constructor(problems: readonly ConfigProblem[], options: { readonly cause?: unknown } = {}) {
+    super(problems.map(printProblem).join('\n'), options)
+    this.problems = problems
+  }
+  get file(): string | undefined { return this.problems[0]?.file }
+  get line(): number | undefined { return this.problems[0]?.line }
+  get column(): number | undefined { return this.problems[0]?.column }
+  get key(): string | undefined { return this.problems[0]?.key }
+  get expected(): string | undefined { return this.problems[0]?.expected }
+}

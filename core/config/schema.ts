@@ -1,0 +1,112 @@
+import * as v from 'valibot'
+import { isListenAddr } from './listen.ts'
+import { secret } from './secret.ts'
+
+/** A whole number in a range, with its default and one sentence about it. */
+function count(description: string, fallback: number, min: number, max: number) {
+  return v.optional(v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max), v.description(description)), fallback)
+}
+function flag(description: string, fallback = false) {
+  return v.optional(v.pipe(v.boolean(), v.description(description)), fallback)
+}
+function text(description: string) {
+  return v.optional(v.pipe(v.string(), v.minLength(1), v.description(description)))
+}
+function texts(description: string) {
+  return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description(description)), [])
+}
+function section<E extends v.ObjectEntries>(description: string, entries: E) {
+  return v.pipe(v.object(entries), v.description(description))
+}
+
+const day = 86_400_000
+
+export const RateLimit = section('How much one client address may ask for.', {
+  tokens_per_minute: count('Cost units a client address may spend in a minute; routes differ in cost.', 6000, 1, 10_000_000),
+  failed_auth_per_minute: count('Wrong keys a client address may send in a minute.', 10, 1, 100_000),
+})
+
+export const HttpSection = section('Limits and addresses of the HTTP server.', {
+  max_body_bytes: count('Largest request body.', 8_388_608, 1024, 1_073_741_824),
+  max_json_depth: count('How deep JSON may be nested.', 64, 4, 1000),
+  headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day),
+  request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day),
+  sse_keep_alive_ms: count('Pause after which an idle event stream gets a comment.', 15_000, 100, day),
+  socket_buffer_bytes: count('Bytes a slow WebSocket may fall behind before it is closed.', 1_048_576, 4096, 268_435_456),
+  socket_frame_bytes: count('Largest WebSocket message a client may send.', 1_048_576, 1024, 268_435_456),
+  socket_idle_ms: count('Silence after which a WebSocket is closed.', 1_800_000, 1000, day),
+  allowed_hosts: texts('Names the Host header may have beside the listen address and localhost, such as "svc.example.org".'),
+  allowed_origins: texts('Web origins that may call the API beside localhost, such as "https://app.example.org".'),
+  trusted_proxies: texts('Addresses or CIDRs of proxies whose X-Forwarded-For is believed.'),
+  tls: flag('Serve HTTPS with a certificate made at start; tls_cert and tls_key name a real one.'),
+  tls_cert: text('File with the TLS certificate chain (PEM).'),
+  tls_key: text('File with the private key of the certificate (PEM).'),
+  open: flag('Open the chat page in a browser after start.'),
+  public: flag('Listen on all network interfaces and print their addresses.'),
+})
+
+export const Outbound = section('Limits of requests the daemon makes itself.', {
+  allow: texts('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".'),
+  headers_timeout_ms: count("Time until another server's answer must begin.", 120_000, 100, day),
+  idle_timeout_ms: count('Silence after which an answer that is being read is given up.', 60_000, 100, day),
+  max_bytes: count('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
+  max_redirects: count('Redirects that are followed.', 5, 0, 20),
+})
+
+export const Plugins = v.optional(v.pipe(v.objectWithRest({
+  paths: texts('Folders of further plugins, relative to the file that names them.'),
+  disabled: texts('Names of plugins that are not loaded.'),
+  watch: flag('Load, reload and unload plugins when their folders change.'),
+  drain_ms: count('Time running work has to end by itself before a plugin is unloaded or the daemon stops.', 5000, 0, 3_600_000),
+}, v.record(v.string(), v.unknown())), v.description('Which plugins load; [plugins.<name>] is the section of one plugin.')), {})
+
+export const Prices = v.pipe(
+  v.record(v.string(), v.record(v.string(), v.pipe(v.number(), v.minValue(0)))),
+  v.description('USD per million tokens of each model: input, output, cached_input.'),
+)
+export const Provider = v.pipe(v.looseObject({
+  api_key: v.optional(secret(v.pipe(v.string(), v.description('Key of this provider; the environment variable of the vendor does the same.')))),
+  base_url: v.optional(v.pipe(v.string(), v.url(), v.description('Where its requests go instead of the vendor.'))),
+  default_model: text('Model used when none is named.'),
+  prices: v.optional(Prices),
+}), v.description('One model provider.'))
+
+export const ToolsSection = section('Limits of agent tools.', {
+  timeout_secs: count('Time one call of a tool may take.', 120, 1, 86_400),
+  output_chars: count('Characters of an answer a model gets to see.', 50_000, 100, 10_000_000),
+})
+
+export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
+
+/** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
+export const ConfigSchema = v.object({
+  api_key: v.optional(secret(v.pipe(v.string(), v.regex(/^\s*[\x21-\x7e]*\s*$/, 'printable ASCII without spaces'),
+    v.description('Key every client must send as bearer token. Blank: no key is needed, and only this machine is served.')))),
+  allow_no_auth: flag('Serve other machines without a key. Only behind something that checks who calls.'),
+  listen_addr: v.optional(v.pipe(v.string(), v.check(isListenAddr, 'host:port, such as 127.0.0.1:4545 or [::1]:4545'),
+    v.description('Address and port to listen on; port 0 takes a free one.')), '127.0.0.1:4545'),
+  home_dir: text('Home of the daemon. Set with --home or SVC_HOME, because this file lies in it.'),
+  data_dir: text('Where databases and files live; `data` in the home when unset.'),
+  database_url: text('`sqlite:<path>` or `postgres://…`; `svc.db` in data_dir when unset.'),
+  default_provider: text('Provider of agents that name none; found by itself when unset.'),
+  default_model: text('Model of agents that name none.'),
+  log_level: v.optional(v.pipe(v.picklist(logLevels), v.description('Least important messages that are logged.')), 'info'),
+  log_format: v.optional(v.pipe(v.picklist(['text', 'json']), v.description('Log lines for people or one JSON object a line.')), 'text'),
+  development: flag("Check the daemon's own answers against their schemas."),
+  rate_limit: v.optional(RateLimit, {}),
+  http: v.optional(HttpSection, {}),
+  outbound: v.optional(Outbound, {}),
+  plugins: Plugins,
+  providers: v.optional(v.pipe(v.record(v.string(), Provider), v.description('One section for each model provider: [providers.<name>].')), {}),
+  tools: v.optional(ToolsSection, {}),
+})
+
+type Parsed = v.InferOutput<typeof ConfigSchema>
+/** The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. */
+export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_url'>> & {
+  readonly home_dir: string
+  readonly data_dir: string
+  readonly database_url: string
+}
+/** What a configuration file may hold: every key is optional. */
+export type ConfigInput = v.InferInput<typeof ConfigSchema>

@@ -1,0 +1,91 @@
+import { createConsola } from 'consola/core'
+import type { ConsolaInstance, LogObject, LogType } from 'consola/core'
+import { createMask } from './mask.ts'
+import type { Mask } from './mask.ts'
+import { formatJson, formatText } from './text.ts'
+import type { LogLevelName, LogLine } from './text.ts'
+
+export type { ConsolaInstance } from 'consola/core'
+
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug' | 'trace'
+const levels: Readonly<Record<LogLevel, number>> = { silent: -1, error: 0, warn: 1, info: 3, debug: 4, trace: 5 }
+
+export interface LogOptions {
+  readonly level?: LogLevel
+  readonly format?: 'text' | 'json'
+  /** Gets whole lines with their newline. Default: standard error, so that standard output holds only what a command answers. */
+  readonly write?: (line: string) => void
+  /** Default: whether standard error is a terminal that wants colours. */
+  readonly colored?: boolean
+  /** Longest message, in characters. */
+  readonly lineChars?: number
+  /** Gets each line after masking, also those below the level written: log streams are made of these. */
+  readonly onLine?: (line: LogLine) => void
+}
+/** The logger with what the whole process shares. Children made by `withTag` follow its level and know its secrets. */
+export interface Log extends ConsolaInstance {
+  /** Hides this value in every line from now on. */
+  registerSecret(value: string): void
+  setLevel(level: LogLevel): void
+  setFormat(format: 'text' | 'json'): void
+  readonly mask: Mask
+}
+
+/**
+ * A logger whose arguments are texts, errors and, last, an object of fields. Secrets are masked and control characters escaped;
+ * stacks are printed at level error only.
+ */
+export function createLog(options: LogOptions = {}): Log {
+  const write = options.write ?? ((line: string) => { process.stderr.write(line) })
+  const colored = options.colored ?? (process.stderr.isTTY === true && !process.env['NO_COLOR'])
+  const lineChars = options.lineChars ?? 8192
+  const mask = createMask()
+  let level = levels[options.level ?? 'info']
+  let format = options.format ?? 'text'
+
+  const reporter = {
+    log(entry: LogObject) {
+      const line = toLine(entry, mask)
+      options.onLine?.(line)
+      write(format === 'json' ? formatJson(line, lineChars) : formatText(line, colored, lineChars))
+    },
+  }
+  /** consola copies the level into a child; here all share one, so that it can be changed while running. */
+  const share = (instance: ConsolaInstance): ConsolaInstance => {
+    const create = instance.create.bind(instance)
+    instance.create = (overrides) => share(create(overrides))
+    return Object.defineProperty(instance, 'level', { get: () => level, set: (value: number) => { level = value } })
+  }
+  // Throttling would hold a timer and compare every message as JSON.
+  const root = share(createConsola({ level, throttle: 0, reporters: [reporter] }))
+  return Object.assign(root, {
+    registerSecret: (value: string) => mask.register(value),
+    setLevel: (name: LogLevel) => { level = levels[name] },
+    setFormat: (name: 'text' | 'json') => { format = name },
+    mask,
+  })
+}
+
+function toLine(entry: LogObject, mask: Mask): LogLine {
+  const level = nameLevel(entry.level, entry.type)
+  const withStack = entry.level <= levels.error
+  const args = [...entry.args] as unknown[]
+  const last = args.at(-1)
+  const fields = args.length > 1 && isFields(last) ? (mask.value(args.pop(), withStack) as Record<string, unknown>) : undefined
+  const errors = args.filter((arg) => arg instanceof Error)
+  const words = args.map((arg) => {
+    if (arg instanceof Error) return mask.text(arg.name === 'Error' ? arg.message : `${arg.name}: ${arg.message}`)
+    return typeof arg === 'string' ? mask.text(arg) : JSON.stringify(mask.value(arg, false)) ?? 'undefined'
+  })
+  return {
+    time: entry.date, level, type: entry.type, tag: entry.tag, message: words.join(' '), fields,
+    errors: withStack ? errors.map((error) => mask.value(error, true)) : [],
+  }
+}
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
+}
+function nameLevel(level: number, type: LogType): LogLevelName {
+  if (type === 'fatal') return 'fatal'
+  return level <= 0 ? 'error' : level === 1 ? 'warn' : level <= 3 ? 'info' : level === 4 ? 'debug' : 'trace'
+}
