@@ -1,4 +1,19 @@
+import * as v from 'valibot'
 import { defineService, notify } from 'svc/sdk'
+
+/** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
+export const AgentParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')) })
+
+/** How an agent is listed (Interface 2.1): `default` is shown as the provider and model it stands for now. */
+export const AgentSummary = v.object({
+  id: v.string(),
+  name: v.string(),
+  state: v.picklist(['Created', 'Initializing', 'Running', 'Paused', 'Stopped']),
+  created_at: v.string(),
+  model_provider: v.string(),
+  model_name: v.string(),
+})
+export type AgentSummary = v.InferOutput<typeof AgentSummary>
 
 export type AgentState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Stopped'
 export interface ModelChoice { readonly provider: string; readonly model: string }
@@ -50,6 +65,8 @@ export interface Agents {
   require(id: string): Promise<Agent>
   /** Every agent, oldest first. */
   list(): Promise<readonly Agent[]>
+  /** Every agent as it is listed on the wire, oldest first. */
+  summaries(): Promise<readonly AgentSummary[]>
   /** Throws `invalid_request` with line and column for malformed TOML, `conflict` for a name that is taken. */
   spawn(manifestToml: string): Promise<Agent>
   /** `undefined` when there is no such agent. */

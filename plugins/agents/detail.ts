@@ -1,0 +1,44 @@
+import type { NameModel } from './model-names.ts'
+import type { HeldAgent } from './roster.ts'
+import type { AgentDetail } from './schema.ts'
+
+/** The agent as `GET /api/agents/:id` shows it (Interface 2.1), with what the manifest says beside it. */
+export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
+  const { manifest } = agent
+  return {
+    id: agent.id,
+    name: agent.name,
+    state: agent.state,
+    created_at: agent.createdAt,
+    session_id: agent.sessionId,
+    model: { ...name(manifest.model), max_tokens: manifest.model.max_tokens, temperature: manifest.model.temperature },
+    capabilities: {
+      tools: manifest.capabilities.tools,
+      network: manifest.capabilities.network,
+      memory_read: manifest.capabilities.memory_read,
+      memory_write: manifest.capabilities.memory_write,
+    },
+    description: manifest.description,
+    tags: manifest.tags,
+    mode: agent.mode,
+    version: manifest.version,
+    author: manifest.author,
+    module: manifest.module,
+    profile: manifest.profile ?? null,
+    priority: manifest.priority,
+    system_prompt: manifest.model.system_prompt,
+    fallback_models: manifest.fallback_models.map(name),
+    skills: manifest.skills,
+    skills_mode: selection(manifest.skills_disabled, manifest.skills),
+    mcp_servers: manifest.mcp_servers,
+    mcp_servers_mode: selection(manifest.mcp_disabled, manifest.mcp_servers),
+    manifest_toml: agent.manifestToml,
+    warnings: [...agent.warnings],
+  }
+}
+
+/** An empty list in the manifest means all of them. */
+function selection(disabled: boolean, names: readonly string[]): 'all' | 'allowlist' | 'none' {
+  if (disabled) return 'none'
+  return names.length === 0 ? 'all' : 'allowlist'
+}

@@ -1,0 +1,34 @@
+import * as v from 'valibot'
+import { definePlugin } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { Agents } from './contract.ts'
+import { migrations } from './migrations.ts'
+import { modelNames } from './model-names.ts'
+import { Roster } from './roster.ts'
+import { agentRoutes } from './routes.ts'
+import { AgentService } from './service.ts'
+import { welcome } from './starter.ts'
+import { AgentStore } from './store.ts'
+
+export default definePlugin({
+  name: 'agents',
+  version: '1.0.0',
+  config: v.object({
+    max_manifest_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1_048_576),
+  }),
+  requires: { audit: Audit },
+  optional: { inference: Inference },
+  provides: { agents: Agents },
+  migrations,
+  async setup({ config, db, hooks, log, optional, routes, services, storage }) {
+    const store = new AgentStore(db)
+    const roster = new Roster(store, log)
+    const names = () => modelNames(optional('inference'))
+    await roster.load()
+    const agents = new AgentService({ store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, names })
+    await welcome(agents, storage)
+    routes.add(...agentRoutes(agents, names))
+    return { agents }
+  },
+})

@@ -1,0 +1,78 @@
+import { parse as parseToml, stringify, TomlError } from 'smol-toml'
+import type { TomlTable } from 'smol-toml'
+import { parse, Refusal } from 'svc/sdk'
+import { knownKeys, ManifestDocument } from './manifest-schema.ts'
+
+export interface ParsedManifest {
+  readonly toml: string
+  readonly document: ManifestDocument
+  /** One sentence for each thing in the text that is kept but has no effect. */
+  readonly warnings: readonly string[]
+}
+/** New values by path, such as `{ 'model.provider': 'openai' }`. `undefined` removes the key. */
+export type ManifestEdits = Readonly<Record<string, string | number | readonly string[] | undefined>>
+
+/** Throws `invalid_request` with line and column for malformed TOML, and with the key for a value of the wrong kind. */
+export function parseManifest(toml: string): ParsedManifest {
+  const table = readTable(toml)
+  const document = parse(ManifestDocument, table, 'manifest')
+  return { toml, document, warnings: [...unknownKeys(table), ...withoutEffect(document)] }
+}
+
+/** The same manifest with some values replaced. Unknown keys survive, comments do not. */
+export function editManifest(toml: string, edits: ManifestEdits): string {
+  const table = readTable(toml)
+  for (const [path, value] of Object.entries(edits)) {
+    const keys = path.split('.')
+    const last = keys.pop() ?? path
+    let at = table
+    for (const key of keys) {
+      const next = at[key]
+      if (isTable(next)) at = next
+      else {
+        const made: TomlTable = {}
+        at[key] = made
+        at = made
+      }
+    }
+    if (value === undefined) delete at[last]
+    else at[last] = typeof value === 'object' ? [...value] : value
+  }
+  return stringify(table)
+}
+
+function readTable(toml: string): TomlTable {
+  // A half of a surrogate pair would come back from the database as another character.
+  if (!toml.isWellFormed()) throw new Refusal('invalid_request', 'manifest_toml: is not well-formed Unicode')
+  try {
+    return parseToml(toml)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const { line, column } = error
+    const reason = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
+    throw new Refusal('invalid_request', `malformed TOML at line ${line}, column ${column}: ${reason}`, { details: { line, column, reason }, cause: error })
+  }
+}
+
+function unknownKeys(table: TomlTable): string[] {
+  const found: string[] = []
+  for (const [name, keys] of knownKeys) {
+    const at = name === '' ? [table] : [table[name]].flat()
+    for (const part of at) {
+      if (!isTable(part)) continue
+      for (const key of Object.keys(part)) {
+        if (!keys.has(key)) found.push(`unknown key "${name === '' ? key : `${name}.${key}`}" is kept and has no effect`)
+      }
+    }
+  }
+  return [...new Set(found)].slice(0, 100)
+}
+
+function withoutEffect(document: ManifestDocument): string[] {
+  if (document.module === 'builtin:chat') return []
+  return [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]
+}
+
+function isTable(value: unknown): value is TomlTable {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}

@@ -1,0 +1,94 @@
+import type { ConsolaInstance } from 'consola'
+import type { Agent } from './contract.ts'
+import { parseManifest } from './manifest.ts'
+import type { ParsedManifest } from './manifest.ts'
+import type { ManifestDocument } from './manifest-schema.ts'
+import type { AgentRow } from './schema.ts'
+import type { AgentStore } from './store.ts'
+
+/** An agent as this plugin holds it: its row, with the manifest parsed. */
+export interface HeldAgent extends Agent {
+  readonly mode: AgentRow['mode']
+  readonly manifest: ManifestDocument
+  readonly warnings: readonly string[]
+}
+
+/**
+ * The agents by id and by name. Rows are the truth. With SQLite this process is the only writer, so what is held here is what the
+ * rows say; with PostgreSQL others write too, so each question goes to the rows and only the parsed manifests are held.
+ */
+export class Roster {
+  readonly #store: AgentStore
+  readonly #log: ConsolaInstance
+  #byId = new Map<string, HeldAgent>()
+  #byName = new Map<string, HeldAgent>()
+  #sorted: readonly HeldAgent[] | undefined
+
+  constructor(store: AgentStore, log: ConsolaInstance) {
+    this.#store = store
+    this.#log = log
+  }
+
+  /** Reads every row. Called once, before anything else. */
+  async load(): Promise<void> {
+    for (const row of await this.#store.all()) this.#hold(row)
+  }
+
+  async find(id: string): Promise<HeldAgent | undefined> {
+    const key = id.toLowerCase()
+    return this.#store.shared ? this.#answer(key, await this.#store.find(key)) : this.#byId.get(key)
+  }
+  async findByName(name: string): Promise<HeldAgent | undefined> {
+    if (!this.#store.shared) return this.#byName.get(name)
+    const row = await this.#store.findByName(name)
+    return row && this.#answer(row.id, row)
+  }
+  /** Oldest first. */
+  async list(): Promise<readonly HeldAgent[]> {
+    if (this.#store.shared) return (await this.#store.all()).map((row) => this.#hold(row))
+    return (this.#sorted ??= [...this.#byId.values()].sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id)))
+  }
+
+  /** Takes over a row that is durable. The manifest is parsed unless the caller has done that. */
+  put(row: AgentRow, parsed?: ParsedManifest): HeldAgent { return this.#hold(row, parsed) }
+  drop(id: string): void {
+    const held = this.#byId.get(id)
+    if (!held) return
+    this.#byId.delete(id)
+    if (this.#byName.get(held.name) === held) this.#byName.delete(held.name)
+    this.#sorted = undefined
+  }
+
+  #answer(id: string, row: AgentRow | undefined): HeldAgent | undefined {
+    if (row) return this.#hold(row)
+    this.drop(id)
+    return undefined
+  }
+
+  #hold(row: AgentRow, parsed?: ParsedManifest): HeldAgent {
+    const held = this.#byId.get(row.id)
+    const agent = {
+      id: row.id, name: row.name, state: row.state, mode: row.mode, createdAt: row.created_at, sessionId: row.session_id,
+      manifestToml: row.manifest_toml,
+      ...(held?.manifestToml === row.manifest_toml && !parsed ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
+    }
+    this.drop(row.id)
+    this.#byId.set(agent.id, agent)
+    this.#byName.set(agent.name, agent)
+    return agent
+  }
+
+  #read(row: AgentRow, parsed?: ParsedManifest): { manifest: ManifestDocument; warnings: readonly string[] } {
+    try {
+      const { document, warnings } = parsed ?? parseManifest(row.manifest_toml)
+      return { manifest: document, warnings }
+    } catch (error) {
+      // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest is replaced.
+      this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
+      const reason = error instanceof Error ? error.message : String(error)
+      return { manifest: parseManifest('').document, warnings: [`the stored manifest cannot be read: ${reason}`] }
+    }
+  }
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,113 @@
+import * as v from 'valibot'
+import { defineRoute, Refusal } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import { AgentParams, AgentSummary } from './contract.ts'
+import { toDetail } from './detail.ts'
+import type { NameModel } from './model-names.ts'
+import type { HeldAgent } from './roster.ts'
+import {
+  AgentChange, AgentDetail, Killed, ListQuery, ModelChange, ModelChanged, NewAgent, Patched, SpawnedAgent, Updated,
+} from './schema.ts'
+import type { AgentService } from './service.ts'
+import { starters } from './starter.ts'
+
+export function agentRoutes(agents: AgentService, names: () => Promise<NameModel>): readonly AnyRoute[] {
+  const list = defineRoute({
+    method: 'GET', path: '/api/agents', summary: 'List agents',
+    description: 'Oldest first. `q` searches in names and descriptions.',
+    auth: 'bearer', cost: 2, query: ListQuery, returns: v.array(AgentSummary),
+    async handle({ query }) {
+      const wanted = query.q?.toLowerCase()
+      const found = (await agents.list()).filter((agent) =>
+        (query.state === undefined || agent.state === query.state)
+        && (wanted === undefined || agent.name.toLowerCase().includes(wanted) || agent.manifest.description.toLowerCase().includes(wanted)))
+      const from = Number(query.offset ?? 0)
+      return agents.summarise(found.slice(from, query.limit === undefined ? undefined : from + Number(query.limit)))
+    },
+  })
+
+  const spawn = defineRoute({
+    method: 'POST', path: '/api/agents', summary: 'Spawn an agent from a manifest or a template',
+    auth: 'bearer', cost: 50, body: NewAgent, returns: SpawnedAgent, status: 201,
+    errors: ['payload_too_large', 'template_not_found', 'conflict'],
+    example: { body: { manifest_toml: 'name = "scribe"\n\n[capabilities]\ntools = ["kv_get", "kv_set"]\n' } },
+    async handle({ body }) {
+      // Taking it without checking the signature would let the caller believe that it was checked.
+      if (body.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
+      const agent = await agents.spawn(manifestOf(body), body.name)
+      // Existing clients read `id`, the interface says `agent_id`.
+      return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+    },
+  })
+
+  const read = defineRoute({
+    method: 'GET', path: '/api/agents/:id', summary: 'Read an agent',
+    auth: 'bearer', cost: 2, params: AgentParams, returns: AgentDetail, errors: ['agent_not_found'],
+    async handle({ params }) {
+      return toDetail(await agents.require(params.id), await names())
+    },
+  })
+
+  const kill = defineRoute({
+    method: 'DELETE', path: '/api/agents/:id', summary: 'Kill an agent and remove it',
+    auth: 'bearer', cost: 5, params: AgentParams, returns: Killed, errors: ['agent_not_found'],
+    async handle({ params }) {
+      const agent = await agents.kill(params.id)
+      if (!agent) throw new Refusal('agent_not_found', `No agent ${params.id}`)
+      return { status: 'killed' as const, agent_id: agent.id }
+    },
+  })
+
+  const model = defineRoute({
+    method: 'PUT', path: '/api/agents/:id/model', summary: 'Change the model of an agent',
+    description: 'Without `provider` the one of the manifest stays.',
+    auth: 'bearer', cost: 5, params: AgentParams, body: ModelChange, returns: ModelChanged, errors: ['agent_not_found'],
+    async handle({ params, body }) {
+      const agent = await agents.edit(params.id, {
+        'model.model': body.model, ...(body.provider === undefined ? {} : { 'model.provider': body.provider }),
+      })
+      return { status: 'updated' as const, ...(await names())(agent.manifest.model) }
+    },
+  })
+
+  const update = defineRoute({
+    method: 'PUT', path: '/api/agents/:id/update', summary: 'Change description, system prompt or tags of an agent',
+    auth: 'bearer', cost: 10, params: AgentParams, body: AgentChange, returns: Updated, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
+    async handle({ params, body }) {
+      const agent = await change(agents, params.id, body)
+      return { status: 'updated' as const, agent_id: agent.id }
+    },
+  })
+
+  const patch = defineRoute({
+    method: 'PATCH', path: '/api/agents/:id', summary: 'Change parts of an agent, or replace its manifest',
+    auth: 'bearer', cost: 10, params: AgentParams, body: AgentChange, returns: Patched, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
+    async handle({ params, body }) {
+      const agent = await change(agents, params.id, body)
+      return { status: 'ok' as const, agent_id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+    },
+  })
+
+  return [list, spawn, read, kill, model, update, patch]
+}
+
+function manifestOf(body: NewAgent): string {
+  if (body.manifest_toml) return body.manifest_toml
+  if (body.template === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
+  const manifest = starters.get(body.template)
+  if (manifest === undefined) throw new Refusal('template_not_found', `No template ${body.template}`)
+  return manifest
+}
+
+async function change(agents: AgentService, id: string, { manifest_toml: manifestToml, name, description, tags, ...model }: AgentChange): Promise<HeldAgent> {
+  const given = Object.entries({
+    name, description, tags,
+    'model.provider': model.provider, 'model.model': model.model, 'model.system_prompt': model.system_prompt,
+    'model.temperature': model.temperature, 'model.max_tokens': model.max_tokens,
+  }).filter(([, value]) => value !== undefined)
+  if (manifestToml !== undefined && given.length > 0) throw new Refusal('invalid_request', 'manifest_toml: replaces everything, so no other field can be given')
+  if (manifestToml !== undefined) return agents.replace(id, manifestToml)
+  if (given.length > 0) return agents.edit(id, Object.fromEntries(given))
+  await agents.require(id)
+  throw new Refusal('invalid_request', `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`)
+}

@@ -1,0 +1,80 @@
+import * as v from 'valibot'
+
+export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'] as const
+export const Modes = ['Normal', 'Stable'] as const
+
+export const AgentRow = v.object({
+  id: v.string(),
+  name: v.string(),
+  manifest_toml: v.string(),
+  state: v.picklist(States),
+  mode: v.picklist(Modes),
+  session_id: v.string(),
+  created_at: v.string(),
+  updated_at: v.string(),
+})
+export type AgentRow = v.InferOutput<typeof AgentRow>
+
+const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
+export const ListQuery = v.object({
+  q: v.optional(v.string()),
+  state: v.optional(v.picklist(States)),
+  limit: v.optional(page),
+  offset: v.optional(page),
+})
+
+export const NewAgent = v.object({
+  manifest_toml: v.optional(v.string()),
+  template: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9][\w.-]{0,127}$/, 'Invalid template name'))),
+  name: v.optional(v.string()),
+  signed_manifest: v.optional(v.unknown()),
+})
+export type NewAgent = v.InferOutput<typeof NewAgent>
+export const SpawnedAgent = v.object({ agent_id: v.string(), id: v.string(), name: v.string(), warnings: v.array(v.string()) })
+
+const choice = v.object({ provider: v.string(), model: v.string() })
+export const AgentDetail = v.object({
+  id: v.string(),
+  name: v.string(),
+  state: v.picklist(States),
+  created_at: v.string(),
+  session_id: v.string(),
+  model: v.object({ ...choice.entries, max_tokens: v.number(), temperature: v.number() }),
+  capabilities: v.object({
+    tools: v.array(v.string()), network: v.array(v.string()), memory_read: v.array(v.string()), memory_write: v.array(v.string()),
+  }),
+  description: v.string(),
+  tags: v.array(v.string()),
+  mode: v.picklist(Modes),
+  version: v.string(),
+  author: v.string(),
+  module: v.string(),
+  profile: v.nullable(v.string()),
+  priority: v.string(),
+  system_prompt: v.string(),
+  fallback_models: v.array(choice),
+  skills: v.array(v.string()),
+  skills_mode: v.picklist(['all', 'allowlist', 'none']),
+  mcp_servers: v.array(v.string()),
+  mcp_servers_mode: v.picklist(['all', 'allowlist', 'none']),
+  manifest_toml: v.string(),
+  warnings: v.array(v.string()),
+})
+export type AgentDetail = v.InferOutput<typeof AgentDetail>
+
+const text = v.optional(v.string())
+/** Partial change (PATCH and PUT update). Lengths and ranges are those of the manifest, which the result must fit. */
+export const AgentChange = v.object({
+  name: text, description: text, system_prompt: text, provider: text, model: text,
+  tags: v.optional(v.array(v.string())),
+  temperature: v.optional(v.number()),
+  max_tokens: v.optional(v.number()),
+  manifest_toml: text,
+})
+export type AgentChange = v.InferOutput<typeof AgentChange>
+export const ModelChange = v.object({ model: v.pipe(v.string(), v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(v.string(), v.minLength(1))) })
+
+export const Killed = v.object({ status: v.literal('killed'), agent_id: v.string() })
+export const Updated = v.object({ status: v.literal('updated'), agent_id: v.string() })
+export const Patched = v.object({ status: v.literal('ok'), agent_id: v.string(), name: v.string(), warnings: v.array(v.string()) })
+export const ModelChanged = v.object({ status: v.literal('updated'), model: v.string(), provider: v.string() })

@@ -1,0 +1,36 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { AgentRow } from './schema.ts'
+
+export class AgentStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) { this.#db = db }
+
+  /** Whether other processes may write the same rows. */
+  get shared(): boolean { return this.#db.dialect === 'postgresql' }
+
+  async all(): Promise<readonly AgentRow[]> {
+    return v.parse(v.array(AgentRow), await this.#db.all`SELECT * FROM agents_agent ORDER BY created_at, id`)
+  }
+  async find(id: string): Promise<AgentRow | undefined> {
+    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE id = ${id}`)
+  }
+  async findByName(name: string): Promise<AgentRow | undefined> {
+    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`)
+  }
+
+  insert(row: AgentRow): Statement {
+    return this.#db.sql`INSERT INTO agents_agent (id, name, manifest_toml, state, mode, session_id, created_at, updated_at)
+      VALUES (${row.id}, ${row.name}, ${row.manifest_toml}, ${row.state}, ${row.mode}, ${row.session_id}, ${row.created_at}, ${row.updated_at})`
+  }
+  update(row: AgentRow): Statement {
+    return this.#db.sql`UPDATE agents_agent SET name = ${row.name}, manifest_toml = ${row.manifest_toml}, state = ${row.state},
+      mode = ${row.mode}, session_id = ${row.session_id}, updated_at = ${row.updated_at} WHERE id = ${row.id}`
+  }
+  remove(id: string): Statement {
+    return this.#db.sql`DELETE FROM agents_agent WHERE id = ${id}`
+  }
+  async commit(...statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
