@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { definePlugin, defineService } from 'svc/sdk'
 import type { ConfigSchema, Fetch } from 'svc/sdk'
 
+export { estimateTokens, estimateUsage, plausible } from './tokens.ts'
+
 export interface CompletionRequest {
   readonly model: string
   readonly system: string
@@ -50,6 +52,8 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
 export interface ProviderLink<C> {
+  /** The provider's id as configured, for failures; the driver's own name unless a section uses the driver under another one. */
+  readonly name: string
   readonly config: C
   readonly baseUrl: string
   readonly fetch: Fetch

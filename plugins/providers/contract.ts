@@ -9,6 +9,9 @@ export interface ResolvedModel {
   readonly price: { readonly input: number; readonly output: number; readonly cachedInput?: number } | undefined
   /** Tokens. */
   readonly contextWindow: number
+  /** What the manifest overrides, as `resolve` was given it. */
+  readonly baseUrl?: string
+  readonly apiKeyEnv?: string
 }
 export interface ProviderState {
   readonly name: string

@@ -1,0 +1,67 @@
+import type { CompletionRequest, Turn } from 'svc/providers'
+import { evaluate } from './arithmetic.ts'
+
+export const NOTICE = 'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and '
+  + 'calls tools when asked, but it cannot think. To connect a real model, set OPENAI_API_KEY (or the key of another provider, such as '
+  + 'GROQ_API_KEY, MISTRAL_API_KEY or OPENROUTER_API_KEY) and restart, or run Ollama on this machine, or name one under [model] in the agent\'s manifest.'
+const HELP = `${NOTICE}
+
+What I understand:
+- use <tool> {"argument": "value"} calls a tool, for example: use time {}
+- /tool <tool> {"argument": "value"} is the same; several such lines call several tools at once
+- list tools shows the tools of this agent
+- my name is <name>, and later: what is my name?
+- what did I say?
+- arithmetic, such as 2 * (3 + 4)
+- echo <text>`
+
+/** The text of a user's turn without its images. */
+export function spoken(turn: Turn): string {
+  if (turn.role !== 'user') return ''
+  return turn.parts.map((part) => (part.type === 'text' ? part.text : '')).filter(Boolean).join('\n')
+}
+
+/** What the offline model says to the last message: the same text for the same conversation. */
+export function answer(request: CompletionRequest, said: string, earlier: readonly string[]): string {
+  const text = said.trim()
+  const asked = text.toLowerCase().replace(/[?!.\s]+$/, '')
+  const last = request.turns.at(-1)
+  const echo = /^(?:\/?echo|say)\s+([\s\S]+)$/i.exec(text)
+  if (echo) return echo[1] ?? ''
+  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked)) return HELP
+  if (/^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(asked)) return listTools(request)
+  if (/what(?:'s| is) my name|do you (?:know|remember) my name|who am i/.test(asked)) {
+    const name = nameIn(earlier)
+    return name ? `Your name is ${name}.` : 'You have not told me your name yet. Say: my name is …'
+  }
+  const told = nameIn([text])
+  if (told) return `Nice to meet you, ${told}. I will remember that for this conversation.`
+  if (/what did i (?:just )?(?:say|write|tell you)|(?:repeat|what was) my last message/.test(asked)) {
+    const before = earlier.at(-1)
+    return before === undefined ? 'This is the first thing you say in this conversation.' : `You said: ${before}`
+  }
+  const value = evaluate(asked.replace(/^(?:what(?:'s| is)|calculate|compute|how much is)\s+/, '').replace(/[×x](?=\s*[\d(])/g, '*').replace(/÷/g, '/').replace(/\s*=$/, ''))
+  if (value !== undefined) return `${value}`
+  if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(asked)) return `Hello! ${NOTICE} Say help to see what I understand.`
+  if (/^(?:thanks|thank you|bye|goodbye)\b/.test(asked)) return 'You are welcome.'
+  if (last?.role === 'user' && last.parts.some(({ type }) => type === 'image')) return `I received an image, but I cannot see. ${NOTICE}`
+  return `${NOTICE} Say help to see what I understand.`
+}
+
+/** What a round of tool calls gave, in words. */
+export function report(results: readonly Extract<Turn, { role: 'tool' }>[]): string {
+  return results.map(({ tool, text, failed }) => (failed ? `${tool} failed: ${text}` : `${tool}: ${text}`)).join('\n')
+}
+
+function listTools({ tools }: CompletionRequest): string {
+  if (tools.length === 0) return 'This agent has no tools.'
+  return `This agent has ${tools.length === 1 ? 'one tool' : `${tools.length} tools`}:\n${tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}\n\nCall one with: use ${tools[0]?.name} {"argument": "value"}`
+}
+
+function nameIn(texts: readonly string[]): string | undefined {
+  for (const text of texts.toReversed()) {
+    const match = /\b(?:my name is|i am called|call me)\s+([\p{L}][\p{L}\p{M}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}'’-]*)?)/iu.exec(text)
+    if (match) return match[1]
+  }
+  return undefined
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from './clock.ts'
+
+/** Circuits that nobody used for long make room for new ones. */
+const MOST_CIRCUITS = 1000
+
+interface Circuit { failures: number[]; openUntil: number; trial: boolean }
+/** One call that a circuit let through. Exactly one of its ends is called. */
+export interface Admission { succeeded(): void; failed(): void; /** The call ended without saying anything of the provider. */ left(): void }
+
+/**
+ * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a pause one single
+ * call is let through as a trial, whose outcome closes the circuit or opens it again.
+ */
+export class Breaker {
+  readonly #clock: Clock
+  readonly #limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number }
+  readonly #circuits = new Map<string, Circuit>()
+
+  constructor(clock: Clock, limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number }) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  /** Lets a call through, or returns the milliseconds until it is worth asking again. */
+  admit(name: string): Admission | number {
+    const circuit = this.#circuit(name)
+    const now = this.#clock.now()
+    const open = circuit.openUntil > 0
+    if (open && (now < circuit.openUntil || circuit.trial)) return Math.max(1, circuit.openUntil - now)
+    circuit.trial = open
+    let ended = false
+    const once = (end: () => void) => () => { if (!ended) { ended = true; if (open) circuit.trial = false; end() } }
+    return {
+      succeeded: once(() => { circuit.failures = []; circuit.openUntil = 0 }),
+      failed: once(() => {
+        const at = this.#clock.now()
+        circuit.failures = [...circuit.failures.filter((time) => at - time < this.#limits.windowMs), at]
+        if (open || circuit.failures.length >= this.#limits.failures) { circuit.openUntil = at + this.#limits.pauseMs; circuit.failures = [] }
+      }),
+      left: once(() => {}),
+    }
+  }
+
+  #circuit(name: string): Circuit {
+    let circuit = this.#circuits.get(name)
+    if (circuit) this.#circuits.delete(name)
+    else circuit = { failures: [], openUntil: 0, trial: false }
+    // Re-inserting keeps the map in the order of use, so the first one is the oldest.
+    this.#circuits.set(name, circuit)
+    const [oldest] = this.#circuits.keys()
+    if (this.#circuits.size > MOST_CIRCUITS && oldest !== undefined) this.#circuits.delete(oldest)
+    return circuit
+  }
+}
+
+/** Names a circuit after a provider, where it is and which key it is called with, without keeping the key. */
+export function circuitName(provider: string, baseUrl: string, key: string | undefined): string {
+  return `${provider} ${baseUrl} ${key === undefined ? '-' : createHash('sha256').update(key).digest('base64url').slice(0, 16)}`
+}

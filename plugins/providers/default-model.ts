@@ -1,0 +1,63 @@
+import type { Connections } from './connection.ts'
+import type { Keys } from './keys.ts'
+import type { Ollama } from './ollama.ts'
+
+/** Which provider is taken when several have a key. Those not named follow in alphabetical order. */
+export const PREFERENCE = ['openai', 'anthropic', 'gemini', 'openrouter', 'groq', 'deepseek', 'mistral', 'xai', 'together', 'fireworks', 'cerebras', 'moonshot', 'qwen', 'zai', 'zhipu', 'minimax', 'perplexity', 'sambanova', 'nvidia-nim', 'novita', 'deepinfra', 'huggingface']
+const BUILTIN = { provider: 'builtin', model: 'offline' }
+
+export interface DefaultChoice { readonly provider: string; readonly model: string; /** Why, for the log. */ readonly because: string }
+export interface Wanted { readonly provider: string | undefined; readonly model: string | undefined }
+
+/** Whether a name stands for whatever the daemon is configured to use. */
+export const isDefault = (name: string | undefined): boolean => name === undefined || name === '' || name === 'default' || name === 'auto'
+
+/** Decides what `default` stands for: the configuration, else the first provider with a key, else a local Ollama, else the offline model. */
+export class DefaultModel {
+  readonly #connections: Connections
+  readonly #keys: Keys
+  readonly #ollama: Ollama
+  readonly #wanted: () => Wanted
+
+  constructor(parts: { connections: Connections; keys: Keys; ollama: Ollama; wanted: () => Wanted }) {
+    this.#connections = parts.connections
+    this.#keys = parts.keys
+    this.#ollama = parts.ollama
+    this.#wanted = parts.wanted
+  }
+
+  async find(): Promise<DefaultChoice> {
+    const wanted = this.#wanted()
+    const model = isDefault(wanted.model) ? undefined : wanted.model
+    if (wanted.provider !== undefined && !isDefault(wanted.provider)) {
+      return { provider: wanted.provider, model: model ?? await this.modelOf(wanted.provider), because: 'default_provider' }
+    }
+    const keyed = this.#withKey()
+    // `default_model = "groq/llama-3.3-70b"` names both.
+    const [prefix = '', ...rest] = model?.split('/') ?? []
+    if (rest.length > 0 && this.#connections.driver(prefix) && prefix !== keyed?.provider) return { provider: prefix, model: rest.join('/'), because: 'default_model' }
+    if (keyed) return { provider: keyed.provider, model: model ?? await this.modelOf(keyed.provider), because: keyed.because }
+    const { models } = this.#connections.driver('ollama') ? await this.#ollama.detected() : { models: [] }
+    if (models.length > 0) return { provider: 'ollama', model: model ?? await this.modelOf('ollama'), because: 'a local Ollama answers' }
+    return { ...BUILTIN, because: 'no provider has a key and no local Ollama answers' }
+  }
+
+  /** The model of a provider when none is named. */
+  async modelOf(provider: string): Promise<string> {
+    const configured = this.#connections.section(provider)?.default_model
+    if (configured !== undefined) return configured
+    // What is installed beats what is usual.
+    const installed = provider === 'ollama' ? (await this.#ollama.detected()).models[0] : undefined
+    return installed ?? this.#connections.driver(provider)?.driver.defaultModel ?? 'default'
+  }
+
+  #withKey(): { provider: string; because: string } | undefined {
+    const rank = (name: string): number => { const at = PREFERENCE.indexOf(name); return at < 0 ? PREFERENCE.length : at }
+    for (const provider of [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))) {
+      const driver = this.#connections.driver(provider)?.driver
+      const source = driver && this.#keys.source(provider, driver.envVar)
+      if (source) return { provider, because: source === 'environment' ? `${driver.envVar} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,155 @@
+import { UpstreamFailure } from 'svc/sdk'
+import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+import { pause } from './backoff.ts'
+import { circuitName } from './breaker.ts'
+import type { Breaker } from './breaker.ts'
+import { Call } from './call.ts'
+import { sleep } from './clock.ts'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import type { Connection, Connections } from './connection.ts'
+import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
+import { isDefault } from './default-model.ts'
+import type { DefaultModel } from './default-model.ts'
+import type { Keys } from './keys.ts'
+import type { Ollama } from './ollama.ts'
+
+const CONTEXT_WINDOW = 128_000
+
+export interface InferenceParts {
+  readonly config: Config
+  readonly connections: Connections
+  readonly keys: Keys
+  readonly breaker: Breaker
+  readonly defaults: DefaultModel
+  readonly ollama: Ollama
+  readonly clock: Clock
+  readonly random: () => number
+  readonly retrying: (provider: string, failure: UpstreamFailure, waitMs: number) => void
+}
+
+export function createInference(parts: InferenceParts): Inference {
+  const { config, connections, keys, breaker, defaults, ollama, clock } = parts
+
+  async function resolve(choice: Parameters<Inference['resolve']>[0]): Promise<ResolvedModel> {
+    let { provider, model } = choice
+    if (isDefault(provider) && choice.baseUrl !== undefined) provider = 'openai-compatible'
+    if (isDefault(provider)) {
+      const found = await defaults.find()
+      provider = found.provider
+      // A model that was meant for a real provider is unknown to the offline one.
+      if (isDefault(model) || provider === 'builtin') model = found.model
+    }
+    if (isDefault(model)) model = await defaults.modelOf(provider)
+    const { entry } = await connections.open({ provider, baseUrl: choice.baseUrl, apiKeyEnv: choice.apiKeyEnv })
+    const section = connections.section(provider)
+    const price = section?.prices[model]
+    return {
+      provider, model,
+      // What needs no key costs nothing: it runs on this machine.
+      price: price ? { input: price.input, output: price.output, ...(price.cached_input !== undefined && { cachedInput: price.cached_input }) }
+        : entry.driver.envVar === undefined && entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined,
+      contextWindow: section?.context_window ?? CONTEXT_WINDOW,
+      ...(choice.baseUrl !== undefined && { baseUrl: choice.baseUrl }),
+      ...(choice.apiKeyEnv !== undefined && { apiKeyEnv: choice.apiKeyEnv }),
+    }
+  }
+
+  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    const request: CompletionRequest = { ...asked, model: model.model }
+    const deadline = clock.now() + config.answer_ms
+    for (let tries = 1; ; tries++) {
+      signal.throwIfAborted()
+      const connection = await connections.open(model)
+      let begun = false
+      try {
+        for await (const event of attempt(connection, model, request, deadline, signal)) { begun = true; yield event }
+        return
+      } catch (error) {
+        signal.throwIfAborted()
+        if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network') ollama.forget()
+        if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never') throw advise(error, model.provider, connection)
+        const waitMs = pause(tries, error.retryAfterSecs, { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms }, parts.random())
+        if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline) throw advise(error, model.provider, connection, tries)
+        parts.retrying(model.provider, error, waitMs)
+        await sleep(clock, waitMs, signal)
+      }
+    }
+  }
+
+  /** One try. Ends with an `end` event or throws. */
+  async function* attempt(connection: Connection, model: ResolvedModel, request: CompletionRequest, deadline: number, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    const admission = breaker.admit(circuitName(model.provider, connection.baseUrl, connection.key?.value))
+    if (typeof admission === 'number') throw new CircuitOpen(model.provider, config.breaker_failures, admission)
+    const controller = new AbortController()
+    const stop = (): void => controller.abort(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    const leave = connection.entry.enter(controller)
+    let call: Call | undefined
+    try {
+      call = new Call(model.provider, connection.client, request, controller, clock, { firstEventMs: config.first_event_ms, idleMs: config.idle_ms, deadline })
+      for (;;) {
+        const event = await call.next()
+        if (!event) return
+        if (event.type === 'end') admission.succeeded()
+        yield event
+      }
+    } catch (error) {
+      if (!signal.aborted && error instanceof UpstreamFailure && error.retry === 'later' && error.reason !== 'rate_limit') admission.failed()
+      throw error
+    } finally {
+      admission.left()
+      signal.removeEventListener('abort', stop)
+      if (call) call.close(leave)
+      else leave()
+    }
+  }
+
+  function states(): readonly ProviderState[] {
+    return connections.names().flatMap((name) => {
+      const driver = connections.driver(name)?.driver
+      if (!driver) return []
+      const source = keys.source(name, driver.envVar)
+      return [{
+        name,
+        title: driver.name === name ? driver.title : name,
+        authStatus: source ? 'configured' as const : driver.envVar === undefined ? 'no_key_needed' as const : 'missing' as const,
+        envVar: driver.name === name ? driver.envVar : undefined,
+        baseUrl: connections.baseUrl(name),
+        defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,
+      }]
+    })
+  }
+
+  return { resolve, complete, providers: states, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
+}
+
+/** The provider failed so often that it is left alone for a while. */
+class CircuitOpen extends UpstreamFailure {
+  constructor(provider: string, failures: number, waitMs: number) {
+    const secs = Math.ceil(waitMs / 1000)
+    super(provider, `Provider ${provider} failed ${failures} times in a row and is not called for another ${secs} s`, { reason: 'overloaded', retry: 'later', retryAfterSecs: secs })
+  }
+}
+
+/** The failure with what a person can do about it. Anything but an upstream failure passes unchanged. */
+function advise(error: unknown, provider: string, { entry, baseUrl, key, withheld }: Connection, tries = 1): unknown {
+  if (!(error instanceof UpstreamFailure)) return error
+  const advice = {
+    auth: withheld !== undefined
+      ? `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; name that origin in [providers.${provider}] key_origins to allow it.`
+      : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(' .', '.'),
+    rate_limit: 'Wait, or use another provider or model.',
+    network: `Check that ${originOf(baseUrl)} can be reached from this machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,
+    timeout: 'Try again; a smaller request or another model may answer faster.',
+    not_found: `Check the model's name and [providers.${provider}] base_url.`,
+    context_length: 'Shorten the conversation or use a model with a larger context.',
+  }[error.reason as string]
+  const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`
+  if (suffix === '') return error
+  return new UpstreamFailure(error.system, error.message.replace(/\.$/, '') + suffix, {
+    reason: error.reason, retry: error.retry, ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }), cause: error,
+  })
+}
+
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url)
