@@ -60,7 +60,7 @@ function listTools({ tools }: CompletionRequest): string {
 
 function nameIn(texts: readonly string[]): string | undefined {
   for (const text of texts.toReversed()) {
-    const match = /\b(?:my name is|i am called|call me)\s+([\p{L}][\p{L}\p{M}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}'’-]*)?)/iu.exec(text)
+    const match = /\b(?:[Mm]y name is|[Ii] am called|[Cc]all me)\s+([\p{L}][\p{L}\p{M}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}'’-]*)?)/u.exec(text)
     if (match) return match[1]
   }
   return undefined
