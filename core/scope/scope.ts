@@ -1,3 +1,5 @@
+import { Call, enterCall } from './call.ts'
+
 /** Undoes one registration. Called at most once. */
 export type Dispose = () => void | Promise<void>
 /** One line of a ledger: what was registered, such as `{ kind: 'route', label: 'GET /api/goals' }`. */
@@ -35,19 +37,25 @@ export class Scope {
 
   /** Marks work as running until the returned function is called (once; further calls do nothing). */
   enter(): () => void {
-    this.#running++
-    let left = false
-    return () => {
-      if (left) return
-      left = true
-      if (--this.#running === 0) for (const wake of this.#idle.splice(0)) wake()
-    }
+    const call = new Call(this.name)
+    enterCall(call)
+    return this.#begin(call)
   }
 
   /** Runs work the scope must wait for before it closes. */
   async run<T>(work: () => Promise<T> | T): Promise<T> {
-    const leave = this.enter()
-    try { return await work() } finally { leave() }
+    const call = new Call(this.name)
+    const leave = this.#begin(call)
+    try { return await call.within(work) } finally { leave() }
+  }
+
+  #begin(call: Call): () => void {
+    this.#running++
+    return () => {
+      if (call.ended) return
+      call.end()
+      if (--this.#running === 0) for (const wake of this.#idle.splice(0)) wake()
+    }
   }
 
   ledger(): readonly Entry[] { return [...this.#entries.keys()] }

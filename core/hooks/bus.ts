@@ -1,0 +1,107 @@
+import type { ConsolaInstance } from 'consola'
+import { Hookable } from 'hookable'
+import { Refusal } from '../errors/error.ts'
+import { Barrier } from '../scope/barrier.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { Hook, HookKind, Hooks, Listener } from './hook.ts'
+
+type Listening = (value: unknown) => unknown
+type Call = (value: unknown) => Promise<unknown>
+interface Registered { readonly plugin: string; readonly kind: HookKind; readonly rank: number; readonly call: Call }
+
+const nothing = Promise.resolve()
+/** One after the other in order; each gets what the one before returned when `threads`. */
+const serial = (threads: boolean) => async (calls: readonly Listening[], [first]: readonly unknown[]): Promise<unknown> => {
+  let value = first
+  for (const call of calls) {
+    const answer = await call(value)
+    if (threads) value = answer
+  }
+  return value
+}
+const together = async (calls: readonly Listening[], [payload]: readonly unknown[]): Promise<void> => {
+  await Promise.all(calls.map((call) => call(payload)))
+}
+const gates = serial(false)
+const transforms = serial(true)
+
+/** Carries hooks between plugins. Hooks are compared by id, so a reloaded plugin finds the listeners for its old copy. */
+export class HookBus {
+  readonly #hookable = new Hookable()
+  readonly #registered = new Map<string, readonly Registered[]>()
+  readonly #ranks = new Map<string, number>()
+  readonly #barrier = new Barrier()
+
+  /** The hooks of one plugin. Its listeners keep their place in the order when it is reloaded. */
+  forPlugin(scope: Scope, log: ConsolaInstance): Hooks {
+    const rank = this.#ranks.get(scope.name) ?? this.#ranks.size
+    this.#ranks.set(scope.name, rank)
+    return {
+      on: <T, K extends HookKind>(hook: Hook<T, K>, listener: Listener<T, K>) => {
+        const run = listener as (value: unknown) => unknown
+        const call: Call = hook.kind === 'notify' ? isolated(hook.id, scope, log, run) : (value) => scope.run(() => run(value))
+        const registered: Registered = { plugin: scope.name, kind: hook.kind, rank, call }
+        this.#add(hook.id, registered)
+        scope.own('hook', `${hook.kind} ${hook.id}`, () => this.#remove(hook.id, registered))
+      },
+      emit: async <T>(hook: Hook<T, 'notify'>, payload: T) => {
+        await this.#settle(hook.id, scope.name, () => this.#hookable.callHookWith(together, hook.id, [payload]))
+      },
+      check: async <T>(hook: Hook<T, 'gate'>, payload: T) => {
+        await this.#settle(hook.id, scope.name, () => this.#hookable.callHookWith(gates, hook.id, [payload]))
+      },
+      apply: async <T>(hook: Hook<T, 'transform'>, value: T) => {
+        if (this.#idle(hook.id)) return value
+        // A listener returns the payload type it took: the hook's value is typed once for both sides.
+        return await this.#settle(hook.id, scope.name, () => this.#hookable.callHookWith(transforms, hook.id, [value])) as T
+      },
+    }
+  }
+
+  /** How many listeners there are now, by hook id. */
+  counts(): ReadonlyMap<string, number> {
+    return new Map([...this.#registered].map(([id, listeners]) => [id, listeners.length]))
+  }
+
+  /** Hooks that these plugins listen to wait until the returned function is called: a gate must not stand open during a reload. */
+  hold(plugins: readonly string[]): () => void {
+    const ids = [...this.#registered].filter(([, listeners]) => listeners.some(({ plugin }) => plugins.includes(plugin)))
+    return this.#barrier.hold(ids.map(([id]) => id), plugins)
+  }
+
+  #idle(id: string): boolean { return !this.#registered.has(id) && !this.#barrier.holds(id) }
+
+  #settle(id: string, caller: string, call: () => Promise<unknown> | void): Promise<unknown> | void {
+    if (this.#idle(id)) return nothing
+    const held = this.#barrier.wait(id, caller)
+    return held ? held.then(call) : call()
+  }
+
+  #add(id: string, registered: Registered): void {
+    const others = this.#registered.get(id) ?? []
+    const other = others[0]
+    if (other && other.kind !== registered.kind) throw new Error(`hook "${id}" is a ${other.kind} for plugin "${other.plugin}" and a ${registered.kind} for "${registered.plugin}"`)
+    this.#publish(id, [...others, registered].sort((a, b) => a.rank - b.rank))
+  }
+
+  #remove(id: string, registered: Registered): void {
+    this.#publish(id, (this.#registered.get(id) ?? []).filter((other) => other !== registered))
+  }
+
+  #publish(id: string, listeners: readonly Registered[]): void {
+    this.#hookable.clearHook(id)
+    if (listeners.length === 0) this.#registered.delete(id)
+    else this.#registered.set(id, listeners)
+    for (const { call } of listeners) this.#hookable.hook(id, call as () => Promise<void>)
+  }
+}
+
+/** A notification went out already, so a listener that fails is only told to the operator. */
+function isolated(id: string, scope: Scope, log: ConsolaInstance, run: (value: unknown) => unknown): Call {
+  return async (value) => {
+    try { await scope.run(() => run(value)) } catch (error) {
+      if (error instanceof Refusal) log.warn(`hook ${id}: plugin "${scope.name}" refused: ${error.message}`)
+      else log.error(`hook ${id}: listener of plugin "${scope.name}" failed`, error)
+    }
+  }
+}

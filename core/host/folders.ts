@@ -1,0 +1,55 @@
+import { readdir, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const entries = ['index.js', 'index.ts'] as const
+
+/** The file a plugin folder is loaded from, or `undefined` when it is none. Built code goes before source. */
+export function findEntry(folder: string): string | undefined {
+  return entries.map((name) => join(folder, name)).find((file) => existsSync(file))
+}
+
+/** Plugin folders directly in a folder, by name; none when it does not exist. */
+export async function pluginFoldersIn(parent: string): Promise<readonly string[]> {
+  const found = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw error
+  })
+  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+    .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
+}
+
+/** Where plugins that ship with the daemon lie: built code beside `dist/svc.js`, sources in the repository. */
+export function builtInParents(): readonly string[] {
+  const here = dirname(fileURLToPath(import.meta.url))
+  // Built code lies in dist/ or dist/core/, this file in core/host/.
+  for (const root of [here, dirname(here)]) if (existsSync(join(root, 'build.json'))) return [join(root, 'plugins')]
+  const repository = dirname(dirname(here))
+  return [join(repository, 'plugins'), join(repository, 'adapters/providers'), join(repository, 'adapters/channels')]
+}
+
+export async function builtInFolders(): Promise<readonly string[]> {
+  return (await Promise.all(builtInParents().map(pluginFoldersIn))).flat()
+}
+
+/** A fingerprint of every file in a plugin folder but dependencies and hidden ones: tells a change from a touch. */
+export async function fingerprint(folder: string): Promise<string> {
+  const lines: string[] = []
+  const walk = async (directory: string, depth: number): Promise<void> => {
+    if (depth > 8) return
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue
+      const path = join(directory, entry.name)
+      if (entry.isDirectory()) await walk(path, depth + 1)
+      else if (!/~$|\.(swp|tmp)$/.test(entry.name)) lines.push(await line(path))
+    }
+  }
+  await walk(folder, 0)
+  return lines.sort().join('\n')
+}
+
+async function line(path: string): Promise<string> {
+  const facts = await stat(path).catch(() => undefined /* gone between the listing and now, or a dead link */)
+  return `${path} ${facts?.size} ${facts?.mtimeMs} ${facts?.ino}`
+}

@@ -1,0 +1,75 @@
+import type { ConsolaInstance } from 'consola'
+import { Scope } from '../scope/scope.ts'
+import type { PluginContext } from './context.ts'
+import type { AnyPlugin, Tokens } from './define.ts'
+import { PluginProblem } from './definition.ts'
+
+/** What the core hands to one plugin, already tied to its scope. */
+export type Members = Pick<PluginContext<never, Tokens, Tokens>, 'routes' | 'hooks' | 'tools' | 'storage' | 'db' | 'vault' | 'jobs' | 'metrics' | 'fetch'>
+
+/** One running copy of a plugin. */
+export interface Instance {
+  readonly scope: Scope
+  /** What it provides, by service id. */
+  readonly services: ReadonlyMap<string, unknown>
+}
+export interface Mounting {
+  readonly log: ConsolaInstance
+  readonly members: (scope: Scope, log: ConsolaInstance) => Members
+  /** A service of a plugin that is loaded now, by id. */
+  readonly find: (id: string) => unknown
+  readonly setupMs: number
+  readonly drainMs: number
+}
+
+/** Sets a plugin up. When that fails nothing of it is left behind, and the failure is thrown. */
+export async function mount(definition: AnyPlugin, config: unknown, mounting: Mounting): Promise<Instance> {
+  const scope = new Scope(definition.name)
+  try {
+    const context = createContext(definition, config, scope, mounting)
+    const provided: unknown = await withinTime(scope.run(() => definition.setup(context)), mounting.setupMs)
+    return { scope, services: collect(definition, provided) }
+  } catch (error) {
+    await scope.close(mounting.drainMs).catch((closing: unknown) => {
+      mounting.log.error(`plugin "${definition.name}" left something behind when its setup failed`, closing)
+    })
+    throw error
+  }
+}
+
+function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { log, members, find }: Mounting): PluginContext<unknown, Tokens, Tokens> {
+  const tagged = log.withTag(definition.name)
+  const optional: Tokens = definition.optional ?? {}
+  const required: Tokens = definition.requires ?? {}
+  return {
+    ...members(scope, tagged),
+    config,
+    services: Object.fromEntries(Object.entries(required).map(([key, { id }]) => [key, find(id)])),
+    optional: (name) => {
+      const token = optional[name]
+      if (!token) throw new Error(`plugin "${definition.name}" does not declare the optional service "${name}"`)
+      // The token's id is all that is compared: the type is a promise of the contract both sides import.
+      return find(token.id) as never
+    },
+    log: tagged,
+    signal: scope.signal,
+    own: (label, dispose) => { scope.own('own', label, dispose) },
+    run: (work) => scope.run(work),
+  }
+}
+
+function collect(definition: AnyPlugin, provided: unknown): ReadonlyMap<string, unknown> {
+  const tokens: Tokens = definition.provides ?? {}
+  const given = new Map(typeof provided === 'object' && provided !== null ? Object.entries(provided) : [])
+  const missing = Object.keys(tokens).filter((key) => given.get(key) === undefined)
+  if (missing.length > 0) throw new PluginProblem(`setup did not return what the plugin provides: ${missing.join(', ')}`)
+  return new Map(Object.entries(tokens).map(([key, { id }]) => [id, given.get(key)]))
+}
+
+async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new PluginProblem(`setup did not end within ${ms} ms`)), ms)
+  })
+  try { return await Promise.race([work, late]) } finally { clearTimeout(timer) }
+}

@@ -1,0 +1,86 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Jiti } from 'jiti'
+import type { AnyPlugin } from './define.ts'
+import { checkDefinition, PluginProblem } from './definition.ts'
+import { findEntry } from './folders.ts'
+
+export interface LoaderOptions {
+  /** Folders that ship with the daemon: imported natively the first time. */
+  readonly builtIns: ReadonlySet<string>
+  /** Where transpiled TypeScript is kept. */
+  readonly cacheDir: string
+}
+/** The one door through which plugin code enters. */
+export interface Loader {
+  /** Begins to import, so that a later `load` of the same folder finds it done. */
+  preload(folders: readonly string[]): void
+  /** The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known. */
+  load(folder: string, fresh: boolean): Promise<AnyPlugin>
+}
+
+export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
+  const started = new Map<string, Promise<AnyPlugin>>()
+  const importedAt = new Map<string, number>()
+  let jiti: Promise<Jiti> | undefined
+
+  async function read(folder: string, fresh: boolean): Promise<AnyPlugin> {
+    const entry = findEntry(folder)
+    if (!entry) throw new PluginProblem(`${folder} holds no plugin: there is no index.ts or index.js`)
+    const native = builtIns.has(folder) && (!fresh || await isUnchanged(folder, entry))
+    if (native) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, Date.now()))
+    try {
+      // An expression, so that a bundler leaves it alone.
+      const exported: unknown = native ? await import(/* @vite-ignore */ pathToFileURL(entry).href) : await (await (jiti ??= openJiti(cacheDir))).import(entry)
+      return checkDefinition(exported, entry)
+    } catch (error) {
+      throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })
+    }
+  }
+
+  /** Built code that nobody touched needs no second copy: its module holds no state (design 2.3). */
+  async function isUnchanged(folder: string, entry: string): Promise<boolean> {
+    const at = importedAt.get(folder)
+    return at !== undefined && entry.endsWith('.js') && (await stat(entry)).mtimeMs <= at
+  }
+
+  return {
+    preload(folders) {
+      for (const folder of folders) {
+        const reading = read(folder, false)
+        // Whoever loads the folder gets the failure; until then it must not count as unhandled.
+        reading.catch(() => undefined)
+        started.set(folder, reading)
+      }
+    },
+    load(folder, fresh) {
+      const ready = started.get(folder)
+      started.delete(folder)
+      return !fresh && ready ? ready : read(folder, fresh)
+    },
+  }
+}
+
+/** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. */
+async function openJiti(cacheDir: string): Promise<Jiti> {
+  const [{ createJiti }, sdk, channels, providers, valibot] = await Promise.all([
+    import('jiti'), import('svc/sdk'), import('svc/channels'), import('svc/providers'), import('valibot'),
+  ])
+  return createJiti(join(cacheDir, 'index.js'), {
+    moduleCache: false,
+    tryNative: false,
+    fsCache: cacheDir,
+    interopDefault: false,
+    virtualModules: { 'svc/sdk': sdk, 'svc/channels': channels, 'svc/providers': providers, valibot },
+  })
+}
+
+/** The message with a place in the author's code: from the parser's text, else from the first line of the stack in the folder. */
+function describe(error: unknown, folder: string): string {
+  if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
+  const message = error.message.replaceAll(/\s+/g, ' ').trim()
+  if (/:\d+(:\d+)?$/.test(message)) return message
+  const place = error.stack?.split('\n').map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1]).find((found) => found?.startsWith(folder))
+  return place ? `${message} (${place})` : `${message} (in ${folder})`
+}

@@ -1,0 +1,157 @@
+import type { ConsolaInstance } from 'consola'
+import * as v from 'valibot'
+import { Refusal } from '../errors/error.ts'
+import { Barrier } from '../scope/barrier.ts'
+import type { Scope } from '../scope/scope.ts'
+import { toInputSchema } from './input-schema.ts'
+import type { AnyTool, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
+
+export interface ToolLimits {
+  readonly timeoutSecs: number
+  /** Characters of output the model gets. */
+  readonly outputChars: number
+}
+export interface ToolRegistryOptions {
+  readonly limits: () => ToolLimits
+  readonly log: ConsolaInstance
+  /** Told when a tool fails by a defect of its own. */
+  readonly onDefect?: (error: unknown, where: string) => void
+}
+interface Registered { readonly tool: AnyTool; readonly scope: Scope; readonly description: Description }
+
+/** The JSON Schema of the input is made when it is first asked for: most tools are never offered to a model. */
+class Description implements ToolDescription {
+  readonly name: string
+  readonly description: string
+  readonly risk: Tool['risk']
+  readonly #schema: AnyTool['input']
+  #input: object | undefined
+  constructor(tool: AnyTool) {
+    this.name = tool.name
+    this.description = tool.description
+    this.risk = tool.risk
+    this.#schema = tool.input
+  }
+
+  get input(): object { return (this.#input ??= toInputSchema(this.#schema)) }
+}
+
+export class ToolRegistry {
+  readonly #tools = new Map<string, Registered>()
+  /** Descriptions of tools whose plugin is being replaced, so that a turn does not lose them for a moment. */
+  readonly #held = new Map<string, Description>()
+  readonly #barrier = new Barrier()
+  readonly #options: ToolRegistryOptions
+  #listed: readonly ToolDescription[] | undefined
+
+  constructor(options: ToolRegistryOptions) { this.#options = options }
+
+  forPlugin(scope: Scope): Tools {
+    return {
+      add: (...tools) => { for (const tool of tools) this.#add(scope, tool) },
+      list: () => this.list(),
+      find: (name) => this.#tools.get(name)?.description ?? this.#held.get(name),
+      call: (name, args, call) => this.#call(scope.name, name, args, call),
+    }
+  }
+
+  list(): readonly ToolDescription[] {
+    this.#listed ??= [...new Map([...this.#held, ...[...this.#tools].map(([name, { description }]) => [name, description] as const)]).values()]
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    return this.#listed
+  }
+
+  /** Calls of tools of these plugins wait until the returned function is called, and the tools stay listed. */
+  hold(plugins: readonly string[]): () => void {
+    const held = [...this.#tools.values()].filter(({ scope }) => plugins.includes(scope.name)).map(({ description }) => description)
+    for (const description of held) this.#held.set(description.name, description)
+    const release = this.#barrier.hold(held.map(({ name }) => name), plugins)
+    return () => {
+      for (const { name } of held) this.#held.delete(name)
+      this.#listed = undefined
+      release()
+    }
+  }
+
+  #add(scope: Scope, tool: AnyTool): void {
+    if (!/^[a-z][a-z0-9_]{0,63}$/.test(tool.name)) throw new Error(`tool "${tool.name}" of plugin "${scope.name}": the name must be snake_case, at most 64 characters`)
+    const other = this.#tools.get(tool.name)
+    if (other) throw new Error(`tool "${tool.name}" of plugin "${scope.name}" is taken by plugin "${other.scope.name}"`)
+    this.#tools.set(tool.name, { tool, scope, description: new Description(tool) })
+    this.#listed = undefined
+    scope.own('tool', tool.name, () => {
+      this.#tools.delete(tool.name)
+      this.#listed = undefined
+    })
+  }
+
+  async #call(caller: string, name: string, args: unknown, call: ToolCallContext): Promise<ToolResult> {
+    call.signal.throwIfAborted()
+    const started = performance.now()
+    const held = this.#barrier.wait(name, caller)
+    if (held) await unlessAborted(held, call.signal)
+    const found = this.#tools.get(name)
+    const answer = (text: string, failed: boolean): ToolResult => this.#cap(text, failed, performance.now() - started)
+    if (!found) return answer(`There is no tool "${name}".`, true)
+    const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
+    if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
+    return this.#run(found, parsed.output, call, answer)
+  }
+
+  async #run({ tool, scope }: Registered, input: unknown, call: ToolCallContext, answer: (text: string, failed: boolean) => ToolResult): Promise<ToolResult> {
+    const timeoutSecs = tool.timeoutSecs ?? this.#options.limits().timeoutSecs
+    const stop = new AbortController()
+    const stopBy = (source: AbortSignal) => () => stop.abort(source.reason)
+    const byCall = stopBy(call.signal)
+    const byUnload = stopBy(scope.signal)
+    call.signal.addEventListener('abort', byCall, { once: true })
+    scope.signal.addEventListener('abort', byUnload, { once: true })
+    const timeUp = new Error(`tool "${tool.name}" took longer than ${timeoutSecs} s`)
+    const timer = setTimeout(() => stop.abort(timeUp), timeoutSecs * 1000)
+    timer.unref()
+    const leave = scope.enter()
+    const running = invoke(() => tool.run(input, { ...call, signal: stop.signal }))
+    // The caller is answered when the time is up; the plugin is waited for until the tool really ends.
+    void running.then(leave, leave)
+    try {
+      const text = await unlessAborted(running, stop.signal)
+      return typeof text === 'string' ? answer(text, false) : answer(`The tool "${tool.name}" answered ${text === null ? 'null' : typeof text} instead of text.`, true)
+    } catch (error) {
+      if (call.signal.aborted) throw call.signal.reason
+      if (stop.signal.aborted) return answer(stop.signal.reason === timeUp ? `The tool "${tool.name}" was stopped after ${timeoutSecs} seconds.` : `The tool "${tool.name}" was stopped: its plugin is being reloaded.`, true)
+      if (error instanceof Refusal) return answer(error.message, true)
+      if (error instanceof Error && error.name === 'UpstreamFailure') return answer(`The tool "${tool.name}" failed: ${error.message}`, true)
+      this.#options.log.error(`tool ${tool.name} of plugin "${scope.name}" failed`, error)
+      this.#options.onDefect?.(error, `tool ${tool.name}`)
+      return answer(`The tool "${tool.name}" failed.`, true)
+    } finally {
+      clearTimeout(timer)
+      call.signal.removeEventListener('abort', byCall)
+      scope.signal.removeEventListener('abort', byUnload)
+    }
+  }
+
+  #cap(text: string, failed: boolean, durationMs: number): ToolResult {
+    const { outputChars } = this.#options.limits()
+    if (text.length <= outputChars) return { text, failed, truncated: false, durationMs }
+    // Not between the halves of one character.
+    const end = /[\uD800-\uDBFF]/.test(text.charAt(outputChars - 1)) ? outputChars - 1 : outputChars
+    return { text: `${text.slice(0, end)}\n[cut: ${text.length - end} of ${text.length} characters are not shown]`, failed, truncated: true, durationMs }
+  }
+}
+
+async function invoke<T>(work: () => Promise<T>): Promise<T> { return work() }
+
+function describeIssues(name: string, issues: readonly v.BaseIssue<unknown>[]): string {
+  const lines = issues.slice(0, 10).map((issue) => `- ${v.getDotPath(issue) ?? 'arguments'}: ${issue.message}`)
+  return `The arguments of "${name}" are not valid:\n${lines.join('\n')}`
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
