@@ -19,3 +19,26 @@ export interface PluginDatabase {
   /** All or nothing, durable before it settles. There is no interactive transaction: a batch never awaits inside. */
   batch(statements: readonly Statement[]): Promise<readonly Changes[]>
 }
+
+/** One step of a plugin's tables: SQL in the SQLite dialect, several statements allowed. Never edited once released. */
+export interface Migration { readonly id: string; readonly sql: string }
+
+/** An open database. Whoever opened it disposes it; writes already handed in are committed first. */
+export interface Database extends AsyncDisposable {
+  readonly dialect: 'sqlite' | 'postgresql'
+  /** The handle given to plugins and to the core itself. */
+  readonly sql: PluginDatabase
+  /**
+   * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws when a recorded
+   * checksum differs, naming plugin and id.
+   */
+  migrate(plugin: string, migrations: readonly Migration[]): Promise<number>
+  /** Whether `migrate` of any of these would do something: the daemon takes a snapshot first. */
+  pending(plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]): Promise<boolean>
+  /** A consistent copy while in use, mode 0600, whole or not there. Throws on PostgreSQL, which has its own tools. */
+  snapshot(file: string): Promise<void>
+  /** A real write and read; `false` when either fails. */
+  check(): Promise<boolean>
+  /** Moves the write-ahead log into the database and empties it, so that deleted values are on no page any more. */
+  scrub(): Promise<void>
+}

@@ -1,0 +1,185 @@
+import type { ConsolaInstance } from 'consola'
+import type { Statement } from './database.ts'
+import { codeOf, isBusy, isPoison, translate, unavailable } from './failure.ts'
+import type { Outcome, SqliteConnection } from './sqlite-connection.ts'
+
+interface Batch {
+  readonly statements: readonly Statement[]
+  readonly since: number
+  resolve(outcomes: readonly Outcome[]): void
+  reject(error: unknown): void
+}
+type Result = { readonly batch: Batch; readonly outcomes: readonly Outcome[] } | { readonly batch: Batch; readonly error: unknown }
+
+/** How long a write waits for a lock of another process before its caller is told to come back. */
+const WAIT_MS = 2_500
+const RETRY_MS = 15
+const REOPEN_EVERY_MS = 250
+/** One transaction blocks the loop no longer than about this; what is left goes into the next. */
+const SLICE_MS = 12
+const MAX_WAITING = 20_000
+
+/**
+ * Group commit: every batch handed in during one tick goes into one transaction with one sync, each under its own savepoint, so
+ * that one that fails takes nobody with it. A caller settles only after the commit; when it fails, nobody is told "done".
+ */
+export class GroupCommit {
+  readonly #connection: SqliteConnection
+  readonly #log: ConsolaInstance
+  #waiting: Batch[] = []
+  #scheduled = false
+  #reopening: Promise<void> | undefined
+  #reopenedAt = -Infinity
+  #closed = false
+  /** So many of the next batches get a transaction of their own, because one of them spoils the commit of all. */
+  #alone = 0
+  #complainedAt = -Infinity
+  #idle: (() => void)[] = []
+
+  constructor(connection: SqliteConnection, log: ConsolaInstance) {
+    this.#connection = connection
+    this.#log = log
+  }
+
+  submit(statements: readonly Statement[]): Promise<readonly Outcome[]> {
+    if (this.#closed) return Promise.reject(unavailable('The database is closed'))
+    if (statements.length === 0) return Promise.resolve([])
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('Too many writes are waiting for the database', undefined, 5))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ statements, since: performance.now(), resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Settles when what was handed in has settled; nothing is accepted from now on. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  /** Opens the connection again after an I/O error, at most every 250 ms. Rejects with `service_unavailable`. */
+  async recover(): Promise<void> {
+    if (!this.#connection.poisoned) return
+    if (this.#connection.inMemory) { this.#connection.poisoned = false; return }
+    if (!this.#reopening) {
+      if (performance.now() - this.#reopenedAt < REOPEN_EVERY_MS) throw unavailable('The database cannot be read or written', undefined, 5)
+      this.#reopenedAt = performance.now()
+      this.#reopening = this.#connection.reopen().finally(() => { this.#reopening = undefined })
+    }
+    try { await this.#reopening } catch (error) { throw unavailable('The database cannot be opened again', error, 5) }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.#flush())
+  }
+  #retry(): void {
+    this.#scheduled = true
+    setTimeout(() => this.#flush(), RETRY_MS)
+  }
+  #next(): void {
+    if (this.#waiting.length > 0) this.#schedule()
+    else for (const wake of this.#idle.splice(0)) wake()
+  }
+
+  #flush(): void {
+    this.#scheduled = false
+    if (!this.#connection.poisoned) {
+      this.#commit()
+      return
+    }
+    this.#scheduled = true
+    this.recover().then(() => { this.#scheduled = false; this.#commit() }, (error: unknown) => { this.#scheduled = false; this.#refuse(this.#waiting.splice(0), error) })
+  }
+
+  #commit(): void {
+    const connection = this.#connection
+    try { connection.begin() } catch (error) { this.#notBegun(error); return }
+    const results: Result[] = []
+    const started = performance.now()
+    let taken = 0
+    for (const batch of this.#waiting) {
+      if (taken > 0 && (this.#alone > 0 || (taken % 16 === 0 && performance.now() - started > SLICE_MS))) break
+      taken++
+      try {
+        results.push({ batch, outcomes: this.#apply(batch.statements) })
+      } catch (error) {
+        results.push({ batch, error })
+        const code = codeOf(error)
+        if (code === 'SQLITE_FULL' || isPoison(code)) { this.#failed(taken, error); return }
+        if (!connection.inTransaction) { this.#undone(taken, batch, error); return }
+      }
+    }
+    try { connection.commit() } catch (error) { this.#notCommitted(taken, error); return }
+    if (this.#alone > 0) this.#alone--
+    this.#waiting.splice(0, taken)
+    for (const result of results) {
+      if ('outcomes' in result) result.batch.resolve(result.outcomes)
+      else result.batch.reject(translate(result.error))
+    }
+    this.#next()
+  }
+
+  #apply(statements: readonly Statement[]): readonly Outcome[] {
+    const connection = this.#connection
+    const only = statements[0]
+    // A single statement is undone by the engine itself when it fails.
+    if (only && statements.length === 1) return [connection.run(only)]
+    connection.savepoint()
+    try {
+      const outcomes = statements.map((statement) => connection.run(statement))
+      connection.release()
+      return outcomes
+    } catch (error) {
+      if (connection.inTransaction) connection.rollbackToSavepoint()
+      throw error
+    }
+  }
+
+  /** Somebody else holds the lock, or the file is gone. */
+  #notBegun(error: unknown): void {
+    if (isBusy(codeOf(error))) {
+      const limit = performance.now() - WAIT_MS
+      let expired = 0
+      while (expired < this.#waiting.length && (this.#waiting[expired]?.since ?? Infinity) < limit) expired++
+      this.#refuse(this.#waiting.splice(0, expired), error, this.#waiting.length === 0)
+      if (this.#waiting.length > 0) this.#retry()
+      return
+    }
+    this.#failed(this.#waiting.length, error)
+  }
+
+  /** A deferred constraint is checked at the commit only: to find whose it is, each batch of the group is done alone. */
+  #notCommitted(taken: number, error: unknown): void {
+    if (taken === 1 || !codeOf(error).startsWith('SQLITE_CONSTRAINT')) { this.#failed(taken, error); return }
+    this.#connection.rollback()
+    this.#alone = taken
+    this.#next()
+  }
+
+  /** The transaction is lost for everyone in it. */
+  #failed(taken: number, error: unknown): void {
+    try { this.#connection.rollback() } catch { this.#connection.poisoned = true }
+    if (isPoison(codeOf(error))) this.#connection.poisoned = true
+    if (this.#alone > 0) this.#alone--
+    if (performance.now() - this.#complainedAt > 1_000) {
+      this.#complainedAt = performance.now()
+      this.#log.error('a commit failed; none of its writes is acknowledged', { code: codeOf(error), writes: taken, error: error instanceof Error ? error.message : String(error) })
+    }
+    this.#refuse(this.#waiting.splice(0, taken), error)
+  }
+
+  /** One statement ended the transaction although it must not: its batch fails, the others are done again. */
+  #undone(taken: number, culprit: Batch, error: unknown): void {
+    this.#waiting.splice(taken - 1, 1)
+    culprit.reject(translate(error))
+    this.#next()
+  }
+
+  #refuse(batches: readonly Batch[], error: unknown, goOn = true): void {
+    const reason = translate(error)
+    for (const batch of batches) batch.reject(reason)
+    if (goOn) this.#next()
+  }
+}

@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto'
+import type { ConsolaInstance } from 'consola'
+import { splitStatements, toDialect } from './dialect.ts'
+import type { Migration, PluginDatabase } from './database.ts'
+
+interface Applied { readonly id: string; readonly checksum: string }
+
+/** What was done to the tables, and with which text: the same on both engines, because the text is taken before it is adapted. */
+export class Migrations {
+  readonly #db: PluginDatabase
+  readonly #log: ConsolaInstance
+  constructor(db: PluginDatabase, log: ConsolaInstance) {
+    this.#db = db
+    this.#log = log
+  }
+
+  /** Makes the table of records when it is not there. */
+  async prepare(): Promise<void> {
+    if (await this.#exists()) return
+    await this.#db.batch([{
+      sql: toDialect('CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL, PRIMARY KEY (plugin, id))', this.#db.dialect),
+      values: [],
+    }])
+  }
+
+  async apply(plugin: string, migrations: readonly Migration[]): Promise<number> {
+    const missing = this.#missing(plugin, migrations, await this.#applied(plugin), true)
+    for (const migration of missing) {
+      const statements = splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] }))
+      try {
+        await this.#db.batch([...statements, this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at)
+          VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`])
+      } catch (error) {
+        throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      }
+    }
+    return missing.length
+  }
+
+  async pending(plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]): Promise<boolean> {
+    const rows = await this.#db.all<Applied & { plugin: string }>`SELECT plugin, id, checksum FROM core_migration`
+    const by = Map.groupBy(rows, (row) => row.plugin)
+    return plugins.some(({ name, migrations }) => this.#missing(name, migrations, by.get(name) ?? [], false).length > 0)
+  }
+
+  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[], report: boolean): Migration[] {
+    const known = new Map(applied.map((row) => [row.id, row.checksum]))
+    const seen = new Set<string>()
+    const missing: Migration[] = []
+    for (const migration of migrations) {
+      if (seen.has(migration.id)) throw new Error(`plugin "${plugin}" has two migrations with the id "${migration.id}"`)
+      seen.add(migration.id)
+      const checksum = known.get(migration.id)
+      if (checksum === undefined) missing.push(migration)
+      else if (checksum !== checksumOf(migration)) {
+        throw new Error(`migration "${migration.id}" of plugin "${plugin}" was edited after it had been applied to this database. Put its text back as it was and add what is new as another migration with a new id.`)
+      }
+    }
+    const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
+    if (report && newer.length > 0) this.#log.warn(`the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`, { plugin, migrations: newer })
+    return missing
+  }
+
+  #applied(plugin: string): Promise<Applied[]> {
+    return this.#db.all<Applied>`SELECT id, checksum FROM core_migration WHERE plugin = ${plugin}`
+  }
+  async #exists(): Promise<boolean> {
+    const found = this.#db.dialect === 'sqlite'
+      ? await this.#db.one`SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'core_migration'`
+      : await this.#db.one`SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'core_migration'`
+    return found !== undefined
+  }
+}
+
+// Line ends differ between checkouts; the migration does not.
+const checksumOf = (migration: Migration): string => hash('sha256', migration.sql.replace(/\r\n/g, '\n').trim())

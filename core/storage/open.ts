@@ -1,0 +1,121 @@
+import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { ConsolaInstance } from 'consola'
+import type { Connector } from 'db0'
+import type { Database, Migration, PluginDatabase } from './database.ts'
+import { codeOf } from './failure.ts'
+import { Migrations } from './migrate.ts'
+import { PostgresDatabase } from './postgres.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+import { openFile, syncFolder } from './sqlite-file.ts'
+import { SqliteDatabase } from './sqlite.ts'
+
+export interface DatabaseOptions {
+  /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
+  readonly url: string
+  readonly log: ConsolaInstance
+  /** A db0 connector instead of the one the URL names, for tests. */
+  readonly connector?: Connector
+}
+
+const CORE: readonly Migration[] = [
+  { id: '001-check', sql: 'CREATE TABLE core_check (id INTEGER PRIMARY KEY, mark TEXT NOT NULL)' },
+  { id: '002-storage', sql: 'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))' },
+  { id: '003-vault', sql: 'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))' },
+]
+
+/** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { url, connector, log } = options
+  if (connector ? connector.dialect === 'postgresql' : /^postgres(ql)?:\/\//.test(url)) return openPostgres(options)
+  if (connector) throw new Error(`a db0 connector for "${connector.dialect}" is not supported here; give the path of the file`)
+  const path = /^sqlite:(.+)$/.exec(url)?.[1]
+  if (path === undefined) throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
+  const connection = path === ':memory:' ? await SqliteConnection.open(undefined) : await openFile(path)
+  const sql = new SqliteDatabase(connection, log)
+  return ready(sql, log, {
+    forget: () => connection.forget(),
+    async snapshot(file) {
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      const draft = `${file}.part`
+      await rm(draft, { force: true })
+      try {
+        await (await open(draft, 'wx', 0o600)).close()
+        // Copies a hundred pages at a time and yields; a write of ours meanwhile goes into the copy too.
+        await connection.instance.backup(draft)
+        await chmod(draft, 0o600)
+        const handle = await open(draft, 'r')
+        try { await handle.sync() } finally { await handle.close() }
+        await rename(draft, file)
+        syncFolder(dirname(file))
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    },
+    async scrub() { if (!connection.inMemory) connection.instance.pragma('wal_checkpoint(TRUNCATE)') },
+    async close() {
+      await sql.close()
+      await connection.close()
+    },
+  })
+}
+
+async function openPostgres({ url, log, connector }: DatabaseOptions): Promise<Database> {
+  let writer = connector
+  let reader: Connector | undefined
+  if (!writer) {
+    const { default: postgresqlConnector } = await import('db0/connectors/postgresql')
+    writer = postgresqlConnector({ url })
+    reader = postgresqlConnector({ url })
+  }
+  const sql = new PostgresDatabase(writer, reader, log)
+  await sql.batch([{
+    sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
+    values: [],
+  }])
+  return ready(sql, log, {
+    forget() { /* The server plans anew by itself. */ },
+    async snapshot() { throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump') },
+    async scrub() { /* The server's own log is out of reach. */ },
+    close: () => sql.close(),
+  })
+}
+
+interface Engine { forget(): void; snapshot(file: string): Promise<void>; scrub(): Promise<void>; close(): Promise<void> }
+
+async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine): Promise<Database> {
+  const migrations = new Migrations(sql, log)
+  let checks = 0
+  const database: Database = {
+    dialect: sql.dialect,
+    sql,
+    async migrate(plugin, list) {
+      const applied = await migrations.apply(plugin, list)
+      if (applied > 0) engine.forget()
+      return applied
+    },
+    pending: (plugins) => migrations.pending(plugins),
+    snapshot: (file) => engine.snapshot(file),
+    scrub: () => engine.scrub(),
+    async check() {
+      const mark = `${process.pid}-${++checks}`
+      try {
+        await sql.run`INSERT INTO core_check (id, mark) VALUES (1, ${mark}) ON CONFLICT (id) DO UPDATE SET mark = excluded.mark`
+        return (await sql.one<{ mark: string }>`SELECT mark FROM core_check WHERE id = 1`) !== undefined
+      } catch (error) {
+        log.debug('the database check failed', { code: codeOf(error), error: error instanceof Error ? error.message : String(error) })
+        return false
+      }
+    },
+    [Symbol.asyncDispose]: () => engine.close(),
+  }
+  try {
+    await migrations.prepare()
+    await database.migrate('core-storage', CORE)
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+  return database
+}

@@ -1,0 +1,78 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, statSync, chmodSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { SqliteConnection } from './sqlite-connection.ts'
+
+/** "svc1" as the application id in the file's header, so that the database of another program is not taken for ours. */
+const APPLICATION_ID = 0x73766331
+const HEADER = 'SQLite format 3\0'
+
+/** Where the daemon keeps the copies of a database: beside it. */
+export function snapshotFolder(path: string): string { return join(dirname(path), 'snapshots') }
+
+/** The database cannot be used as it is, and nothing was changed. The message says what to do. */
+export class DatabaseRefused extends Error {
+  override readonly name = 'DatabaseRefused'
+  constructor(path: string, problem: string, options: ErrorOptions = {}) {
+    super(`The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty.`, options)
+  }
+}
+
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try { fsyncSync(handle) } finally { closeSync(handle) }
+}
+
+/**
+ * Opens the file, or makes it when there is none. A file that is empty, damaged or of another program is refused, never replaced: a
+ * new database is made under another name and renamed, so an empty file is always the remains of an accident.
+ */
+export async function openFile(path: string): Promise<SqliteConnection> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (!existsSync(path)) await create(path)
+  refuseForeign(path)
+  let connection: SqliteConnection
+  try { connection = await SqliteConnection.open(path) } catch (error) {
+    throw new DatabaseRefused(path, `cannot be opened (${error instanceof Error ? error.message : String(error)})`, { cause: error })
+  }
+  try {
+    const id = connection.instance.pragma('application_id', { simple: true })
+    if (id !== 0 && id !== APPLICATION_ID) throw new DatabaseRefused(path, 'belongs to another program')
+    const found = quickCheck(connection)
+    if (found !== 'ok') throw new DatabaseRefused(path, `is damaged (${found})`)
+    return connection
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+function quickCheck(connection: SqliteConnection): string {
+  try { return String(connection.instance.pragma('quick_check(1)', { simple: true })) } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+async function create(path: string): Promise<void> {
+  const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })
+  if (wal && wal.size > 0) throw new DatabaseRefused(path, `is gone, but its log ${path}-wal is still there`)
+  const draft = `${path}.new`
+  for (const rest of [draft, `${draft}-wal`, `${draft}-shm`, `${path}-wal`, `${path}-shm`]) rmSync(rest, { force: true })
+  closeSync(openSync(draft, 'wx', 0o600))
+  const connection = await SqliteConnection.open(draft)
+  try { connection.instance.pragma(`application_id = ${APPLICATION_ID}`) } finally { await connection.close() }
+  const handle = openSync(draft, 'r')
+  try { fsyncSync(handle) } finally { closeSync(handle) }
+  renameSync(draft, path)
+  syncFolder(dirname(path))
+}
+
+function refuseForeign(path: string): void {
+  const { size, mode } = statSync(path)
+  if (size === 0) throw new DatabaseRefused(path, 'is empty (0 bytes)')
+  const head = Buffer.alloc(HEADER.length)
+  const handle = openSync(path, 'r')
+  try { readSync(handle, head, 0, head.length, 0) } finally { closeSync(handle) }
+  if (head.toString('latin1') !== HEADER) throw new DatabaseRefused(path, 'is not an SQLite database')
+  // The engine gives its -wal and -shm files the same mode.
+  if ((mode & 0o077) !== 0) chmodSync(path, 0o600)
+}

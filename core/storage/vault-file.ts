@@ -1,0 +1,133 @@
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { chmod, link, lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { ConsolaInstance } from 'consola'
+import type { Database } from './database.ts'
+import { codeOf } from './failure.ts'
+import { syncFolder } from './sqlite-file.ts'
+import type { Vault } from './vault.ts'
+
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+interface Sealed { readonly nonce: Uint8Array; readonly sealed: Uint8Array }
+
+/**
+ * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the first write.
+ * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an error.
+ */
+export async function openVault(database: Database, keyFile: string, log?: ConsolaInstance): Promise<{ forPlugin(name: string): Vault }> {
+  const { sql } = database
+  let key: KeyObject | undefined
+  async function loadKey(make: boolean): Promise<KeyObject> {
+    key ??= await readKey(keyFile, log)
+    if (key) return key
+    const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
+    if (!make || (kept && kept.count > 0)) throw new Error(`the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`)
+    key = await makeKey(keyFile, log)
+    return key
+  }
+  // A wrong mode is to be seen at the start, not at the first secret.
+  key = await readKey(keyFile, log)
+
+  return {
+    forPlugin: (plugin) => ({
+      async read(name) {
+        const row = await sql.one<Sealed>`SELECT nonce, sealed FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
+        return row ? unseal(await loadKey(false), label(plugin, name), row, `${plugin}/${name}`) : undefined
+      },
+      async write(name, secret) {
+        const { nonce, sealed } = seal(await loadKey(true), label(plugin, name), secret)
+        await sql.run`INSERT INTO core_vault (plugin, name, nonce, sealed) VALUES (${plugin}, ${name}, ${nonce}, ${sealed})
+          ON CONFLICT (plugin, name) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed`
+      },
+      async remove(name) {
+        const { changes } = await sql.run`DELETE FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
+        if (changes > 0) await database.scrub()
+        return changes > 0
+      },
+      async names() {
+        const rows = await sql.all<{ name: string }>`SELECT name FROM core_vault WHERE plugin = ${plugin} ORDER BY name`
+        return rows.map((row) => row.name)
+      },
+    }),
+  }
+}
+
+// Bound to the record, so that a sealed value moved to another name does not open.
+const label = (plugin: string, name: string): Buffer => Buffer.from(JSON.stringify(['svc-vault-1', plugin, name]))
+
+function seal(key: KeyObject, aad: Buffer, secret: string): Sealed {
+  const nonce = randomBytes(NONCE_BYTES)
+  const plain = Buffer.from(secret, 'utf8')
+  try {
+    const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+    cipher.setAAD(aad)
+    const body = cipher.update(plain)
+    return { nonce, sealed: Buffer.concat([body, cipher.final(), cipher.getAuthTag()]) }
+  } finally {
+    plain.fill(0)
+  }
+}
+
+function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: string): string {
+  let plain: Buffer | undefined
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+    decipher.setAAD(aad)
+    decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
+    plain = decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES))
+    decipher.final()
+    return plain.toString('utf8')
+  } catch (error) {
+    throw new Error(`the secret "${name}" does not open: the record was changed, or the key file is not the one it was written with`, { cause: error })
+  } finally {
+    plain?.fill(0)
+  }
+}
+
+async function readKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject | undefined> {
+  let stat
+  try { stat = await lstat(file) } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  if (!stat.isFile()) throw new Error(`the vault's key file ${file} is not a plain file`)
+  if (process.getuid && stat.uid !== process.getuid()) throw new Error(`the vault's key file ${file} belongs to another user (${stat.uid})`)
+  if ((stat.mode & 0o077) !== 0) {
+    await chmod(file, 0o600)
+    log?.warn('the key file of the vault could be read by others; its mode is 0600 now. If anyone else uses this machine, enter the secrets again with a new key', { file, mode: (stat.mode & 0o777).toString(8) })
+  }
+  const text = await readFile(file)
+  const bytes = Buffer.from(text.toString('latin1').trim(), 'hex')
+  text.fill(0)
+  try {
+    if (bytes.length !== KEY_BYTES) throw new Error(`the vault's key file ${file} is damaged: it must hold ${KEY_BYTES * 2} hex digits. Put it back from a copy`)
+    return createSecretKey(bytes)
+  } finally {
+    bytes.fill(0)
+  }
+}
+
+async function makeKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const bytes = randomBytes(KEY_BYTES)
+  const text = Buffer.from(`${bytes.toString('hex')}\n`, 'latin1')
+  const draft = `${file}.${process.pid}.new`
+  try {
+    await rm(draft, { force: true })
+    const handle = await open(draft, 'wx', 0o600)
+    try { await handle.writeFile(text); await handle.sync() } finally { await handle.close() }
+    // Unlike a rename, a link never replaces a key that another write has just made.
+    try { await link(draft, file) } catch (error) { if (codeOf(error) !== 'EEXIST') throw error }
+    await rm(draft, { force: true })
+    syncFolder(dirname(file))
+  } finally {
+    bytes.fill(0)
+    text.fill(0)
+  }
+  const key = await readKey(file, log)
+  if (!key) throw new Error(`the vault's key file ${file} could not be made`)
+  return key
+}
