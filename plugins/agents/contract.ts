@@ -71,6 +71,13 @@ export interface Agents {
   spawn(manifestToml: string): Promise<Agent>
   /** `undefined` when there is no such agent. */
   kill(id: string): Promise<Agent | undefined>
+  /**
+   * Throws `agent_not_found`, and `forbidden` when the manifest does not let the agent read or write a memory key of its own. Written to
+   * the audit log when it does not.
+   */
+  checkMemory(id: string, access: 'read' | 'write', key: string): Promise<void>
+  /** Those of an agent's own memory keys that it may read. Throws `agent_not_found`. */
+  readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]>
   /** Makes a session the active one. Throws `agent_not_found`. */
   activate(id: string, sessionId: string): Promise<void>
 }

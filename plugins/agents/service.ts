@@ -9,6 +9,7 @@ import type { ManifestEdits } from './manifest.ts'
 import type { NameModel } from './model-names.ts'
 import type { HeldAgent, Roster } from './roster.ts'
 import type { AgentRow } from './schema.ts'
+import { grants } from './rights.ts'
 import { createSerial } from './serial.ts'
 import type { AgentStore } from './store.ts'
 
@@ -81,6 +82,19 @@ export class AgentService implements Agents {
       await hooks.emit(AgentKilled, { agent })
       return agent
     })
+  }
+
+  async checkMemory(id: string, access: 'read' | 'write', key: string): Promise<void> {
+    const agent = await this.require(id)
+    const { memory_read: readable, memory_write: writable } = agent.manifest.capabilities
+    if (grants(access === 'read' ? readable : writable, key, true)) return
+    await this.#parts.audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: memory_${access} of "${key}"` })
+    throw new Refusal('forbidden', `agent "${agent.name}" may not ${access} memory key "${key}" (capabilities.memory_${access})`)
+  }
+
+  async readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]> {
+    const { manifest: { capabilities } } = await this.require(id)
+    return keys.filter((key) => grants(capabilities.memory_read, key, true))
   }
 
   async activate(id: string, sessionId: string): Promise<void> {

@@ -1,0 +1,27 @@
+import { definePlugin } from 'svc/sdk'
+import { AgentKilled, Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { KeyValue } from './contract.ts'
+import { migrations } from './migrations.ts'
+import { pairRoutes } from './routes.ts'
+import { Limits } from './schema.ts'
+import { Pairs } from './service.ts'
+import { PairStore } from './store.ts'
+import { pairTools } from './tools.ts'
+
+export default definePlugin({
+  name: 'kv',
+  version: '1.0.0',
+  config: Limits,
+  requires: { agents: Agents, audit: Audit },
+  provides: { kv: KeyValue },
+  migrations,
+  async setup({ config, db, hooks, routes, services, tools }) {
+    const pairs = new Pairs(new PairStore(db), services.agents, services.audit, config)
+    await pairs.sweep()
+    hooks.on(AgentKilled, ({ agent }) => pairs.clear(agent.id))
+    tools.add(...pairTools(pairs, services.agents))
+    routes.add(...pairRoutes(pairs))
+    return { kv: pairs }
+  },
+})

@@ -1,0 +1,96 @@
+import { Refusal } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Audit, AuditRecord } from '../audit/contract.ts'
+import type { KeyValue } from './contract.ts'
+import type { Limits, PairRow } from './schema.ts'
+import type { PairStore } from './store.ts'
+
+/** Each agent's own keys. An agent's id is checked by every call: there are no keys without an agent. */
+export class Pairs implements KeyValue {
+  readonly #store: PairStore
+  readonly #agents: Agents
+  readonly #audit: Audit
+  readonly #limits: Limits
+
+  constructor(store: PairStore, agents: Agents, audit: Audit, limits: Limits) {
+    this.#store = store
+    this.#agents = agents
+    this.#audit = audit
+    this.#limits = limits
+  }
+
+  async find(agentId: string, key: string): Promise<PairRow | undefined> {
+    const { id } = await this.#agents.require(agentId)
+    return this.#store.find(id, key)
+  }
+  async list(agentId: string): Promise<readonly PairRow[]> {
+    const { id } = await this.#agents.require(agentId)
+    return this.#store.list(id)
+  }
+  async names(agentId: string): Promise<readonly string[]> {
+    const { id } = await this.#agents.require(agentId)
+    return this.#store.names(id)
+  }
+
+  async put(agentId: string, key: string, value: unknown): Promise<void> {
+    const { id } = await this.#agents.require(agentId)
+    this.#checkKey(key)
+    const text = encode(value)
+    const bytes = Buffer.byteLength(text)
+    const { max_value_bytes: maxBytes, max_keys_per_agent: maxKeys } = this.#limits
+    if (bytes > maxBytes) {
+      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key`, { details: { limit_bytes: maxBytes } })
+    }
+    try {
+      await this.#store.commit(
+        this.#store.put(id, key, text, new Date().toISOString(), maxKeys),
+        this.#audit.entry(access(id, `set key "${key}" (${bytes} bytes)`)),
+      )
+    } catch (error) {
+      if (!(await this.#store.full(id, key, maxKeys))) throw error
+      throw new Refusal('invalid_request', `key: the agent has ${maxKeys} keys, which is the limit`, { details: { limit_keys: maxKeys }, cause: error })
+    }
+    // Killed while the write was under way: nobody would remove the key any more.
+    if (!(await this.#agents.find(id))) {
+      await this.clear(id)
+      throw new Refusal('agent_not_found', `No agent ${id}`)
+    }
+  }
+
+  async remove(agentId: string, key: string): Promise<boolean> {
+    const { id } = await this.#agents.require(agentId)
+    const [removed] = await this.#store.commit(this.#store.remove(id, key), this.#audit.entry(access(id, `delete key "${key}"`)))
+    return (removed?.changes ?? 0) > 0
+  }
+
+  clear(agentId: string): Promise<void> { return this.#store.clear(agentId) }
+
+  /** Removes keys whose agent was killed just before the process ended. */
+  async sweep(): Promise<void> {
+    for (const agentId of await this.#store.agents()) {
+      if (!(await this.#agents.find(agentId))) await this.clear(agentId)
+    }
+  }
+
+  #checkKey(key: string): void {
+    const { max_key_chars: maxChars } = this.#limits
+    if (key === '') throw new Refusal('invalid_request', 'key: must not be empty')
+    if (key.length > maxChars) throw new Refusal('invalid_request', `key: ${key.length} characters, at most ${maxChars}`, { details: { limit_chars: maxChars } })
+    // Not every engine can keep them, and a key must be found again as it was written.
+    if (key.includes('\0') || !key.isWellFormed()) throw new Refusal('invalid_request', 'key: must be well-formed Unicode without NUL')
+  }
+}
+
+function access(agentId: string, details: string): AuditRecord {
+  return { event: 'memory_access', agentId, details }
+}
+
+/** JSON text of a value. A number beyond the range of a double would silently become `null`. */
+function encode(value: unknown): string {
+  const text = JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === 'number' && !Number.isFinite(part)) throw new Refusal('invalid_request', 'value: a number is out of range')
+    return part
+  })
+  if (text === undefined) throw new Refusal('invalid_request', 'value: Expected JSON')
+  return text
+}

@@ -1,0 +1,12 @@
+import * as v from 'valibot'
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(1))
+export const Limits = v.object({
+  max_key_chars: v.optional(count, 512),
+  max_value_chars: v.optional(count, 16_384),
+  max_notes_per_agent: v.optional(count, 1000),
+})
+export type Limits = v.InferOutput<typeof Limits>
+
+export const Note = v.object({ key: v.string(), value: v.string(), created_at: v.string() })
+export type Note = v.InferOutput<typeof Note>
