@@ -1,0 +1,18 @@
+import * as v from 'valibot'
+import { definePlugin } from 'svc/sdk'
+import { findPage, Page } from './assets.ts'
+import { pageRoutes } from './routes.ts'
+
+export default definePlugin({
+  name: 'webchat',
+  version: '1.0.0',
+  config: v.object({
+    /** Folder of a built page to serve instead of the one that comes with the daemon. */
+    page_dir: v.optional(v.pipe(v.string(), v.minLength(1))),
+  }),
+  setup({ config, routes }) {
+    // Nothing is read here: the page costs no start time until someone opens it.
+    routes.add(...pageRoutes(new Page(() => config.page_dir ?? findPage(import.meta.url))))
+    return {}
+  },
+})

@@ -1,0 +1,151 @@
+import { ApiError, explain } from './api.ts'
+import type { Api } from './api.ts'
+import { Connection } from './connection.ts'
+import { Observable } from './observable.ts'
+import { ask, detach, emptyTranscript, fail, fromSession, lastQuestion, markStopped, openAnswer, receive, withoutLastExchange } from './transcript.ts'
+import type { Transcript } from './transcript.ts'
+import type { AgentSummary, ServerFrame } from './wire.ts'
+
+export type History = 'loading' | 'loaded' | { readonly problem: string }
+
+const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
+
+/** The conversation with one agent: what is shown, and the connection it travels over. */
+export class AgentChat {
+  readonly agentId: string
+  readonly transcript = new Observable<Transcript>(emptyTranscript)
+  readonly history = new Observable<History>('loading')
+  readonly connection: Connection
+  readonly #api: Api
+  readonly #onAgents: (agents: readonly AgentSummary[]) => void
+  #streaming: AbortController | undefined
+  /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
+  #era = 0
+  #shown = false
+
+  constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void }) {
+    this.agentId = agentId
+    this.#api = api
+    this.#onAgents = parts.onAgents
+    this.connection = new Connection({
+      open: () => api.socket(agentId),
+      reachable: parts.reachable,
+      onFrame: (frame) => this.#receive(frame),
+      onReopened: () => { void this.#waitForRecord() },
+      onDropped: () => { if (!this.#streaming) this.transcript.update(detach) },
+    })
+  }
+
+  get busy(): boolean { return openAnswer(this.transcript.value) !== undefined }
+
+  show(): void {
+    this.#shown = true
+    this.connection.start()
+    if (!this.busy) void this.load()
+  }
+
+  /** A connection stays while an answer is on its way over it. */
+  hide(): void {
+    this.#shown = false
+    if (!this.busy) this.connection.close()
+  }
+
+  end(): void {
+    this.#era++
+    this.#shown = false
+    this.#streaming?.abort()
+    this.connection.close()
+  }
+
+  async load(): Promise<void> {
+    const era = this.#era
+    try {
+      const view = await this.#api.session(this.agentId)
+      if (era !== this.#era || this.busy) return
+      this.transcript.update((known) => fromSession(view, known))
+      this.history.set('loaded')
+    } catch (error) {
+      if (era === this.#era && this.history.value !== 'loaded') this.history.set({ problem: explain(error) })
+      return
+    }
+    if (this.transcript.value.entries.at(-1)?.kind === 'answer') void this.#waitForRecord()
+  }
+
+  send(text: string): void {
+    if (this.busy || text.trim() === '') return
+    this.#era++
+    this.history.set('loaded')
+    this.transcript.update((transcript) => ask(transcript, text))
+    if (!this.connection.send({ type: 'message', content: text })) void this.#sendOverHttp(text)
+  }
+
+  retry(): void {
+    const question = lastQuestion(this.transcript.value)
+    if (!question || this.busy) return
+    this.transcript.update(withoutLastExchange)
+    this.send(question.text)
+  }
+
+  async stop(): Promise<void> {
+    try {
+      await this.#api.stop(this.agentId)
+    } catch (error) {
+      this.transcript.update((transcript) => fail(transcript, `Could not stop: ${explain(error)}`))
+    }
+    this.#streaming?.abort()
+  }
+
+  /** Throws what the daemon refused. */
+  async reset(): Promise<void> {
+    await this.#api.reset(this.agentId)
+    this.#era++
+    this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
+    this.history.set('loaded')
+  }
+
+  #receive(frame: ServerFrame): void {
+    if (frame.type === 'agents_updated') return this.#onAgents(frame.agents)
+    const question = lastQuestion(this.transcript.value)?.text ?? ''
+    const wasBusy = this.busy
+    this.transcript.update((transcript) => receive(transcript, frame))
+    if (!wasBusy || this.busy) return
+    // The daemon keeps no record of a command's reply, and `/new` leaves an empty session behind.
+    if (frame.type === 'response' && /^\/(new|reset)\b/.test(question)) this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
+    if (!this.#shown) this.connection.close()
+  }
+
+  async #sendOverHttp(text: string): Promise<void> {
+    const streaming = new AbortController()
+    this.#streaming = streaming
+    try {
+      for await (const frame of this.#api.answer(this.agentId, text, streaming.signal)) this.#receive(frame)
+      // An answer that ends without its last event was cut.
+      if (this.busy) this.transcript.update(detach)
+    } catch (error) {
+      if (streaming.signal.aborted) this.transcript.update(markStopped)
+      else if (error instanceof ApiError) this.transcript.update((transcript) => fail(transcript, explain(error)))
+      else this.transcript.update(detach)
+    } finally {
+      if (this.#streaming === streaming) this.#streaming = undefined
+    }
+    void this.#waitForRecord()
+  }
+
+  /** A turn runs to its end on the daemon whoever listens: an answer this page lost is read from the session when it is there. */
+  async #waitForRecord(): Promise<void> {
+    const era = this.#era
+    for (const delayMs of recordedDelaysMs) {
+      const last = this.transcript.value.entries.at(-1)
+      if (era !== this.#era || last?.kind !== 'answer' || (last.state !== 'detached' && last.state !== 'unanswered')) return
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      if (era !== this.#era || !this.#shown) return
+      try {
+        const view = await this.#api.session(this.agentId)
+        if (era !== this.#era || this.busy) return
+        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromSession(view, known))
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error // Unreachable for now: the next round asks again.
+      }
+    }
+  }
+}

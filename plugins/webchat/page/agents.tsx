@@ -1,0 +1,65 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { CloseIcon, Mark, PlusIcon } from './icons.tsx'
+import type { AgentSummary } from './wire.ts'
+
+interface AgentsProps {
+  readonly client: Client
+  readonly agents: readonly AgentSummary[]
+  readonly selectedId: string | undefined
+  /** Of the drawer on a narrow screen; on a wide one the list is always there. */
+  readonly open: boolean
+  readonly onSelect: (id: string) => void
+  readonly onAdd: () => void
+  readonly onClose: () => void
+}
+
+export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
+  const drawer = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (open) drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
+  }, [open])
+  return (
+    <>
+      {open && <div class="shade" onClick={onClose} />}
+      <nav ref={drawer} id="agents" class={open ? 'agents open' : 'agents'} aria-label="Agents"
+        onKeyDown={(event) => { if (event.key === 'Escape' && open) { event.stopPropagation(); onClose() } }}>
+        <div class="brand">
+          <Mark /><span>svc</span>
+          <button type="button" class="quiet square only-narrow" onClick={onClose}><CloseIcon /><span class="hidden">Close the list</span></button>
+        </div>
+        <h2 class="section">Agents</h2>
+        <ul>
+          {agents.map((agent) => (
+            <li key={agent.id}>
+              <button type="button" class="agent" aria-current={agent.id === selectedId ? 'true' : undefined} onClick={() => onSelect(agent.id)}>
+                <Avatar name={agent.name} />
+                <span class="agent-text">
+                  <span class="agent-name">{agent.name}</span>
+                  <span class="agent-model">{modelLabel(agent)}</span>
+                </span>
+                {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
+                {agent.id !== selectedId && client.busy(agent.id) && <span class="state">answering</span>}
+              </button>
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="quiet add" onClick={onAdd}><PlusIcon /> New agent</button>
+      </nav>
+    </>
+  )
+}
+
+export function Avatar({ name }: { readonly name: string }) {
+  let hue = 0
+  for (const character of name) hue = (hue * 31 + (character.codePointAt(0) ?? 0)) % 6
+  return <span class={`avatar hue-${hue}`} aria-hidden="true">{[...name.trim()][0]?.toUpperCase() ?? '?'}</span>
+}
+
+/** Whether the model that comes with the daemon answers, because none is connected. */
+export function isOffline(agent: AgentSummary): boolean { return agent.model_provider === 'builtin' && agent.model_name === 'offline' }
+
+export function modelLabel(agent: AgentSummary): string {
+  if (isOffline(agent)) return 'offline model'
+  return agent.model_name === 'default' ? 'default model' : agent.model_name
+}

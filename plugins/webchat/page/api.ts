@@ -1,0 +1,106 @@
+import * as v from 'valibot'
+import { AgentList, Problem, SessionView, Spawned, Ticket } from './wire.ts'
+import type { AgentSummary, ServerFrame } from './wire.ts'
+import { readEvents } from './events.ts'
+
+/** What the daemon refused, or `unreachable` when it did not answer at all. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: string
+  readonly status: number
+  readonly retryAfterSecs: number | undefined
+  constructor(code: string, status: number, message: string, retryAfterSecs?: number) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.retryAfterSecs = retryAfterSecs
+  }
+}
+
+/** The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the URL. */
+export class Api {
+  /** In memory only: not in storage, not in the URL, gone with the page. */
+  #key: string | undefined
+  readonly #onRefused: () => void
+  constructor(onRefused: () => void) { this.#onRefused = onRefused }
+
+  get hasKey(): boolean { return this.#key !== undefined }
+  useKey(key: string | undefined): void { this.#key = key }
+
+  agents(): Promise<readonly AgentSummary[]> { return this.#json('GET', '/api/agents', AgentList) }
+  session(agentId: string): Promise<SessionView> { return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session`, SessionView) }
+  spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> { return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml }) }
+  async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
+  async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }
+  async stop(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), {}) }
+
+  /** An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in for it. */
+  async socket(agentId: string): Promise<WebSocket> {
+    const url = new URL(`/api/agents/${encodeURIComponent(agentId)}/ws`, location.origin)
+    url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
+    if (this.#key === undefined) return new WebSocket(url)
+    const { ticket } = await this.#json('POST', '/api/auth/ws-ticket', Ticket, {})
+    return new WebSocket(url, [`svc.ticket.${ticket}`])
+  }
+
+  /** The same answer over server-sent events, as the frames the socket would have brought. */
+  async *answer(agentId: string, message: string, signal: AbortSignal): AsyncGenerator<ServerFrame> {
+    const response = await this.#send('POST', `/api/agents/${encodeURIComponent(agentId)}/message/stream`, { message }, signal)
+    yield* readEvents(response)
+  }
+
+  async #json<S extends v.GenericSchema>(method: string, path: string, schema: S, body?: unknown): Promise<v.InferOutput<S>> {
+    const response = await this.#send(method, path, body)
+    const text = await response.text()
+    return v.parse(schema, text === '' ? undefined : JSON.parse(text))
+  }
+
+  async #send(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = {}
+    if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    let response: Response
+    try {
+      response = await fetch(path, {
+        method, headers, credentials: 'omit', cache: 'no-store', redirect: 'error',
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+    } catch (error) {
+      if (signal?.aborted) throw error
+      throw new ApiError('unreachable', 0, 'The daemon does not answer. Is it running?')
+    }
+    if (response.ok) return response
+    const problem = await readProblem(response)
+    if (response.status === 401) this.#onRefused()
+    throw problem
+  }
+}
+
+async function readProblem(response: Response): Promise<ApiError> {
+  const retryAfterSecs = Number(response.headers.get('retry-after')) || undefined
+  const text = await response.text()
+  let message = `The daemon answered ${response.status}.`
+  let code = response.status === 429 ? 'rate_limit' : `http_${response.status}`
+  const body = v.safeParse(Problem, parseJson(text))
+  if (body.success) {
+    const { error } = body.output
+    message = typeof error === 'string' ? error : error.message
+    if (typeof error !== 'string' && error.code !== undefined) code = error.code
+  }
+  return new ApiError(code, response.status, message, retryAfterSecs)
+}
+
+function parseJson(text: string): unknown {
+  try { return JSON.parse(text) } catch { return undefined } // A proxy's HTML page, say: the status alone has to do.
+}
+
+/** One sentence for people, with what to do when that is known. */
+export function explain(error: unknown): string {
+  if (error instanceof ApiError) {
+    if (error.code === 'rate_limit') return `${error.message}. Wait ${error.retryAfterSecs ?? 60} seconds, then try again.`
+    return error.message
+  }
+  if (error instanceof v.ValiError) return 'The daemon gave an answer this page does not understand. Reload the page; it may be older than the daemon.'
+  return error instanceof Error ? error.message : String(error)
+}

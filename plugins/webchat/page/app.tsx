@@ -1,0 +1,79 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Agents } from './agents.tsx'
+import type { Client } from './client.ts'
+import { Conversation } from './conversation.tsx'
+import { Mark } from './icons.tsx'
+import { KeyPrompt } from './key.tsx'
+import { NewAgent } from './new-agent.tsx'
+import { useValue } from './observable.ts'
+
+export function App({ client }: { readonly client: Client }) {
+  const gate = useValue(client.gate)
+  switch (gate.state) {
+    case 'checking': return <main class="gate"><p class="gate-wait" role="status"><Mark /> Asking the daemon …</p></main>
+    case 'key': return <KeyPrompt refused={gate.refused} onKey={(key) => void client.enter(key)} />
+    case 'unreachable': return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
+    case 'ready': return <Desk client={client} />
+  }
+}
+
+function Unreachable({ problem, onRetry }: { readonly problem: string; readonly onRetry: () => void }) {
+  return (
+    <main class="gate">
+      <div class="card" role="alert">
+        <h1><Mark /> No answer yet</h1>
+        <p>{problem}</p>
+        <p class="hint">Start it with <code>svc start</code>, or look at <code>svc doctor</code> when it should be running.</p>
+        <button type="button" class="primary" onClick={onRetry}>Try again</button>
+      </div>
+    </main>
+  )
+}
+
+function Desk({ client }: { readonly client: Client }) {
+  const agents = useValue(client.agents)
+  const chat = useValue(client.selected)
+  const [menuOpen, setMenuOpen] = useState(false)
+  const [adding, setAdding] = useState(false)
+  const menuButton = useRef<HTMLButtonElement>(null)
+  const agent = agents.find(({ id }) => id === chat?.agentId)
+
+  useEffect(() => {
+    document.title = agent ? `${agent.name} · svc` : 'svc chat'
+  }, [agent?.name])
+
+  const closeMenu = (): void => {
+    if (!menuOpen) return
+    setMenuOpen(false)
+    menuButton.current?.focus()
+  }
+  const add = (): void => { setMenuOpen(false); setAdding(true) }
+
+  return (
+    <div class="desk">
+      <a class="skip" href="#message-box" onClick={(event) => {
+        // The fragment holds the agent; following the link would replace it.
+        event.preventDefault()
+        document.getElementById('message-box')?.focus()
+      }}>Skip to the message box</a>
+      <Agents client={client} agents={agents} selectedId={chat?.agentId} open={menuOpen} onClose={closeMenu} onAdd={add}
+        onSelect={(id) => { client.select(id); closeMenu() }} />
+      {chat && agent
+        ? <Conversation key={agent.id} client={client} chat={chat} agent={agent} menuOpen={menuOpen} menuButton={menuButton} onMenu={() => setMenuOpen(!menuOpen)} />
+        : <NoAgents onAdd={add} />}
+      {adding && <NewAgent client={client} taken={agents.map(({ name }) => name)} onClose={() => setAdding(false)} />}
+    </div>
+  )
+}
+
+function NoAgents({ onAdd }: { readonly onAdd: () => void }) {
+  return (
+    <main class="gate">
+      <div class="card">
+        <h1><Mark /> No agents</h1>
+        <p>An agent is a name, a model and a few instructions. Make one to have someone to talk to.</p>
+        <button type="button" class="primary" onClick={onAdd}>New agent</button>
+      </div>
+    </main>
+  )
+}

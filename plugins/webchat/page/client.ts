@@ -1,0 +1,96 @@
+import { AgentChat } from './agent-chat.ts'
+import { Api, ApiError, explain } from './api.ts'
+import { Observable } from './observable.ts'
+import type { AgentSummary } from './wire.ts'
+
+/** `key`: the daemon wants one; `refused` when the one that was given is wrong. */
+export type Gate =
+  | { readonly state: 'checking' | 'ready' }
+  | { readonly state: 'key'; readonly refused: boolean }
+  | { readonly state: 'unreachable'; readonly problem: string }
+
+/** Everything the page holds: the gate, the agents, and a conversation with each one that was opened. */
+export class Client {
+  readonly gate = new Observable<Gate>({ state: 'checking' })
+  readonly agents = new Observable<readonly AgentSummary[]>([])
+  readonly selected = new Observable<AgentChat | undefined>(undefined)
+  readonly api: Api
+  #chats = new Map<string, AgentChat>()
+
+  constructor() {
+    this.api = new Api(() => this.#askForKey())
+  }
+
+  async start(): Promise<void> {
+    this.gate.set({ state: 'checking' })
+    try {
+      this.#take(await this.api.agents())
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 401)) this.gate.set({ state: 'unreachable', problem: explain(error) })
+      return
+    }
+    this.gate.set({ state: 'ready' })
+    this.selected.value?.show()
+  }
+
+  async enter(key: string): Promise<void> {
+    this.api.useKey(key)
+    await this.start()
+  }
+
+  select(agentId: string): void {
+    if (this.selected.value?.agentId === agentId) return
+    this.selected.value?.hide()
+    const chat = this.#chats.get(agentId) ?? new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents) })
+    this.#chats.set(agentId, chat)
+    this.selected.set(chat)
+    // So that a reload comes back to the same agent. Nothing else is ever put there.
+    history.replaceState(undefined, '', `#${agentId}`)
+    if (this.gate.value.state === 'ready') chat.show()
+  }
+
+  busy(agentId: string): boolean { return this.#chats.get(agentId)?.busy ?? false }
+
+  /** Whether the daemon answers. Throws when it wants a key. */
+  async refresh(): Promise<boolean> {
+    try {
+      this.#take(await this.api.agents())
+      return true
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) throw error
+      return false
+    }
+  }
+
+  async spawn(manifestToml: string): Promise<void> {
+    const { agent_id: agentId } = await this.api.spawn(manifestToml)
+    await this.refresh()
+    this.select(agentId)
+  }
+
+  async kill(agentId: string): Promise<void> {
+    await this.api.kill(agentId)
+    this.#take(this.agents.value.filter(({ id }) => id !== agentId))
+    await this.refresh()
+  }
+
+  #take(agents: readonly AgentSummary[]): void {
+    if (JSON.stringify(agents) !== JSON.stringify(this.agents.value)) this.agents.set(agents)
+    for (const [id, chat] of this.#chats) {
+      if (agents.some((agent) => agent.id === id)) continue
+      chat.end()
+      this.#chats.delete(id)
+      if (this.selected.value === chat) this.selected.set(undefined)
+    }
+    if (this.selected.value) return
+    const wanted = agents.find(({ id }) => id === location.hash.slice(1)) ?? agents[0]
+    if (wanted) this.select(wanted.id)
+  }
+
+  #askForKey(): void {
+    const refused = this.api.hasKey
+    this.api.useKey(undefined)
+    for (const chat of this.#chats.values()) chat.connection.close()
+    this.gate.set({ state: 'key', refused })
+  }
+}

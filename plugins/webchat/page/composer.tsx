@@ -1,0 +1,80 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { SendIcon, StopIcon } from './icons.tsx'
+
+/** The commands of Interface 6.1. */
+const commands = [
+  ['/new', 'start a new conversation'],
+  ['/compact', 'summarise older messages'],
+  ['/model', 'use another model: /model <name>'],
+  ['/models', 'list models'],
+  ['/providers', 'list providers'],
+  ['/usage', 'tokens and cost so far'],
+  ['/think', 'turn extended thinking on or off'],
+  ['/stop', 'stop the answer'],
+] as const
+
+interface ComposerProps {
+  readonly name: string
+  readonly busy: boolean
+  readonly onSend: (text: string) => void
+  readonly onStop: () => void
+}
+
+export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
+  const [draft, setDraft] = useState('')
+  const field = useRef<HTMLTextAreaElement>(null)
+  const offered = /^\/\w*$/.test(draft) ? commands.filter(([command]) => command.startsWith(draft) && command !== draft) : []
+
+  useEffect(() => {
+    // A phone would open its keyboard over the page that was just opened.
+    if (!matchMedia('(pointer: coarse)').matches) field.current?.focus()
+  }, [])
+  useLayoutEffect(() => {
+    const area = field.current
+    if (!area) return
+    area.style.height = 'auto'
+    area.style.height = `${Math.min(area.scrollHeight, 220)}px`
+  }, [draft])
+
+  const send = (): void => {
+    const text = draft.trim()
+    if (text === '') return
+    if (busy) {
+      if (text === '/stop') { setDraft(''); onStop() }
+      return
+    }
+    setDraft('')
+    onSend(text)
+    field.current?.focus()
+  }
+
+  return (
+    <form class="composer" onSubmit={(event) => { event.preventDefault(); send() }}>
+      {offered.length > 0 && (
+        <ul class="commands" aria-label="Commands">
+          {offered.map(([command, meaning]) => (
+            <li key={command}>
+              <button type="button" onClick={() => { setDraft(command === '/model' ? '/model ' : command); field.current?.focus() }}><code>{command}</code> {meaning}</button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="composer-box">
+        <label class="hidden" for="message-box">Message to {name}</label>
+        <textarea id="message-box" ref={field} rows={1} value={draft} placeholder={`Message ${name}`} enterkeyhint="send" aria-describedby="composer-hint"
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+            event.preventDefault()
+            send()
+          }} />
+        {busy
+          ? <button type="button" class="send stop" onClick={onStop}><StopIcon /><span class="hidden">Stop the answer</span></button>
+          : <button type="submit" class="send" disabled={draft.trim() === ''}><SendIcon /><span class="hidden">Send</span></button>}
+      </div>
+      <p id="composer-hint" class="composer-hint">
+        {busy ? <><kbd>Esc</kbd> stops the answer</> : <><kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a line, <kbd>/</kbd> lists commands</>}
+      </p>
+    </form>
+  )
+}

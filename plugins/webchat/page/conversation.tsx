@@ -1,0 +1,148 @@
+import type { RefObject } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { AgentChat } from './agent-chat.ts'
+import { modelLabel } from './agents.tsx'
+import { explain } from './api.ts'
+import type { Client } from './client.ts'
+import { Composer } from './composer.tsx'
+import { DownIcon, FreshIcon, MenuIcon, TrashIcon, WarningIcon } from './icons.tsx'
+import { LinkState, LostBanner } from './link-state.tsx'
+import { AnswerItem, QuestionItem } from './message.tsx'
+import { useValue } from './observable.ts'
+import { RemoveAgent } from './remove-agent.tsx'
+import { textOf } from './transcript.ts'
+import type { Answer } from './transcript.ts'
+import { Welcome } from './welcome.tsx'
+import type { AgentSummary } from './wire.ts'
+
+interface ConversationProps {
+  readonly client: Client
+  readonly chat: AgentChat
+  readonly agent: AgentSummary
+  readonly menuOpen: boolean
+  readonly menuButton: RefObject<HTMLButtonElement>
+  readonly onMenu: () => void
+}
+
+export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu }: ConversationProps) {
+  const { entries } = useValue(chat.transcript)
+  const history = useValue(chat.history)
+  const link = useValue(chat.connection.link)
+  const [removing, setRemoving] = useState(false)
+  const [problem, setProblem] = useState<string>()
+  const scroll = useStickyScroll(entries)
+  const busy = chat.busy
+
+  useEffect(() => {
+    const stopOnEscape = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape' && chat.busy && !event.defaultPrevented) { event.preventDefault(); void chat.stop() }
+    }
+    document.addEventListener('keydown', stopOnEscape)
+    return () => document.removeEventListener('keydown', stopOnEscape)
+  }, [chat])
+
+  const send = (text: string): void => { scroll.follow(); chat.send(text) }
+  const reset = async (): Promise<void> => {
+    try {
+      setProblem(undefined)
+      await chat.reset()
+      document.getElementById('message-box')?.focus()
+    } catch (error) {
+      setProblem(`A new conversation could not be started: ${explain(error)}`)
+    }
+  }
+
+  return (
+    <main class="conversation">
+      <header class="top">
+        <button type="button" ref={menuButton} class="quiet square only-narrow" aria-expanded={menuOpen} aria-controls="agents" onClick={onMenu}>
+          <MenuIcon /><span class="hidden">Agents</span>
+        </button>
+        <div class="top-title">
+          <h1>{agent.name}</h1>
+          <p class="top-model">{modelLabel(agent)}</p>
+        </div>
+        <LinkState link={link} />
+        <button type="button" class="quiet" disabled={busy || entries.length === 0} onClick={() => void reset()}><FreshIcon /><span class="wide-label">New conversation</span></button>
+        <button type="button" class="quiet square" onClick={() => setRemoving(true)}><TrashIcon /><span class="hidden">Delete {agent.name}</span></button>
+      </header>
+
+      <section ref={scroll.frame} class="scroll" aria-label={`Conversation with ${agent.name}`} tabIndex={0} onScroll={scroll.onScroll}>
+        <div class="column">
+          {history === 'loading' && entries.length === 0 && <p class="aside" role="status">Loading the conversation …</p>}
+          {typeof history === 'object' && (
+            <div class="problem" role="alert">
+              <WarningIcon /><p>The conversation could not be loaded. {history.problem}</p>
+              <button type="button" onClick={() => void chat.load()}>Try again</button>
+            </div>
+          )}
+          {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} onSend={send} />}
+          <ol class="entries">
+            {entries.map((entry, at) => entry.kind === 'question'
+              ? <QuestionItem key={entry.id} question={entry} />
+              : <AnswerItem key={entry.id} answer={entry} name={agent.name} last={at === entries.length - 1}
+                onRetry={() => { scroll.follow(); chat.retry() }} onReload={() => void chat.load()} />)}
+          </ol>
+        </div>
+      </section>
+
+      <div class="bottom">
+        {scroll.away && <button type="button" class="latest" onClick={scroll.toEnd}><DownIcon /> Latest</button>}
+        <div class="column">
+          {problem !== undefined && <div class="problem" role="alert"><WarningIcon /><p>{problem}</p><button type="button" onClick={() => setProblem(undefined)}>Dismiss</button></div>}
+          {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
+          <Composer name={agent.name} busy={busy} onSend={send} onStop={() => void chat.stop()} />
+        </div>
+      </div>
+      <Announcer name={agent.name} answer={lastAnswer(entries.at(-1))} />
+      {removing && <RemoveAgent client={client} agent={agent} onClose={() => setRemoving(false)} />}
+    </main>
+  )
+}
+
+function lastAnswer(entry: { readonly kind: string } | Answer | undefined): Answer | undefined {
+  return entry && 'parts' in entry ? entry : undefined
+}
+
+/** Tells a screen reader that an answer has begun and, once, what it was: not every token. Problems speak for themselves. */
+function Announcer({ name, answer }: { readonly name: string; readonly answer: Answer | undefined }) {
+  const [said, setSaid] = useState('')
+  const open = useRef<number | undefined>(undefined)
+  useEffect(() => {
+    if (answer?.state === 'thinking') {
+      open.current = answer.id
+      setSaid(`${name} is thinking`)
+    } else if (answer && open.current === answer.id && answer.state !== 'streaming') {
+      open.current = undefined
+      setSaid(answer.state === 'done' ? `${name} answered: ${textOf(answer.parts).replace(/[*_`#>|]/g, '').slice(0, 2000)}` : answer.state === 'stopped' ? 'Answer stopped' : '')
+    }
+  }, [answer?.id, answer?.state])
+  return <p class="hidden" role="status" aria-live="polite" aria-atomic="true">{said}</p>
+}
+
+/** Keeps the end in view while the reader is there, and leaves a reader who scrolled back in peace. */
+function useStickyScroll(entries: unknown) {
+  const frame = useRef<HTMLElement>(null)
+  const following = useRef(true)
+  const [away, setAway] = useState(false)
+  const toEnd = (): void => {
+    following.current = true
+    if (frame.current) frame.current.scrollTop = frame.current.scrollHeight
+  }
+  useLayoutEffect(() => { if (following.current) toEnd() }, [entries])
+  useEffect(() => {
+    const column = frame.current?.firstElementChild
+    if (!column) return
+    const observer = new ResizeObserver(() => { if (following.current) toEnd() })
+    observer.observe(column)
+    if (frame.current) observer.observe(frame.current)
+    return () => observer.disconnect()
+  }, [])
+  const onScroll = (): void => {
+    const at = frame.current
+    if (!at) return
+    following.current = at.scrollHeight - at.scrollTop - at.clientHeight < 60
+    setAway(!following.current)
+  }
+  return { frame, away, toEnd, onScroll, follow: () => { following.current = true } }
+}

@@ -1,0 +1,33 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** A value that tells those who watch it when it was replaced. */
+export class Observable<T> {
+  #value: T
+  #watchers = new Set<() => void>()
+  constructor(value: T) { this.#value = value }
+
+  get value(): T { return this.#value }
+  set(value: T): void {
+    if (Object.is(value, this.#value)) return
+    this.#value = value
+    for (const watcher of [...this.#watchers]) watcher()
+  }
+  update(change: (value: T) => T): void { this.set(change(this.#value)) }
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+}
+
+/** The value now; the component is drawn again when it is replaced. */
+export function useValue<T>(observable: Observable<T>): T {
+  const [, draw] = useState(0)
+  useEffect(() => {
+    const seen = observable.value
+    const unwatch = observable.watch(() => draw((n) => n + 1))
+    // Replaced between drawing and watching.
+    if (!Object.is(seen, observable.value)) draw((n) => n + 1)
+    return unwatch
+  }, [observable])
+  return observable.value
+}

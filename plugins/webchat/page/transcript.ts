@@ -1,0 +1,164 @@
+import type { ServerFrame, SessionView } from './wire.ts'
+
+export interface ToolCall {
+  readonly name: string
+  readonly id: string | undefined
+  readonly state: 'running' | 'done' | 'failed' | 'unknown'
+  readonly input: unknown
+  readonly result: string | undefined
+}
+export type Part = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'tool'; readonly call: ToolCall }
+export interface Cost {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly iterations: number | undefined
+  readonly costUsd: number | null | undefined
+  readonly model: string | undefined
+}
+export interface Question { readonly kind: 'question'; readonly id: number; readonly text: string }
+export interface Answer {
+  readonly kind: 'answer'
+  readonly id: number
+  readonly parts: readonly Part[]
+  /** `detached`: the connection went while the daemon was answering; the answer is read from the session when it is there. */
+  readonly state: 'thinking' | 'streaming' | 'done' | 'stopped' | 'failed' | 'detached' | 'unanswered'
+  readonly problem: string | undefined
+  readonly cost: Cost | undefined
+}
+export type Entry = Question | Answer
+export interface Transcript { readonly entries: readonly Entry[]; readonly nextId: number }
+
+export const emptyTranscript: Transcript = { entries: [], nextId: 1 }
+
+/** The answer that is being given, if any. */
+export function openAnswer(transcript: Transcript): Answer | undefined {
+  const last = transcript.entries.at(-1)
+  return last?.kind === 'answer' && (last.state === 'thinking' || last.state === 'streaming') ? last : undefined
+}
+
+export function ask(transcript: Transcript, text: string): Transcript {
+  const question: Question = { kind: 'question', id: transcript.nextId, text }
+  const answer: Answer = { kind: 'answer', id: transcript.nextId + 1, parts: [], state: 'thinking', problem: undefined, cost: undefined }
+  return { entries: [...transcript.entries, question, answer], nextId: transcript.nextId + 2 }
+}
+
+/** What a frame changes in the open answer; a frame without one changes nothing. */
+export function receive(transcript: Transcript, frame: ServerFrame): Transcript {
+  const answer = openAnswer(transcript)
+  if (!answer) return transcript
+  switch (frame.type) {
+    case 'text_delta': return replaceLast(transcript, { ...answer, state: 'streaming', parts: appendText(answer.parts, frame.content) })
+    case 'tool_start':
+      return replaceLast(transcript, {
+        ...answer, state: 'streaming',
+        parts: [...answer.parts, { kind: 'tool', call: { name: frame.tool, id: frame.id, state: 'running', input: undefined, result: undefined } }],
+      })
+    case 'tool_end':
+    case 'tool_result': return replaceLast(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
+    case 'response':
+      return replaceLast(transcript, {
+        ...answer,
+        state: frame.stop === 'cancelled' ? 'stopped' : 'done',
+        parts: completeText(answer.parts, frame.content).map(endCall),
+        cost: { inputTokens: frame.input_tokens, outputTokens: frame.output_tokens, iterations: frame.iterations, costUsd: frame.cost_usd, model: frame.model },
+      })
+    case 'error': return fail(transcript, frame.content)
+    default: return transcript
+  }
+}
+
+export function fail(transcript: Transcript, problem: string): Transcript {
+  return endAnswer(transcript, { state: 'failed', problem })
+}
+export function detach(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'detached', problem: undefined }) }
+export function markStopped(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'stopped', problem: undefined }) }
+
+/** Takes a question and what followed it out again, so that it can be asked anew. */
+export function withoutLastExchange(transcript: Transcript): Transcript {
+  const at = transcript.entries.findLastIndex((entry) => entry.kind === 'question')
+  return at < 0 ? transcript : { ...transcript, entries: transcript.entries.slice(0, at) }
+}
+
+export function lastQuestion(transcript: Transcript): Question | undefined {
+  return transcript.entries.findLast((entry) => entry.kind === 'question')
+}
+
+/** The recorded session. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
+export function fromSession(view: SessionView, known: Transcript): Transcript {
+  const costs = new Map<string, Cost>()
+  for (const entry of known.entries) if (entry.kind === 'answer' && entry.cost) costs.set(textOf(entry.parts), entry.cost)
+  const entries: Entry[] = []
+  let nextId = known.nextId
+  const idFor = (kind: Entry['kind']): number => {
+    const shown = known.entries[entries.length]
+    return shown?.kind === kind ? shown.id : nextId++
+  }
+  const blank = { parts: [], problem: undefined, cost: undefined }
+  for (const message of view.messages) {
+    if (message.role === 'User') {
+      if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
+      entries.push({ kind: 'question', id: idFor('question'), text: message.content })
+    } else if (message.role === 'Assistant') {
+      const previous = entries.at(-1)
+      const answer = previous?.kind === 'answer' ? previous : undefined
+      if (answer) entries.pop()
+      const parts = [...answer?.parts ?? [], ...recordedParts(message)]
+      entries.push({
+        kind: 'answer', id: answer?.id ?? idFor('answer'), parts,
+        state: message.mark === 'cancelled' ? 'stopped' : 'done',
+        problem: message.mark === 'interrupted' || message.mark === 'cut' ? 'The answer was cut off before its end.' : undefined,
+        cost: costs.get(textOf(parts)),
+      })
+    }
+  }
+  if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
+  return { entries, nextId }
+}
+
+export function textOf(parts: readonly Part[]): string {
+  return parts.flatMap((part) => part.kind === 'text' ? [part.text] : []).join('\n\n')
+}
+
+function recordedParts(message: SessionView['messages'][number]): readonly Part[] {
+  const tools = (message.tools ?? []).map((tool): Part => {
+    const state = tool.is_error ? 'failed' : tool.result === undefined || tool.result === null ? 'unknown' : 'done'
+    return { kind: 'tool', call: { name: tool.name, id: undefined, state, input: tool.input, result: tool.result ?? undefined } }
+  })
+  return message.content === '' ? tools : [{ kind: 'text', text: message.content }, ...tools]
+}
+
+function endAnswer(transcript: Transcript, end: Pick<Answer, 'state' | 'problem'>): Transcript {
+  const answer = openAnswer(transcript)
+  return answer ? replaceLast(transcript, { ...answer, ...end, parts: answer.parts.map(endCall) }) : transcript
+}
+
+function replaceLast(transcript: Transcript, answer: Answer): Transcript {
+  return { ...transcript, entries: [...transcript.entries.slice(0, -1), answer] }
+}
+
+function appendText(parts: readonly Part[], text: string): readonly Part[] {
+  const last = parts.at(-1)
+  if (last?.kind === 'text') return [...parts.slice(0, -1), { kind: 'text', text: last.text + text }]
+  return [...parts, { kind: 'text', text }]
+}
+
+// A daemon that names no call ids still ends its calls in order.
+function settleCall(parts: readonly Part[], frame: Extract<ServerFrame, { type: 'tool_end' | 'tool_result' }>): readonly Part[] {
+  const at = parts.findIndex((part) => part.kind === 'tool' && part.call.state === 'running' && part.call.name === frame.tool
+    && (frame.id === undefined || part.call.id === undefined || part.call.id === frame.id))
+  const call: ToolCall = {
+    name: frame.tool, id: frame.id, input: frame.input, result: frame.result ?? undefined, state: frame.is_error ? 'failed' : 'done',
+  }
+  return at < 0 ? [...parts, { kind: 'tool', call }] : parts.with(at, { kind: 'tool', call })
+}
+
+function endCall(part: Part): Part {
+  return part.kind === 'tool' && part.call.state === 'running' ? { kind: 'tool', call: { ...part.call, state: 'unknown' } } : part
+}
+
+// The final frame repeats the whole text; it wins when the deltas do not add up to it.
+function completeText(parts: readonly Part[], content: string): readonly Part[] {
+  const streamed = parts.map((part) => part.kind === 'text' ? part.text : '').join('')
+  if (content === '' || streamed.trim().endsWith(content.trim())) return parts
+  return [...parts.filter((part) => part.kind === 'tool'), { kind: 'text', text: content }]
+}

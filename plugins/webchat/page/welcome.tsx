@@ -1,0 +1,34 @@
+import { Avatar, isOffline } from './agents.tsx'
+import type { AgentSummary } from './wire.ts'
+
+const offlineIdeas = ['What can you do?', 'List your tools', 'What is 12 * (3 + 4)?']
+const ideas = ['What can you do?', 'Which tools do you have?', 'What time is it?']
+
+/** What a newcomer sees before the first message. */
+export function Welcome({ agent, onSend }: { readonly agent: AgentSummary; readonly onSend: (text: string) => void }) {
+  const offline = isOffline(agent)
+  return (
+    <div class="welcome">
+      <Avatar name={agent.name} />
+      <h2>Say something to {agent.name}</h2>
+      <p>Write below, or start with one of these.</p>
+      <ul class="ideas">
+        {(offline ? offlineIdeas : ideas).map((idea) => <li key={idea}><button type="button" onClick={() => onSend(idea)}>{idea}</button></li>)}
+      </ul>
+      {offline && (
+        <section class="note" aria-labelledby="offline-title">
+          <h3 id="offline-title">The offline model answers for now</h3>
+          <p>
+            No model provider is connected yet, so the small model that comes with svc is in its place. It calls tools and answers simple things,
+            but it cannot think.
+          </p>
+          <p>To connect a real one, do either of these and restart the daemon:</p>
+          <ul>
+            <li>set a provider's key: <code>export OPENAI_API_KEY=…</code></li>
+            <li>run <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> on this machine; it needs no key</li>
+          </ul>
+        </section>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,74 @@
+import * as v from 'valibot'
+
+export const AgentSummary = v.object({
+  id: v.string(),
+  name: v.string(),
+  state: v.string(),
+  model_provider: v.string(),
+  model_name: v.string(),
+})
+export type AgentSummary = v.InferOutput<typeof AgentSummary>
+export const AgentList = v.array(AgentSummary)
+
+const ToolRecord = v.object({
+  name: v.string(),
+  input: v.optional(v.unknown()),
+  result: v.optional(v.nullable(v.string())),
+  is_error: v.optional(v.boolean()),
+})
+const SessionMessage = v.object({
+  role: v.string(),
+  content: v.string(),
+  tools: v.optional(v.array(ToolRecord)),
+  mark: v.optional(v.nullable(v.string())),
+})
+export const SessionView = v.object({
+  session_id: v.string(),
+  message_count: v.number(),
+  messages: v.array(SessionMessage),
+})
+export type SessionView = v.InferOutput<typeof SessionView>
+
+const tokens = v.optional(v.number(), 0)
+const Connected = v.object({ type: v.literal('connected') })
+const Thinking = v.object({ type: v.literal('thinking') })
+const TextDelta = v.object({ type: v.literal('text_delta'), content: v.string() })
+const ToolStart = v.object({ type: v.literal('tool_start'), tool: v.string(), id: v.optional(v.string()) })
+/** Beyond Interface 6.1, which names the start of a call only. */
+const ToolEnd = v.object({
+  type: v.picklist(['tool_end', 'tool_result']),
+  tool: v.string(),
+  id: v.optional(v.string()),
+  input: v.optional(v.unknown()),
+  result: v.optional(v.nullable(v.string())),
+  is_error: v.optional(v.boolean()),
+})
+const Response = v.object({
+  type: v.literal('response'),
+  content: v.optional(v.string(), ''),
+  input_tokens: tokens,
+  output_tokens: tokens,
+  iterations: v.optional(v.number()),
+  cost_usd: v.optional(v.nullable(v.number())),
+  provider: v.optional(v.string()),
+  model: v.optional(v.string()),
+  stop: v.optional(v.string()),
+})
+const Failure = v.object({ type: v.literal('error'), content: v.string(), code: v.optional(v.string()) })
+const AgentsUpdated = v.object({ type: v.literal('agents_updated'), agents: AgentList })
+const Pong = v.object({ type: v.literal('pong') })
+
+export const ServerFrame = v.variant('type', [Connected, Thinking, TextDelta, ToolStart, ToolEnd, Response, Failure, AgentsUpdated, Pong])
+export type ServerFrame = v.InferOutput<typeof ServerFrame>
+
+/** `undefined` for what a newer daemon may send and this page does not know. */
+export function parseFrame(value: unknown): ServerFrame | undefined {
+  const result = v.safeParse(ServerFrame, value)
+  return result.success ? result.output : undefined
+}
+
+export const Ticket = v.object({ ticket: v.string() })
+export const Spawned = v.object({ agent_id: v.string(), name: v.string() })
+export const Problem = v.object({
+  error: v.union([v.string(), v.object({ code: v.optional(v.string()), message: v.string() })]),
+})
