@@ -41,6 +41,10 @@ export interface Build { readonly version: string; readonly buildDate: string; r
 /** The daemon itself, provided by the core to every plugin that requires it. */
 export interface Daemon {
   readonly build: Build
+  /** ISO 8601 UTC. The same for the whole life of this daemon, whatever is reloaded meanwhile. */
+  readonly startedAt: string
+  /** Why the daemon is going down, from the moment this was asked for; `undefined` while it stays up. */
+  readonly stopping: string | undefined
   config(): DaemonConfig
   health(): Health
   plugins(): readonly PluginStatus[]
