@@ -1,0 +1,97 @@
+import { defineRoute } from 'svc/sdk'
+import type { AnyRoute, Daemon } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
+
+export interface Around {
+  readonly daemon: Daemon
+  /** Asked each time: both may be reloaded, or missing. */
+  agents(): Agents | undefined
+  inference(): Inference | undefined
+}
+
+/** What the daemon says about itself (Interface 4.5 and 9). */
+export function healthRoutes({ daemon, agents, inference }: Around): readonly AnyRoute[] {
+  const short = () => {
+    const { status, uptimeSecs, panicCount, restartCount } = daemon.health()
+    return { status, uptime_seconds: Math.floor(uptimeSecs), panic_count: panicCount, restart_count: restartCount }
+  }
+
+  const health = defineRoute({
+    method: 'GET', path: '/api/health', summary: 'Whether the daemon is well', auth: 'public', cost: 1, returns: Health,
+    handle: short,
+  })
+
+  const detail = defineRoute({
+    method: 'GET', path: '/api/health/detail', summary: 'Health with what is wrong', auth: 'bearer', cost: 1, returns: HealthDetail,
+    async handle() {
+      const { database, configWarnings } = daemon.health()
+      return {
+        ...short(),
+        version: daemon.build.version,
+        agent_count: (await agents()?.list())?.length ?? 0,
+        database,
+        config_warnings: [...configWarnings],
+        failed_plugins: daemon.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
+      }
+    },
+  })
+
+  const status = defineRoute({
+    method: 'GET', path: '/api/status', summary: 'What runs here', auth: 'bearer', cost: 1, returns: Status,
+    async handle() {
+      const config = daemon.config()
+      const { uptimeSecs } = daemon.health()
+      const list = [...(await agents()?.summaries()) ?? []]
+      const chosen = await inference()?.defaultModel()
+      return {
+        status: daemon.stopping === undefined ? 'running' as const : 'stopping' as const,
+        version: daemon.build.version,
+        agent_count: list.length,
+        data_dir: config.dataDir,
+        home_dir: config.homeDir,
+        listen_addr: config.listenAddr,
+        log_level: config.logLevel,
+        api_key_set: config.apiKeySet,
+        default_provider: chosen?.provider ?? config.defaultProvider ?? 'default',
+        default_model: chosen?.model ?? config.defaultModel ?? 'default',
+        uptime_seconds: Math.floor(uptimeSecs),
+        started_at: daemon.startedAt,
+        agents: list,
+      }
+    },
+  })
+
+  const version = defineRoute({
+    method: 'GET', path: '/api/version', summary: 'Which build runs here', auth: 'bearer', cost: 1, returns: Version,
+    handle() {
+      const { version: number, buildDate, gitSha } = daemon.build
+      return {
+        name: 'svc' as const,
+        version: number,
+        build_date: buildDate,
+        git_sha: gitSha,
+        // The interface asks for a compiler this implementation does not have.
+        rust_version: `none (node ${process.versions.node})`,
+        platform: platforms.get(process.platform) ?? process.platform,
+        arch: architectures.get(process.arch) ?? process.arch,
+      }
+    },
+  })
+
+  const versions = defineRoute({
+    method: 'GET', path: '/api/versions', summary: 'Which versions of the API are served', auth: 'bearer', cost: 1, returns: Versions,
+    handle: () => ({
+      current: 'v1', supported: ['v1'], deprecated: [],
+      // Interface 9: no version in the paths below `/api`.
+      details: [{ version: 'v1', status: 'stable', url_prefix: '/api' }],
+    }),
+  })
+
+  return [health, detail, status, version, versions]
+}
+
+/** The names the relatives of this interface use. */
+const platforms: ReadonlyMap<string, string> = new Map([['darwin', 'macos'], ['win32', 'windows']])
+const architectures: ReadonlyMap<string, string> = new Map([['x64', 'x86_64'], ['arm64', 'aarch64'], ['ia32', 'x86']])

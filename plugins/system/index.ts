@@ -1,0 +1,32 @@
+import * as v from 'valibot'
+import { Daemon, definePlugin } from 'svc/sdk'
+import { Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { controlRoutes } from './control-routes.ts'
+import { createGauges } from './gauges.ts'
+import { healthRoutes } from './health-routes.ts'
+import { recordStart, recordStop } from './life.ts'
+import { pluginRoutes } from './plugin-routes.ts'
+import { toolRoutes } from './tool-routes.ts'
+
+export default definePlugin({
+  name: 'system',
+  version: '1.0.0',
+  config: v.object({}),
+  requires: { audit: Audit, daemon: Daemon },
+  optional: { agents: Agents, inference: Inference },
+  async setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon }, storage, tools }) {
+    const agents = () => optional('agents')
+    const refresh = createGauges(metrics, hooks, daemon, agents)
+    routes.add(
+      ...healthRoutes({ daemon, agents, inference: () => optional('inference') }),
+      ...controlRoutes(daemon, audit, refresh),
+      ...toolRoutes(tools),
+      ...pluginRoutes('system', daemon, audit, log),
+    )
+    await recordStart(daemon, audit, storage)
+    own('record of the stop', () => recordStop(daemon, audit))
+    return {}
+  },
+})

@@ -1,0 +1,75 @@
+import * as v from 'valibot'
+import { AgentSummary } from '../agents/contract.ts'
+
+export const Health = v.object({
+  status: v.picklist(['ok', 'degraded']),
+  uptime_seconds: v.number(),
+  panic_count: v.number(),
+  restart_count: v.number(),
+})
+export const HealthDetail = v.object({
+  ...Health.entries,
+  version: v.string(),
+  agent_count: v.number(),
+  database: v.picklist(['connected', 'error']),
+  config_warnings: v.array(v.string()),
+  failed_plugins: v.array(v.object({ name: v.string(), state: v.string(), reason: v.string() })),
+})
+export const Status = v.object({
+  status: v.picklist(['running', 'stopping']),
+  version: v.string(),
+  agent_count: v.number(),
+  data_dir: v.string(),
+  home_dir: v.string(),
+  listen_addr: v.string(),
+  log_level: v.string(),
+  api_key_set: v.boolean(),
+  default_provider: v.string(),
+  default_model: v.string(),
+  uptime_seconds: v.number(),
+  started_at: v.string(),
+  agents: v.array(AgentSummary),
+})
+export const Version = v.object({
+  name: v.literal('svc'),
+  version: v.string(),
+  build_date: v.string(),
+  git_sha: v.string(),
+  rust_version: v.string(),
+  platform: v.string(),
+  arch: v.string(),
+})
+export const Versions = v.object({
+  current: v.string(),
+  supported: v.array(v.string()),
+  deprecated: v.array(v.string()),
+  details: v.array(v.object({ version: v.string(), status: v.string(), url_prefix: v.string() })),
+})
+export const Document = v.record(v.string(), v.unknown())
+export const ShuttingDown = v.object({ status: v.literal('shutting_down') })
+export const Restarting = v.object({ status: v.literal('restarting') })
+
+export const ToolNames = v.object({ tools: v.array(v.string()), total: v.number() })
+export const ToolParams = v.object({ name: v.string() })
+export const ToolDetail = v.object({
+  name: v.string(), description: v.string(), input_schema: Document, risk: v.picklist(['read', 'write', 'execute']),
+})
+
+export const PluginParams = v.object({ name: v.string() })
+export const Plugin = v.object({
+  name: v.string(),
+  display_name: v.string(),
+  version: v.string(),
+  state: v.picklist(['loaded', 'loading', 'unloading', 'failed', 'disabled']),
+  source: v.string(),
+  enabled: v.boolean(),
+  requires: v.array(v.string()),
+  provides: v.array(v.string()),
+  ledger_size: v.number(),
+  reloads: v.number(),
+  error: v.nullable(v.string()),
+})
+export type Plugin = v.InferOutput<typeof Plugin>
+export const Plugins = v.object({ plugins: v.array(Plugin), total: v.number() })
+export const PluginDetail = v.object({ ...Plugin.entries, ledger: v.array(v.object({ kind: v.string(), label: v.string() })) })
+export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
