@@ -1,6 +1,5 @@
-import type { ConsolaInstance } from 'consola'
 import { Hookable } from 'hookable'
-import { Refusal } from '../errors/error.ts'
+import type { OnDefect } from '../errors/defect.ts'
 import { Barrier } from '../scope/barrier.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Hook, HookKind, Hooks, Listener } from './hook.ts'
@@ -31,15 +30,19 @@ export class HookBus {
   readonly #registered = new Map<string, readonly Registered[]>()
   readonly #ranks = new Map<string, number>()
   readonly #barrier = new Barrier()
+  readonly #onDefect: OnDefect
+
+  /** `onDefect` is told of listeners that fail after the fact. */
+  constructor(onDefect: OnDefect) { this.#onDefect = onDefect }
 
   /** The hooks of one plugin. Its listeners keep their place in the order when it is reloaded. */
-  forPlugin(scope: Scope, log: ConsolaInstance): Hooks {
+  forPlugin(scope: Scope): Hooks {
     const rank = this.#ranks.get(scope.name) ?? this.#ranks.size
     this.#ranks.set(scope.name, rank)
     return {
       on: <T, K extends HookKind>(hook: Hook<T, K>, listener: Listener<T, K>) => {
         const run = listener as (value: unknown) => unknown
-        const call: Call = hook.kind === 'notify' ? isolated(hook.id, scope, log, run) : (value) => scope.run(() => run(value))
+        const call: Call = hook.kind === 'notify' ? isolated(hook.id, scope, this.#onDefect, run) : (value) => scope.run(() => run(value))
         const registered: Registered = { plugin: scope.name, kind: hook.kind, rank, call }
         this.#add(hook.id, registered)
         scope.own('hook', `${hook.kind} ${hook.id}`, () => this.#remove(hook.id, registered))
@@ -96,12 +99,11 @@ export class HookBus {
   }
 }
 
-/** A notification went out already, so a listener that fails is only told to the operator. */
-function isolated(id: string, scope: Scope, log: ConsolaInstance, run: (value: unknown) => unknown): Call {
+/** A notification tells what happened already, so a listener that fails stops nobody. */
+function isolated(id: string, scope: Scope, onDefect: OnDefect, run: (value: unknown) => unknown): Call {
   return async (value) => {
     try { await scope.run(() => run(value)) } catch (error) {
-      if (error instanceof Refusal) log.warn(`hook ${id}: plugin "${scope.name}" refused: ${error.message}`)
-      else log.error(`hook ${id}: listener of plugin "${scope.name}" failed`, error)
+      if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", listener of ${id}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const entries = ['index.js', 'index.ts'] as const
@@ -18,6 +18,14 @@ export async function pluginFoldersIn(parent: string): Promise<readonly string[]
   })
   return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
     .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
+}
+
+export function isPluginFolder(folder: string): boolean { return findEntry(folder) !== undefined }
+
+/** The plugin folders that these paths name: a plugin folder stands for itself, another folder for those in it. */
+export async function namedFolders(paths: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(paths.map((path) => resolve(path)).map((path) => (isPluginFolder(path) ? [path] : pluginFoldersIn(path))))
+  return found.flat()
 }
 
 /** Where plugins that ship with the daemon lie: built code beside `dist/svc.js`, sources in the repository. */

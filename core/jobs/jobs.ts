@@ -1,18 +1,18 @@
-import type { ConsolaInstance } from 'consola'
+import type { OnDefect } from '../errors/defect.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Jobs } from './job.ts'
 
 type Run = (signal: AbortSignal) => Promise<void>
 
 /** The recurring work of one plugin; ends with its scope. */
-export function createJobs(scope: Scope, log: ConsolaInstance): Jobs {
+export function createJobs(scope: Scope, onDefect: OnDefect): Jobs {
   const once = (label: string, run: Run): (() => Promise<void>) => {
     let running = false
     return async () => {
       if (running || scope.state !== 'open') return
       running = true
       try { await scope.run(() => run(scope.signal)) } catch (error) {
-        if (!scope.signal.aborted) log.error(`job ${label} of plugin "${scope.name}" failed`, error)
+        if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", job ${label}`)
       } finally { running = false }
     }
   }
@@ -31,7 +31,7 @@ export function createJobs(scope: Scope, log: ConsolaInstance): Jobs {
         const { Cron } = await import('croner')
         if (!stopped) job = new Cron(expression, { timezone: 'UTC', mode: '5-part', unref: true }, tick)
       }
-      start().catch((error: unknown) => { log.error(`job ${label} of plugin "${scope.name}" cannot start: "${expression}"`, error) })
+      start().catch((error: unknown) => { onDefect(error, `plugin "${scope.name}", job ${label}: "${expression}"`) })
     },
     every(label, ms, run) {
       const tick = once(label, run)

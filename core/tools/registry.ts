@@ -1,5 +1,5 @@
-import type { ConsolaInstance } from 'consola'
 import * as v from 'valibot'
+import type { OnDefect } from '../errors/defect.ts'
 import { Refusal } from '../errors/error.ts'
 import { Barrier } from '../scope/barrier.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -13,9 +13,7 @@ export interface ToolLimits {
 }
 export interface ToolRegistryOptions {
   readonly limits: () => ToolLimits
-  readonly log: ConsolaInstance
-  /** Told when a tool fails by a defect of its own. */
-  readonly onDefect?: (error: unknown, where: string) => void
+  readonly onDefect: OnDefect
 }
 interface Registered { readonly tool: AnyTool; readonly scope: Scope; readonly description: Description }
 
@@ -24,12 +22,14 @@ class Description implements ToolDescription {
   readonly name: string
   readonly description: string
   readonly risk: Tool['risk']
+  readonly polls: boolean
   readonly #schema: AnyTool['input']
   #input: object | undefined
   constructor(tool: AnyTool) {
     this.name = tool.name
     this.description = tool.description
     this.risk = tool.risk
+    this.polls = tool.polls ?? false
     this.#schema = tool.input
   }
 
@@ -121,8 +121,7 @@ export class ToolRegistry {
       if (stop.signal.aborted) return answer(stop.signal.reason === timeUp ? `The tool "${tool.name}" was stopped after ${timeoutSecs} seconds.` : `The tool "${tool.name}" was stopped: its plugin is being reloaded.`, true)
       if (error instanceof Refusal) return answer(error.message, true)
       if (error instanceof Error && error.name === 'UpstreamFailure') return answer(`The tool "${tool.name}" failed: ${error.message}`, true)
-      this.#options.log.error(`tool ${tool.name} of plugin "${scope.name}" failed`, error)
-      this.#options.onDefect?.(error, `tool ${tool.name}`)
+      this.#options.onDefect(error, `plugin "${scope.name}", tool ${tool.name}`)
       return answer(`The tool "${tool.name}" failed.`, true)
     } finally {
       clearTimeout(timer)

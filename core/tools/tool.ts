@@ -31,7 +31,14 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
 export type AnyTool = Tool<any>
 
 /** What the model is told of a tool. */
-export interface ToolDescription { readonly name: string; readonly description: string; readonly input: object; readonly risk: Tool['risk'] }
+export interface ToolDescription {
+  readonly name: string
+  readonly description: string
+  readonly input: object
+  readonly risk: Tool['risk']
+  /** Polling is expected of it. */
+  readonly polls?: boolean
+}
 export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number }
 
 export interface Tools {

@@ -1,0 +1,232 @@
+import { join } from 'node:path'
+import type { ConsolaInstance } from 'consola'
+import type { Connector } from 'db0'
+import { readBuild } from './build/info.ts'
+import { parseListenAddr, toListenAddr } from './config/listen.ts'
+import type { Config } from './config/schema.ts'
+import type { OnDefect } from './errors/defect.ts'
+import { HookBus } from './hooks/bus.ts'
+import { Daemon } from './host/daemon.ts'
+import { builtInFolders, namedFolders } from './host/folders.ts'
+import { HealthMonitor } from './host/health.ts'
+import { Host } from './host/host.ts'
+import { createLoader } from './host/loader.ts'
+import { Stopping } from './host/stopping.ts'
+import type { Stop } from './host/stopping.ts'
+import { watchPlugins } from './host/watch.ts'
+import { createHttp } from './http/server.ts'
+import type { HttpServer } from './http/server.ts'
+import type { HttpSettings } from './http/settings.ts'
+import { createJobs } from './jobs/jobs.ts'
+import { MetricRegistry } from './metrics/registry.ts'
+import type { Fetch } from './net/fetch.ts'
+import { createOutbound } from './net/outbound.ts'
+import { runningCalls } from './scope/call.ts'
+import { lockHome } from './storage/lock.ts'
+import { openDatabase } from './storage/open.ts'
+import { openStorage } from './storage/storage.ts'
+import { openVault } from './storage/vault-file.ts'
+import { ToolRegistry } from './tools/registry.ts'
+
+export interface AppOptions {
+  readonly config: Config
+  readonly log: ConsolaInstance
+  /** Folders of built-in plugins. Default: those that ship with the daemon. */
+  readonly builtIns?: readonly string[]
+  /** Warnings of loading the configuration, for the health detail. */
+  readonly warnings?: readonly string[]
+  /** A db0 connector instead of the one of `database_url`, for tests. */
+  readonly connector?: Connector
+  /** Instead of the way out to the network, for tests. */
+  readonly fetch?: Fetch
+  /** Told of every defect, beside the log. */
+  readonly onDefect?: OnDefect
+}
+export interface App extends AsyncDisposable {
+  /** Where it listens; `undefined` before `listen`. */
+  readonly url: string | undefined
+  listen(): Promise<{ url: string }>
+  /** Answers without a port. */
+  fetch(request: Request): Promise<Response>
+  readonly host: Host
+  readonly daemon: Daemon
+  /** Settles with what was asked for; whoever made the app disposes it then. */
+  readonly closed: Promise<Stop>
+}
+
+/** A plugin whose setup takes longer has failed: the others must not wait for it. */
+const SETUP_MS = 30_000
+/** What each part gets to end at shutdown, beside the drain. */
+const CLOSE_MS = 5_000
+/** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
+const PROVIDERS = 'providers'
+
+/** Builds every part and loads the plugins. Nothing is left behind when it throws, such as `HomeInUse`. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { config, log } = options
+  const home = config.home_dir
+  const drainMs = (): number => config.plugins.drain_ms
+  await using parts = new AsyncDisposableStack()
+  /** Ends the part after those opened later; one that does not end or fails is reported and holds nobody up. */
+  const owned = <T>(name: string, part: T, end: (part: T) => unknown, extraMs = 0): T => parts.adopt(part, (it) => endWithin(name, () => end(it), CLOSE_MS + extraMs, log))
+
+  const builtIns = options.builtIns ?? await builtInFolders()
+  const builtInSet = new Set(builtIns)
+  const loader = createLoader({ builtIns: builtInSet, cacheDir: join(home, 'cache', 'plugins') })
+  // Imports take longest: they run while the database opens.
+  loader.preload(builtIns)
+
+  const lock = owned('home lock', await lockHome(home), (it) => it[Symbol.dispose]())
+  const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
+  const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
+  const [vault, restartCount] = await Promise.all([
+    openVault(database, join(home, 'vault.key'), log.withTag('vault')),
+    storage.forPlugin('core').getItem<number>('restart_count'),
+  ])
+  const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(config), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
+
+  let health: HealthMonitor | undefined
+  const onDefect: OnDefect = (error, where) => {
+    health?.countPanic()
+    log.error(where, error)
+    options.onDefect?.(error, where)
+  }
+  const build = readBuild()
+  const metrics = new MetricRegistry()
+  const hooks = new HookBus(onDefect)
+  const tools = new ToolRegistry({ limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect })
+  const http = createHttp({ settings: () => httpSettings(config), log: log.withTag('http'), metrics, build, onDefect })
+
+  const host: Host = new Host({
+    loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
+    disabled: () => config.plugins.disabled,
+    pluginConfig: (name) => (name === PROVIDERS ? { ...section(config, name), providers: config.providers } : section(config, name)),
+    members: (scope, tagged) => ({
+      routes: http.forPlugin(scope),
+      hooks: hooks.forPlugin(scope),
+      tools: tools.forPlugin(scope),
+      storage: storage.forPlugin(scope.name),
+      db: database.sql,
+      vault: vault.forPlugin(scope.name),
+      jobs: createJobs(scope, onDefect),
+      metrics: metrics.forPlugin(scope),
+      fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
+      log: tagged,
+    }),
+    hold: (plugins) => {
+      const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
+      return () => { for (const release of releases) release() }
+    },
+    migrate: (plugin, migrations) => database.migrate(plugin, migrations),
+    beforeMigrations: async (plugins) => {
+      if (database.dialect !== 'sqlite' || config.database_url === 'sqlite::memory:') return
+      if (await isNew(database) || !(await database.pending(plugins))) return
+      const file = join(config.data_dir, 'snapshots', `before-migration-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.db`)
+      await database.snapshot(file)
+      log.info(`the database is copied to ${file} before its tables change`)
+    },
+  })
+
+  health = owned('health', new HealthMonitor({
+    check: () => database.check(), restartCount: restartCount ?? 0, log,
+    warnings: () => [...(options.warnings ?? []), ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
+  }), (it) => it[Symbol.dispose]())
+  const monitor = health
+  const stopping = new Stopping(drainMs)
+  let url: string | undefined
+  const startedAt = new Date().toISOString()
+  const daemon: Daemon = {
+    build,
+    startedAt,
+    get stopping() { return stopping.reason },
+    config: () => ({
+      dataDir: config.data_dir, homeDir: home, listenAddr: config.listen_addr, apiKeySet: config.api_key !== undefined,
+      defaultProvider: config.default_provider, defaultModel: config.default_model, logLevel: config.log_level,
+    }),
+    health: () => monitor.health(),
+    plugins: () => host.plugins(),
+    reload: (name) => host.reload(name),
+    unload: (name) => host.unload(name),
+    load: (folder) => host.load(folder),
+    openapi: () => http.openapi(),
+    metrics: () => metrics.render(),
+    shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),
+    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => storage.forPlugin('core').setItem('restart_count', (restartCount ?? 0) + 1)),
+  }
+  host.provide(Daemon, daemon)
+
+  owned('http', http, (it) => it[Symbol.asyncDispose]())
+  owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
+  const outside = await namedFolders([...config.plugins.paths, join(home, 'plugins')])
+  await host.start([...builtIns, ...outside])
+  if (config.plugins.watch) {
+    owned('plugin watcher', await watchPlugins({ host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: builtIns }), (it) => it[Symbol.dispose]())
+  }
+  owned('requests', http, (it) => it.drain(drainMs()), drainMs())
+
+  const all = parts.move()
+  let ending: Promise<void> | undefined
+  return {
+    get url() { return url },
+    async listen() {
+      const listening = await http.listen()
+      lock.publish(toListenAddr(listening))
+      url = listening.url
+      return { url: listening.url }
+    },
+    fetch: (request) => http.fetch(request),
+    host,
+    daemon,
+    closed: stopping.asked,
+    [Symbol.asyncDispose]: () => (ending ??= all.disposeAsync()),
+  }
+}
+
+function section(config: Config, plugin: string): Record<string, unknown> {
+  const found: unknown = config.plugins[plugin]
+  return typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
+}
+
+async function isNew(database: Awaited<ReturnType<typeof openDatabase>>): Promise<boolean> {
+  const found = await database.sql.one<{ count: number }>`SELECT count(*) AS count FROM core_migration WHERE plugin <> 'core-storage'`
+  return (found?.count ?? 0) === 0
+}
+
+/** Requests of a plugin end when it is unloaded. */
+function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
+  return (url, request = {}) => fetch(url, { ...request, signal: request.signal ? AbortSignal.any([request.signal, signal]) : signal })
+}
+const unreachable: Fetch = () => Promise.reject(new Error('there is no way out to the network'))
+
+async function endWithin(name: string, end: () => unknown, ms: number, log: ConsolaInstance): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      log.error(`${name} did not end within ${ms} ms: going on without`)
+      resolve()
+    }, ms)
+  })
+  try { await Promise.race([end(), late]) } catch (error) { log.error(`${name} did not end cleanly`, error) } finally { clearTimeout(timer) }
+}
+
+function outboundSettings({ outbound }: Config): Parameters<typeof createOutbound>[0]['settings'] extends () => infer S ? S : never {
+  return {
+    allow: outbound.allow, headersTimeoutMs: outbound.headers_timeout_ms, idleTimeoutMs: outbound.idle_timeout_ms,
+    maxBytes: outbound.max_bytes, maxRedirects: outbound.max_redirects,
+  }
+}
+
+function httpSettings(config: Config): HttpSettings {
+  const { http } = config
+  const { host, port } = parseListenAddr(config.listen_addr)
+  return {
+    host, port, apiKey: config.api_key, allowNoAuth: config.allow_no_auth, development: config.development,
+    tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
+    maxBodyBytes: http.max_body_bytes, maxJsonDepth: http.max_json_depth,
+    headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
+    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms,
+    allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,
+    ...(http.tls_cert !== undefined && http.tls_key !== undefined ? { tls: { cert: http.tls_cert, key: http.tls_key } } : http.tls ? { tls: true } : {}),
+    open: http.open, public: http.public,
+  }
+}

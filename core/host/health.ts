@@ -1,0 +1,53 @@
+import type { ConsolaInstance } from 'consola'
+import type { Health } from './daemon.ts'
+
+export interface HealthParts {
+  /** A real write and read of the database. */
+  readonly check: () => Promise<boolean>
+  readonly restartCount: number
+  readonly warnings: () => readonly string[]
+  readonly log: ConsolaInstance
+}
+
+/** Below the five seconds that an answer may be old, so that asking for the health never waits for the disk. */
+const CHECK_MS = 4_000
+
+/** What the daemon says about itself. Dispose to end the checks. */
+export class HealthMonitor implements Disposable {
+  readonly #parts: HealthParts
+  readonly #startedAt = performance.now()
+  readonly #timer: NodeJS.Timeout
+  #checking = false
+  #connected = true
+  #panics = 0
+
+  constructor(parts: HealthParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => { void this.check() }, CHECK_MS)
+    this.#timer.unref()
+  }
+
+  countPanic(): void { this.#panics++ }
+
+  async check(): Promise<void> {
+    if (this.#checking) return
+    this.#checking = true
+    const before = this.#connected
+    try { this.#connected = await this.#parts.check() } catch { this.#connected = false /* that it fails is the answer */ } finally { this.#checking = false }
+    if (before && !this.#connected) this.#parts.log.error('the database does not answer')
+    if (!before && this.#connected) this.#parts.log.info('the database answers again')
+  }
+
+  health(): Health {
+    return {
+      status: this.#connected ? 'ok' : 'degraded',
+      uptimeSecs: Math.floor((performance.now() - this.#startedAt) / 1000),
+      panicCount: this.#panics,
+      restartCount: this.#parts.restartCount,
+      database: this.#connected ? 'connected' : 'error',
+      configWarnings: this.#parts.warnings(),
+    }
+  }
+
+  [Symbol.dispose](): void { clearInterval(this.#timer) }
+}
