@@ -60,6 +60,8 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   readonly status?: 200 | 201 | 202 | 204
   /** The JSON in `data` of an event, when the handler may answer with an event stream. */
   readonly streams?: Schema
+  /** The event stream has no end of its own (a log, live events): unloading closes it instead of waiting for it. */
+  readonly feed?: true
   /** Media type of a `reply()`, for the OpenAPI document. */
   readonly produces?: string
   /** Codes beyond those every route can give. */
@@ -106,6 +108,8 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   open(socket: Socket, state: S): Awaitable<void>
   /** One text frame. Called one at a time in order unless it is not awaited by the handler itself. */
   frame(socket: Socket, state: S, text: string): Awaitable<void>
+  /** A frame was dropped because it was over the rate limit. Without this handler the socket is closed with 1008. */
+  refused?(socket: Socket, state: S, problem: Problem): Awaitable<void>
   close?(socket: Socket, state: S): Awaitable<void>
 }
 export type AnySocketRoute = SocketRoute<any, any, any>

@@ -1,0 +1,84 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { Refusal } from '../errors/error.ts'
+import type { Limiter } from '../limit/gcra.ts'
+import type { Principal } from './principal.ts'
+
+export interface AuthFailure {
+  readonly clientAddress: string
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+}
+/** What authentication reads of a request. */
+export interface Credentials {
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+  header(name: string): string | undefined
+}
+export interface AuthOptions {
+  /** Asked at every request, so that a changed key holds at once. */
+  readonly apiKey: () => string | undefined
+  /** Counts failed attempts per address. */
+  readonly failures: Limiter
+  onFailure?(failure: AuthFailure): void
+}
+export interface Auth {
+  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. */
+  check(level: 'public' | 'bearer' | 'signed', request: Credentials, clientAddress: string, limiterKey: string): Principal
+  /** Names the key in force; changes with it. Sockets remember it and are closed when it is another one. */
+  generation(): number
+  /** Whether a key is set. */
+  required(): boolean
+}
+
+const anonymous: Principal = { kind: 'anonymous' }
+const operator: Principal = { kind: 'operator' }
+const platform: Principal = { kind: 'platform' }
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
+
+export function createAuth(options: AuthOptions): Auth {
+  let seen: string | undefined
+  let expected: Buffer | undefined
+  let generation = 0
+
+  const key = (): Buffer | undefined => {
+    const configured = options.apiKey()
+    if (configured === seen && generation > 0) return expected
+    seen = configured
+    generation++
+    // Whitespace around the key is not part of it, and a blank key is no key.
+    const trimmed = configured?.trim() ?? ''
+    expected = trimmed === '' ? undefined : digest(trimmed)
+    return expected
+  }
+
+  return {
+    check(level, request, clientAddress, limiterKey) {
+      if (level === 'public') return anonymous
+      if (level === 'signed') return platform
+      const wanted = key()
+      if (wanted === undefined) return anonymous
+      const presented = presentedKey(request)
+      if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
+      // Before comparing: a guesser learns nothing more, not even whether this guess was right.
+      if (!options.failures.allows(limiterKey, 1)) throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
+      if (timingSafeEqual(digest(presented), wanted)) return operator
+      options.failures.take(limiterKey, 1)
+      options.onFailure?.({ clientAddress, method: request.method, path: request.path, requestId: request.requestId })
+      throw new Refusal('unauthorized', 'Invalid API key')
+    },
+    generation() { key(); return generation },
+    required: () => key() !== undefined,
+  }
+}
+
+function presentedKey(request: Credentials): string | undefined {
+  const authorization = request.header('authorization')
+  const token = authorization === undefined ? undefined : /^bearer +(.*)$/i.exec(authorization.trim())?.[1]?.trim()
+  if (token !== undefined && token !== '') return token
+  const header = request.header('x-api-key')?.trim()
+  if (header !== undefined && header !== '') return header
+  // A header of another scheme is an attempt with a wrong credential, not a missing one.
+  return authorization === undefined || authorization.trim() === '' || /^bearer\s*$/i.test(authorization.trim()) ? undefined : authorization
+}

@@ -1,0 +1,90 @@
+import { BlockList, isIP } from 'node:net'
+import { Refusal } from '../errors/error.ts'
+
+export interface OriginRules {
+  /** The address listened on. */
+  readonly host: string
+  readonly keySet: boolean
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+}
+export interface OriginFacts {
+  readonly method: string
+  readonly upgrade: boolean
+  header(name: string): string | undefined
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether a name or address means this machine only. */
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
+  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  const family = isIP(name)
+  return family !== 0 && loopback.check(name, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Host without its port; `undefined` when it is not a host at all. */
+export function hostName(header: string): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header)?.[1]?.toLowerCase()
+}
+
+/**
+ * Without a key the address bar is the only proof that a page is ours, so a rebound name must not reach us: the Host must be
+ * a loopback name, the bound address or a configured name. With a key the key is the protection.
+ */
+function checkHost(rules: OriginRules, header: string): void {
+  const name = hostName(header)
+  if (name === undefined) throw new Refusal('invalid_request', 'The Host header is not a host name')
+  if (rules.keySet) return
+  const bare = name.replace(/^\[(.*)\]$/, '$1')
+  if (isLoopback(name) || bare === rules.host.toLowerCase() || rules.allowedHosts.some((allowed) => allowed.toLowerCase() === bare)) return
+  // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping it need not be one of ours.
+  if ((rules.host === '0.0.0.0' || rules.host === '::') && isIP(bare) !== 0) return
+  throw new Refusal('forbidden', 'This Host is not served; add it to http.allowed_hosts')
+}
+
+function allowed(rules: OriginRules, origin: string, host: string): boolean {
+  if (rules.allowedOrigins.includes(origin)) return true
+  if (!/^https?:\/\//.test(origin)) return false
+  const authority = origin.slice(origin.indexOf('//') + 2)
+  // Host is trustworthy here: it was checked, or a key protects the answer.
+  if (authority.toLowerCase() === host.toLowerCase()) return true
+  const name = hostName(authority)
+  return !rules.keySet && name !== undefined && isLoopback(name)
+}
+
+/**
+ * Checks Host and Origin. Returns the CORS headers the answer must carry, as a flat list; throws `forbidden` for a foreign page that
+ * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours.
+ */
+export function checkOrigin(rules: OriginRules, request: OriginFacts): readonly string[] | undefined {
+  const host = request.header('host')
+  if (host === undefined || host === '') throw new Refusal('invalid_request', 'The Host header is missing')
+  checkHost(rules, host)
+  const origin = request.header('origin')
+  const reads = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
+  if (origin === undefined) {
+    // A request without Origin that a foreign page caused (an image, a form of an old browser) still says so here.
+    if (request.header('sec-fetch-site') === 'cross-site' && (!reads || (!rules.keySet && request.header('sec-fetch-mode') !== 'navigate'))) {
+      throw new Refusal('forbidden', 'Requests from other sites are not accepted')
+    }
+    return undefined
+  }
+  if (allowed(rules, origin, host)) {
+    return ['Access-Control-Allow-Origin', origin, 'Vary', 'Origin', 'Access-Control-Expose-Headers', 'x-request-id, retry-after']
+  }
+  if (!reads || request.upgrade) throw new Refusal('forbidden', 'This Origin is not accepted; add it to http.allowed_origins')
+  return ['Vary', 'Origin']
+}
+
+/** The further headers of the answer to a preflight that `checkOrigin` let through with an allowed origin. */
+export function preflight(request: OriginFacts, methods: string): readonly string[] {
+  const wanted = request.header('access-control-request-headers')
+  const asked = wanted !== undefined && /^[a-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/i.test(wanted) ? wanted : 'authorization, content-type'
+  const answer = ['Access-Control-Allow-Methods', methods, 'Access-Control-Allow-Headers', asked, 'Access-Control-Max-Age', '600']
+  if (request.header('access-control-request-private-network') === 'true') answer.push('Access-Control-Allow-Private-Network', 'true')
+  return answer
+}

@@ -1,0 +1,61 @@
+import type { Auth } from '../auth/bearer.ts'
+import { checkOrigin } from '../auth/origin.ts'
+import type { Principal } from '../auth/principal.ts'
+import { Refusal } from '../errors/error.ts'
+import { clientAddress, limiterKey, trustedProxies } from '../limit/client.ts'
+import type { TrustedProxies } from '../limit/client.ts'
+import type { Limiter } from '../limit/gcra.ts'
+import type { HttpSettings } from './settings.ts'
+
+/** What the first steps read of a request; an upgrade has it as well. */
+export interface Caller {
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+  readonly upgrade: boolean
+  readonly peer: string
+  header(name: string): string | undefined
+  setCors(headers: readonly string[]): void
+}
+
+/** The steps before the handler, shared by requests and upgrades: Host and Origin, limiter, auth. */
+export class Admission {
+  readonly limiter: Limiter
+  readonly auth: Auth
+  #settings: () => HttpSettings
+  #proxies: { readonly from: readonly string[]; readonly trusted: TrustedProxies } | undefined
+
+  constructor(settings: () => HttpSettings, limiter: Limiter, auth: Auth) {
+    this.#settings = settings
+    this.limiter = limiter
+    this.auth = auth
+  }
+
+  /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
+  origin(caller: Caller): void {
+    const settings = this.#settings()
+    const keySet = this.auth.required()
+    const cors = checkOrigin({ host: settings.host, keySet, allowedHosts: settings.allowedHosts, allowedOrigins: settings.allowedOrigins }, caller)
+    if (cors) caller.setCors(cors)
+  }
+
+  address(caller: Caller): string {
+    const { trustedProxies: entries } = this.#settings()
+    if (entries.length === 0) return clientAddress(caller.peer, undefined, noProxy)
+    if (this.#proxies?.from !== entries) this.#proxies = { from: entries, trusted: trustedProxies(entries) }
+    return clientAddress(caller.peer, caller.header('x-forwarded-for'), this.#proxies.trusted)
+  }
+
+  /** Throws `rate_limit`. A cost above the whole budget takes all of it, or such a route could never be called. */
+  charge(address: string, cost: number): void {
+    const { tokensPerMinute } = this.#settings()
+    this.limiter.resize(tokensPerMinute)
+    if (!this.limiter.take(limiterKey(address), Math.min(cost, tokensPerMinute))) throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
+  }
+
+  authenticate(level: 'public' | 'bearer' | 'signed', caller: Caller, address: string): Principal {
+    return this.auth.check(level, caller, address, limiterKey(address))
+  }
+}
+
+const noProxy: TrustedProxies = () => false

@@ -1,0 +1,89 @@
+import { isUtf8 } from 'node:buffer'
+import { Refusal } from '../errors/error.ts'
+
+/** Bytes as a JSON value. Throws `invalid_request` with the position of the first error (Interface 7). */
+export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
+  if (!isUtf8(bytes)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
+  const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const text = raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw
+  if (text.length > maxDepth * 2) checkDepth(text, maxDepth)
+  let value: unknown
+  try { value = JSON.parse(text) } catch {
+    const position = errorPosition(text)
+    const before = text.slice(0, position)
+    const line = before.split('\n').length
+    const column = position - before.lastIndexOf('\n')
+    const what = position >= text.length ? 'it ends too early' : `unexpected ${JSON.stringify(text[position])}`
+    throw new Refusal('invalid_request', `The body is not valid JSON: ${what} at line ${line}, column ${column}`, { details: { position, line, column } })
+  }
+  // The key may be written with escapes, so either sign asks for a look at the value itself.
+  if (text.includes('__proto__') || text.includes('\\u')) dropProto(value)
+  return value
+}
+
+/** Nesting alone can exhaust the stack of everything that walks the value later; counted before it is built. */
+function checkDepth(text: string, maxDepth: number): void {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) { at = stringEnd(text, at); continue }
+    if (code === 0x7b || code === 0x5b) {
+      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels`, { details: { position: at } })
+    } else if (code === 0x7d || code === 0x5d) depth--
+  }
+}
+
+function stringEnd(text: string, start: number): number {
+  let at = start
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at
+  }
+}
+
+/** `__proto__` is an own key after JSON.parse; copied into another object it would become its prototype. */
+function dropProto(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Object.hasOwn(value, '__proto__')) Reflect.deleteProperty(value, '__proto__')
+  for (const inner of Object.values(value)) dropProto(inner)
+}
+
+const token = /[ \t\n\r]*(?:([{}[\]:,])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y
+
+/** Where a text stops being JSON. V8 names the position for some errors only. */
+function errorPosition(text: string): number {
+  const open: ('{' | '[')[] = []
+  let expect: 'value' | 'first-value' | 'key' | 'first-key' | 'colon' | 'more' = 'value'
+  let at = 0
+  for (;;) {
+    token.lastIndex = at
+    const match = token.exec(text)
+    const start = skipSpace(text, at)
+    if (!match) return start
+    const [, sign, string] = match
+    if (expect === 'colon') {
+      if (sign !== ':') return start
+      expect = 'value'
+    } else if (expect === 'key' || expect === 'first-key') {
+      if (string !== undefined) expect = 'colon'
+      else if (sign === '}' && expect === 'first-key') { open.pop(); expect = 'more' } else return start
+    } else if (expect === 'more') {
+      const inside = open.at(-1)
+      if (sign === ',' && inside) expect = inside === '{' ? 'key' : 'value'
+      else if ((sign === '}' && inside === '{') || (sign === ']' && inside === '[')) open.pop()
+      else return start
+    } else if (sign === '{') { open.push('{'); expect = 'first-key' } else if (sign === '[') { open.push('['); expect = 'first-value' }
+    else if (sign === ']' && expect === 'first-value') { open.pop(); expect = 'more' } else if (sign === undefined) expect = 'more'
+    else return start
+    at = token.lastIndex
+  }
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from
+  while (' \t\n\r'.includes(text[at] ?? 'x')) at++
+  return at
+}

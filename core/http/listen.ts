@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { ConsolaInstance } from 'consola'
+import { isLoopback } from '../auth/origin.ts'
+import { Refusal } from '../errors/error.ts'
+import { errorBody, outcomeOf } from '../errors/render.ts'
+import { GuardedResponse, guardResponse, rawAnswer } from './headers.ts'
+import type { HttpSettings } from './settings.ts'
+
+export interface Address { readonly url: string; readonly host: string; readonly port: number }
+export interface Listener {
+  readonly address: Address
+  /** Accepts no more connections and closes the idle ones; settles when the last one is closed. */
+  stop(): Promise<void>
+  /** Ends every connection. */
+  destroy(): void
+}
+export interface ListenOptions {
+  readonly settings: HttpSettings
+  readonly log: ConsolaInstance
+  request(request: IncomingMessage, response: GuardedResponse): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+/** Opens the port. Throws when it is taken, or when anyone on the network could use a daemon that asks for no key. */
+export async function openListener(options: ListenOptions): Promise<Listener> {
+  const { settings } = options
+  const keySet = (settings.apiKey?.trim() ?? '') !== ''
+  if (!keySet && settings.allowNoAuth !== true && (settings.public === true || !isLoopback(settings.host))) {
+    throw new Error(`refusing to listen on ${settings.public === true ? 'a public tunnel' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`)
+  }
+  if (settings.tls !== undefined || settings.open === true || settings.public === true) return openWithListhen(options)
+  const server = createServer({
+    ServerResponse: GuardedResponse,
+    // Answered by the pipeline, with a body that says so.
+    requireHostHeader: false,
+    insecureHTTPParser: false,
+    keepAliveTimeout: 65_000,
+    headersTimeout: settings.headersTimeoutMs,
+    requestTimeout: settings.requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(5_000, settings.headersTimeoutMs, settings.requestTimeoutMs),
+  }, options.request)
+  // A server that makes a subclass of the response is still a server; its type parameter is invariant.
+  prepare(server as unknown as Server, options)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: settings.host, port: settings.port }, () => { server.off('error', reject); resolve() })
+  })
+  return listenerOf(server as unknown as Server, settings.host, 'http')
+}
+
+function listenerOf(server: Server, host: string, scheme: 'http' | 'https'): Listener {
+  const { port } = server.address() as AddressInfo
+  const shown = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
+  return {
+    address: { url: `${scheme}://${shown}:${port}`, host, port },
+    stop: () => new Promise((resolve) => {
+      // The only failure is that it was closed already, which is what we want.
+      server.close(() => resolve())
+      server.closeIdleConnections()
+    }),
+    destroy: () => server.closeAllConnections(),
+  }
+}
+
+function prepare(server: Server, options: ListenOptions): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => answerParserError(error, socket))
+  server.on('upgrade', options.upgrade)
+  server.on('connect', (_request, socket) => endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not served')))
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) => {
+    const id = randomUUID()
+    const { problem } = outcomeOf(new Refusal('invalid_request', `The expectation ${String(request.headers.expect)} cannot be met`), id)
+    Object.assign(response, { requestId: id })
+    response.writeHead(417, { 'content-type': 'application/json' }).end(JSON.stringify(errorBody(problem)))
+  })
+}
+
+/** What the parser refuses never becomes a request: the answer is written by hand, with the headers of every answer. */
+function answerParserError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // A connection that is gone, or is in the middle of an answer already, can be told nothing.
+  if (error.code === 'ECONNRESET' || !socket.writable || ('_httpMessage' in socket && hasAnswered(socket._httpMessage))) { socket.destroy(); return }
+  if (error.code === 'HPE_HEADER_OVERFLOW') endWith(socket, new Refusal('invalid_request', 'The request headers are too large'), 431)
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') endWith(socket, new Refusal('invalid_request', 'The request was not complete in time'), 408)
+  else if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') endWith(socket, new Refusal('payload_too_large', 'The chunk extensions are too large'))
+  else endWith(socket, new Refusal('invalid_request', 'The request is not valid HTTP/1.1'))
+}
+function hasAnswered(message: unknown): boolean {
+  return typeof message === 'object' && message !== null && 'headersSent' in message && message.headersSent === true
+}
+
+/** Answers a bare socket and ends it. */
+export function endWith(socket: Duplex, error: unknown, status?: number, own: readonly string[] = [], cors?: readonly string[], requestId: string = randomUUID()): void {
+  const { problem, retryAfterSecs } = outcomeOf(error, requestId)
+  const headers = [...own]
+  if (problem.status === 401) headers.push('WWW-Authenticate', 'Bearer')
+  if (retryAfterSecs !== undefined) headers.push('Retry-After', String(Math.max(1, Math.ceil(retryAfterSecs))))
+  // The other side may be gone before the answer is: nothing to do about it.
+  socket.on('error', () => socket.destroy())
+  socket.end(rawAnswer(status ?? problem.status, JSON.stringify(errorBody(problem)), requestId, headers, cors), () => socket.destroy())
+}
+
+/** TLS, opening the browser and the public tunnel are listhen's; it gets a Node handler, because it brings an older h3 of its own. */
+async function openWithListhen(options: ListenOptions): Promise<Listener> {
+  const { settings } = options
+  const { listen } = await import('listhen')
+  const listening = await listen((request, response) => options.request(request, guardResponse(response)), {
+    hostname: settings.host, port: settings.port,
+    https: settings.tls === undefined ? false : settings.tls === true ? true : { ...settings.tls },
+    open: settings.open === true, tunnel: settings.public === true, showURL: false, clipboard: false, qr: false, autoClose: false, ws: false,
+  })
+  const server = listening.server as Server
+  server.headersTimeout = settings.headersTimeoutMs
+  server.requestTimeout = settings.requestTimeoutMs
+  prepare(server, options)
+  return listenerOf(server, settings.host, settings.tls === undefined ? 'http' : 'https')
+}

@@ -1,0 +1,212 @@
+import type { H3Event } from 'h3'
+import type { ConsolaInstance } from 'consola'
+import { preflight } from '../auth/origin.ts'
+import type { Principal } from '../auth/principal.ts'
+import { Refusal } from '../errors/error.ts'
+import { errorBody, outcomeOf } from '../errors/render.ts'
+import { parse } from '../schema/parse.ts'
+import type { Admission } from './admission.ts'
+import { answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { NodeExchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import type { GuardedResponse } from './headers.ts'
+import type { Holds } from './hold.ts'
+import { decodeParams, parseQuery, readBody } from './input.ts'
+import type { RequestCount } from './request-count.ts'
+import type { RouteTable, Entry } from './router.ts'
+import type { AnyRoute, EventStream, RouteInput, ServerSentEvent } from './route.ts'
+import { Running, ScopeSignals } from './running.ts'
+import type { HttpSettings } from './settings.ts'
+import { EventStreamBody, KeepAlive } from './sse.ts'
+
+export interface PipelineParts {
+  readonly settings: () => HttpSettings
+  readonly log: ConsolaInstance
+  readonly admission: Admission
+  readonly holds: Holds
+  readonly count: RequestCount
+  onDefect(error: unknown, where: string): void
+}
+/** What is known of a request while it passes, kept on the h3 event so that a held request goes on where it stood. */
+interface Passage { exchange?: Exchange; address?: string; principal?: Principal; startedAt?: number }
+type Input = RouteInput<unknown, unknown, unknown>
+
+/**
+ * Every request takes these steps in this order, and no plugin can put one between: request id, security headers (both with the
+ * exchange), CORS, route lookup, limiter, auth, parse, handler, render, log line.
+ */
+export class Pipeline {
+  readonly keepAlive: KeepAlive
+  /** Set when the server goes down: every new request is told so. */
+  draining = false
+  #parts: PipelineParts
+  #signals = new ScopeSignals()
+  #table: () => RouteTable
+
+  constructor(parts: PipelineParts, table: () => RouteTable) {
+    this.#parts = parts
+    this.#table = table
+    this.keepAlive = new KeepAlive(() => parts.settings().sseKeepAliveMs)
+  }
+
+  /** The handler of every route of h3; `entry` is undefined when none matched. */
+  handle(event: H3Event, entry: Entry | undefined): Answer | Promise<Answer> {
+    const passage = event.context as Passage
+    const exchange = (passage.exchange ??= nodeExchange(event))
+    const admitted = passage.principal !== undefined
+    try {
+      if (passage.startedAt === undefined) {
+        passage.startedAt = performance.now()
+        this.#observe(exchange, entry, passage.startedAt)
+        if (this.draining) return this.#failed(exchange, entry, new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }), [['connection', 'close']])
+        this.#parts.admission.origin(exchange)
+      }
+      const { admission, holds } = this.#parts
+      const address = (passage.address ??= admission.address(exchange))
+      // A path that does not exist costs as well, or it would be free to guess.
+      if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
+      if (!entry) return this.#unmatched(exchange)
+      // Again after a hold: the new route may ask for more than the old one did.
+      const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address)
+      if (holds.holds(entry.scope.name)) return this.#held(event, exchange, entry)
+      return this.#serve(exchange, entry, { address, principal }, event.context.params ?? {})
+    } catch (error) { return this.#failed(exchange, entry, error) }
+  }
+
+  async #held(event: H3Event, exchange: Exchange, entry: Entry): Promise<Answer> {
+    const { holdMaxRequests = 256, holdMaxMs = 10_000 } = this.#parts.settings()
+    try {
+      await this.#parts.holds.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (gone) => exchange.onClose(gone))
+      const answer = await this.#table().app().handler(event)
+      // h3 answers a path without a route with a symbol.
+      return answer instanceof Response ? answer as Answer : this.#unmatched(exchange)
+    } catch (error) { return this.#failed(exchange, entry, error) }
+  }
+
+  #unmatched(exchange: Exchange): Answer {
+    const { path } = exchange
+    decodeParams({ path })
+    const methods = this.#table().methods(path)
+    const socket = this.#table().findSocket(path)
+    if (methods.length === 0 && !socket) throw new Refusal('not_found', 'No such path')
+    const allow = [...new Set([...methods, ...(socket ? ['GET'] : []), 'OPTIONS'])].join(', ')
+    if (exchange.method === 'OPTIONS') {
+      const origin = exchange.header('origin')
+      return new Response(null, { status: 204, headers: origin === undefined ? [['allow', allow]] : pairs(['Allow', allow, ...preflight(exchange, allow)]) })
+    }
+    if (socket && exchange.method === 'GET') throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
+    return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), [['allow', allow]])
+  }
+
+  #serve(exchange: Exchange, entry: Entry, caller: { address: string; principal: Principal }, raw: Record<string, string>): Answer | Promise<Answer> {
+    const { route, scope } = entry
+    if (scope.state === 'closed') throw new Refusal('service_unavailable', 'The plugin was unloaded', { retryAfterSecs: 1 })
+    const run = new Running(exchange, scope, this.#signals, route.feed === true)
+    const input: Input & { body: unknown } = {
+      params: undefined, query: undefined, body: undefined,
+      requestId: exchange.requestId, principal: caller.principal, clientAddress: caller.address,
+      header: (name) => exchange.header(name),
+      get signal() { return run.signal },
+    }
+    try {
+      const params = decodeParams(raw)
+      const parsed = { params: route.params ? parse(route.params, params, 'path') : params, query: route.query ? parse(route.query, parseQuery(exchange.query), 'query') : undefined }
+      Object.assign(input, parsed)
+      if (route.body === undefined) return this.#call(exchange, entry, run, input)
+      return readBody(exchange, route.body, this.#parts.settings()).then((body) => {
+        input.body = body
+        return this.#call(exchange, entry, run, input)
+      }, (error: unknown) => this.#failedRun(exchange, entry, run, error))
+    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+  }
+
+  #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
+    try {
+      const value: unknown = entry.route.handle(input)
+      if (!(value instanceof Promise)) return this.#render(exchange, entry, run, value)
+      return value.then((settled: unknown) => this.#render(exchange, entry, run, settled)).catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
+    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+  }
+
+  #render(exchange: Exchange, entry: Entry, run: Running, value: unknown): Answer {
+    if (isStream(value)) return this.#stream(exchange, entry, run, value)
+    const answer = answerOf(entry.route, exchange.method, value, this.#parts.settings().development)
+    run.settle()
+    return answer
+  }
+
+  #stream(exchange: Exchange, { route, scope }: Entry, run: Running, events: EventStream): Answer {
+    const { auth } = this.#parts.admission
+    const generation = auth.generation()
+    let release: (() => void | Promise<void>) | undefined
+    const body = new EventStreamBody({
+      events, keepAlive: this.keepAlive,
+      allowed: () => route.auth !== 'bearer' || auth.generation() === generation,
+      failed: (error) => this.#streamFailed(exchange, route, run, error),
+      ended: () => { run.settle(); void release?.() },
+    })
+    if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close(lastEvent(route, exchange.requestId)))
+    if (exchange.method === 'HEAD') { void events[Symbol.asyncIterator]().return?.(); run.settle(); void release?.() }
+    return streamAnswer(body)
+  }
+
+  /** The last event of a stream whose source threw. The client that left is told nothing; what it caused is no failure. */
+  #streamFailed(exchange: Exchange, route: AnyRoute, run: Running, error: unknown): ServerSentEvent | undefined {
+    if (run.clientLeft) {
+      this.#parts.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })
+      return undefined
+    }
+    const shown = run.unloading ? new Refusal('service_unavailable', 'service restart', { cause: error, retryAfterSecs: 1 }) : error
+    return errorEvent(route, this.#outcome(exchange, route, shown).problem)
+  }
+
+  #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown): Answer {
+    const shown = run.unloading && !(error instanceof Refusal) ? new Refusal('service_unavailable', 'service restart', { cause: error, retryAfterSecs: 1 }) : error
+    run.settle()
+    if (run.clientLeft) return new Response(null, { status: 499 })
+    return this.#failed(exchange, entry, shown)
+  }
+
+  #failed(exchange: Exchange, entry: Entry | undefined, error: unknown, headers: readonly [string, string][] = []): Answer {
+    return errorAnswer(exchange.method, this.#outcome(exchange, entry?.route, error), entry?.route, headers)
+  }
+
+  #outcome(exchange: Exchange, route: AnyRoute | undefined, error: unknown) {
+    const outcome = outcomeOf(error, exchange.requestId)
+    const where = `${exchange.method} ${route?.path ?? '(no route)'}`
+    const { log, onDefect } = this.#parts
+    if (outcome.kind === 'defect') {
+      log.error('request failed', { where, requestId: exchange.requestId, error })
+      onDefect(error, where)
+    } else if (outcome.kind === 'upstream') log.warn('an upstream system failed', { where, requestId: exchange.requestId, error })
+    return outcome
+  }
+
+  /** Counts the request now and writes its line when the answer is out. */
+  #observe(exchange: Exchange, entry: Entry | undefined, startedAt: number): void {
+    const { count, log } = this.#parts
+    count.begin()
+    exchange.onClose((complete) => {
+      const ms = performance.now() - startedAt
+      const status = exchange.status
+      count.end(exchange.method, complete ? status : 499, ms)
+      if (log.level >= 4) log.debug('request', { method: exchange.method, route: entry?.route.path ?? '(no route)', status, ms: Math.round(ms * 10) / 10, complete, requestId: exchange.requestId })
+    })
+  }
+}
+
+function nodeExchange(event: H3Event): Exchange {
+  const node = event.runtime?.node
+  if (!node?.res) throw new Error('a request without a socket needs its exchange in the context')
+  return new NodeExchange(node.req as NodeExchange['request'], node.res as GuardedResponse)
+}
+function pairs(flat: readonly string[]): [string, string][] {
+  return flat.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))
+}
+function errorEvent(route: AnyRoute, problem: ReturnType<typeof outcomeOf>['problem']): ServerSentEvent {
+  return { event: 'error', data: JSON.stringify(route.renderError ? route.renderError(problem) : errorBody(problem)) }
+}
+function lastEvent(route: AnyRoute, requestId: string): ServerSentEvent {
+  return errorEvent(route, outcomeOf(new Refusal('service_unavailable', 'service restart'), requestId).problem)
+}

@@ -1,0 +1,67 @@
+import type { Scope } from '../scope/scope.ts'
+import type { Exchange } from './exchange.ts'
+
+/** One abort listener per scope, however many requests run in it. */
+export class ScopeSignals {
+  #listening = new WeakMap<Scope, Set<Running>>()
+
+  add(scope: Scope, run: Running): void {
+    const known = this.#listening.get(scope)
+    if (known) { known.add(run); return }
+    const runs = new Set([run])
+    this.#listening.set(scope, runs)
+    scope.signal.addEventListener('abort', () => { for (const one of runs) one.abort(scope.signal.reason) }, { once: true })
+  }
+  delete(scope: Scope, run: Running): void { this.#listening.get(scope)?.delete(run) }
+}
+
+/** A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer is out. */
+export class Running {
+  #exchange: Exchange
+  #scope: Scope
+  #signals: ScopeSignals
+  #leave: (() => void) | undefined
+  #controller: AbortController | undefined
+  #settled = false
+  #closed: { readonly complete: boolean } | undefined
+
+  /** A `feed` is a ledger entry instead, so that unloading does not wait for it. */
+  constructor(exchange: Exchange, scope: Scope, signals: ScopeSignals, feed: boolean) {
+    this.#exchange = exchange
+    this.#scope = scope
+    this.#signals = signals
+    if (!feed) this.#leave = scope.enter()
+    exchange.onClose((complete) => {
+      this.#closed = { complete }
+      if (!complete) this.abort(new DOMException('The client left', 'AbortError'))
+      this.#end()
+    })
+  }
+
+  /** Made when it is first asked for: most answers are done before anyone could. */
+  get signal(): AbortSignal {
+    if (this.#controller) return this.#controller.signal
+    this.#controller = new AbortController()
+    if (this.#scope.signal.aborted) this.#controller.abort(this.#scope.signal.reason)
+    else if (this.clientLeft) this.#controller.abort(new DOMException('The client left', 'AbortError'))
+    else if (!this.#settled) this.#signals.add(this.#scope, this)
+    return this.#controller.signal
+  }
+
+  get clientLeft(): boolean { return this.#closed?.complete === false }
+  get unloading(): boolean { return this.#scope.signal.aborted }
+
+  abort(reason: unknown): void { this.#controller?.abort(reason) }
+
+  /** The plugin's code has ended. */
+  settle(): void {
+    this.#settled = true
+    this.#end()
+  }
+
+  #end(): void {
+    if (!this.#settled || !this.#closed) return
+    if (this.#controller) this.#signals.delete(this.#scope, this)
+    this.#leave?.()
+  }
+}

@@ -1,0 +1,148 @@
+import { toNodeHandler } from 'h3'
+import type { H3 } from 'h3'
+import type { ConsolaInstance } from 'consola'
+import { createAuth } from '../auth/bearer.ts'
+import type { AuthFailure } from '../auth/bearer.ts'
+import type { Build } from '../host/daemon.ts'
+import { createLimiter } from '../limit/gcra.ts'
+import type { MetricRegistry } from '../metrics/registry.ts'
+import type { Scope } from '../scope/scope.ts'
+import { Admission } from './admission.ts'
+import { WebExchange } from './exchange.ts'
+import { answerHeaders } from './headers.ts'
+import { Holds } from './hold.ts'
+import { openListener } from './listen.ts'
+import type { Address, Listener } from './listen.ts'
+import { Pipeline } from './pipeline.ts'
+import { RequestCount } from './request-count.ts'
+import { RouteTable } from './router.ts'
+import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
+import type { HttpSettings } from './settings.ts'
+
+export type { HttpSettings } from './settings.ts'
+export type { AuthFailure } from '../auth/bearer.ts'
+
+export interface HttpOptions {
+  /** Asked at every request: a changed key or limit holds at once. */
+  readonly settings: () => HttpSettings
+  readonly log: ConsolaInstance
+  readonly metrics: MetricRegistry
+  readonly build: Build
+  /** Called for every failure that is a bug, with the route it happened in. */
+  onDefect(error: unknown, where: string): void
+  /** Called for every wrong key; the limiter keeps it to a few a minute and address. */
+  onAuthFailure?(failure: AuthFailure): void
+}
+
+export interface HttpServer extends AsyncDisposable {
+  /** Registers through the scope; a request counts as running in it until its body is sent. */
+  forPlugin(scope: Scope): Routes
+  /**
+   * Requests for routes of these plugins wait (bounded in number and time, then 503 with Retry-After) until the returned function is
+   * called. The routes known at this moment stay matchable meanwhile.
+   */
+  hold(plugins: readonly string[]): () => void
+  /** Answers a request without a port. */
+  fetch(request: Request): Promise<Response>
+  /** Throws when the address is taken, or when it is beyond loopback and neither a key nor `allowNoAuth` is set. */
+  listen(): Promise<Address>
+  /** Stops accepting, answers 503 to new requests on open connections, waits for running ones up to `drainMs`, closes sockets with 1001. */
+  drain(drainMs: number): Promise<void>
+  routes(): readonly AnyRoute[]
+  sockets(): readonly AnySocketRoute[]
+  /** OpenAPI 3.0.3 of the live routes. */
+  openapi(): Promise<object>
+}
+
+/** The HTTP layer. Disposing it stops listening and ends every connection. */
+export function createHttp(options: HttpOptions): HttpServer {
+  const { settings, log, metrics } = options
+  const now = (): number => performance.now()
+  const limiter = createLimiter({ tokens: settings().tokensPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
+  const failures = createLimiter({ tokens: settings().failedAuthPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
+  const auth = createAuth({
+    apiKey: () => settings().apiKey, failures,
+    onFailure: (failure) => { failures.resize(settings().failedAuthPerMinute); options.onAuthFailure?.(failure) },
+  })
+  const admission = new Admission(settings, limiter, auth)
+  const holds = new Holds()
+  const count = new RequestCount(metrics)
+  const pipeline = new Pipeline({ settings, log, admission, holds, count, onDefect: options.onDefect }, () => table)
+  const table: RouteTable = new RouteTable((event, entry) => pipeline.handle(event, entry))
+  let listener: Listener | undefined
+  let handler: { readonly app: H3; readonly node: ReturnType<typeof toNodeHandler> } | undefined
+
+  const server: HttpServer = {
+    forPlugin: (scope) => ({
+      add(...routes) { for (const route of routes) table.add(scope, route) },
+      addSocket(...routes) { for (const route of routes) table.addSocket(scope, route) },
+    }),
+    hold(plugins) {
+      const names = new Set(plugins)
+      const forget = table.keep(names)
+      const release = holds.hold(plugins)
+      return () => { forget(); release() }
+    },
+    async fetch(request) {
+      const exchange = new WebExchange(request)
+      const answer = await table.app().request(request, undefined, { exchange })
+      exchange.status = answer.status
+      const own = [...answer.headers].flat()
+      const streamed = answer.headers.get('content-type')?.startsWith('text/event-stream') === true
+      const body = streamed && answer.body ? watched(answer.body, exchange) : answer.body
+      if (!streamed) exchange.close(true)
+      const headers = new Headers()
+      const all = answerHeaders(exchange.requestId, own, exchange.cors)
+      for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
+      return new Response(body, { status: answer.status, headers })
+    },
+    async listen() {
+      if (listener) throw new Error('already listening')
+      listener = await openListener({
+        settings: settings(), log,
+        request(request, response) {
+          const app = table.app()
+          if (handler?.app !== app) handler = { app, node: toNodeHandler(app) }
+          void handler.node(request, response)
+        },
+        upgrade(request, socket) { socket.destroy() },
+      })
+      return listener.address
+    },
+    async drain(drainMs) {
+      pipeline.draining = true
+      const closed = listener?.stop()
+      const left = await count.idle(drainMs)
+      if (left > 0) log.warn('requests were still running at the end of the drain', { left })
+      listener?.destroy()
+      await closed
+    },
+    routes: () => table.routes(),
+    sockets: () => table.sockets(),
+    openapi: () => { throw new Error('not here yet') },
+    async [Symbol.asyncDispose]() {
+      pipeline.draining = true
+      const closed = listener?.stop()
+      listener?.destroy()
+      await closed
+    },
+  }
+  return server
+}
+
+/** Tells the exchange when the reader took the whole body, or lost interest. */
+function watched(body: ReadableStream<Uint8Array>, exchange: WebExchange): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read()
+      if (!done) { controller.enqueue(value); return }
+      controller.close()
+      exchange.close(true)
+    },
+    async cancel(reason) {
+      exchange.close(false)
+      await reader.cancel(reason)
+    },
+  }, { highWaterMark: 0 })
+}

@@ -1,0 +1,32 @@
+/** What the HTTP layer reads of the configuration, at every request anew. Durations in milliseconds, sizes in bytes. */
+export interface HttpSettings {
+  readonly host: string
+  readonly port: number
+  readonly apiKey: string | undefined
+  readonly tokensPerMinute: number
+  readonly failedAuthPerMinute: number
+  readonly maxBodyBytes: number
+  readonly maxJsonDepth: number
+  /** Until the headers of a request are complete. Read once, at `listen()`, as are `requestTimeoutMs` and `tls`. */
+  readonly headersTimeoutMs: number
+  /** Until the whole request is received. */
+  readonly requestTimeoutMs: number
+  readonly sseKeepAliveMs: number
+  /** What a WebSocket client may let pile up before it is closed with 1013. */
+  readonly socketBufferBytes: number
+  readonly socketFrameBytes: number
+  readonly socketIdleMs: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  readonly trustedProxies: readonly string[]
+  readonly tls?: { readonly cert: string; readonly key: string } | true
+  readonly open?: boolean
+  readonly public?: boolean
+  /** Answers are parsed with `returns`; a mismatch is a defect. */
+  readonly development: boolean
+  /** Lets a daemon without a key listen beyond loopback (`SVC_ALLOW_NO_AUTH=1`). */
+  readonly allowNoAuth?: boolean
+  /** How many requests may wait for a reloading plugin, and how long each. Defaults 256 and 10 s. */
+  readonly holdMaxRequests?: number
+  readonly holdMaxMs?: number
+}

@@ -1,0 +1,149 @@
+import type { Writable } from 'node:stream'
+import type { EventStream, ServerSentEvent } from './route.ts'
+
+export function encodeEvent(event: ServerSentEvent): string {
+  let head = ''
+  if (event.id !== undefined) head += `id: ${event.id.replace(/[\r\n\0]/g, ' ')}\n`
+  if (event.event !== undefined) head += `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
+  const { data } = event
+  if (!data.includes('\n') && !data.includes('\r')) return `${head}data: ${data}\n\n`
+  return `${head}${data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`).join('')}\n`
+}
+
+/** Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. */
+export class KeepAlive {
+  #streams = new Set<EventStreamBody>()
+  #timer: NodeJS.Timeout | undefined
+  #ms: () => number
+  constructor(ms: () => number) { this.#ms = ms }
+
+  add(stream: EventStreamBody): void {
+    this.#streams.add(stream)
+    this.#timer ??= setInterval(() => { for (const one of this.#streams) one.keepAlive() }, this.#ms()).unref()
+  }
+  delete(stream: EventStreamBody): void {
+    this.#streams.delete(stream)
+    if (this.#streams.size > 0 || this.#timer === undefined) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+  get size(): number { return this.#streams.size }
+}
+
+export interface EventStreamOptions {
+  readonly events: EventStream
+  readonly keepAlive: KeepAlive
+  /** Whether who opened the stream may still read it; asked at every keep-alive. */
+  readonly allowed: () => boolean
+  /** The last event when the source throws; `undefined` when nobody is to be told. */
+  readonly failed: (error: unknown) => ServerSentEvent | undefined
+  /** Runs once, when the source has ended and nothing more will be written. */
+  readonly ended: () => void
+}
+
+/** Flushed at once above this size, so that a source that never waits cannot pile up text or starve the loop. */
+const burstChars = 16_384
+
+/**
+ * The body of an event stream. It writes to the response itself instead of being a Readable that is piped: the head must go out before
+ * the first event, and a Readable would copy every event once more. The source is pulled only while the client takes what was written;
+ * the events of one turn of the loop leave as one chunk.
+ */
+export class EventStreamBody {
+  #options: EventStreamOptions
+  #iterator: AsyncIterator<ServerSentEvent>
+  #out: Writable | undefined
+  #pending = ''
+  #flushing: NodeJS.Immediate | undefined
+  #wake: (() => void) | undefined
+  #left = false
+  #quiet = false
+  #closing: ServerSentEvent | undefined
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options
+    this.#iterator = options.events[Symbol.asyncIterator]()
+  }
+
+  /** Called by the Node adapter once, with the response. */
+  pipe(out: Writable): void {
+    this.#out = out
+    if ('flushHeaders' in out && typeof out.flushHeaders === 'function') out.flushHeaders()
+    out.on('close', () => this.#leave())
+    // A broken connection is a close as well, and that is where it is handled.
+    out.on('error', () => this.#leave())
+    out.on('drain', () => this.#resume())
+    if (out.destroyed) this.#leave()
+    this.#options.keepAlive.add(this)
+    void this.#pump(out)
+  }
+
+  /** Ends the stream from outside with one last event; for feeds that have no end of their own. */
+  close(last: ServerSentEvent): void {
+    this.#closing = last
+    this.#leave()
+  }
+
+  keepAlive(): void {
+    if (!this.#options.allowed()) { this.#leave(); this.#out?.destroy(); return }
+    if (this.#quiet && !this.#left && this.#out && !this.#out.writableNeedDrain) this.#out.write(': keep-alive\n\n')
+    this.#quiet = true
+  }
+
+  async #pump(out: Writable): Promise<void> {
+    try {
+      for (;;) {
+        const step = await this.#iterator.next()
+        if (this.#left || step.done === true) break
+        this.#append(encodeEvent(step.value))
+        if (this.#pending.length > burstChars) {
+          this.#flush()
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        while (!this.#left && out.writableNeedDrain) await new Promise<void>((resolve) => { this.#wake = resolve })
+        if (this.#left) break
+      }
+    } catch (error) {
+      const last = this.#left ? undefined : this.#options.failed(error)
+      if (last) this.#append(encodeEvent(last))
+    }
+    if (this.#closing) this.#append(encodeEvent(this.#closing))
+    this.#flush()
+    if (!out.destroyed) out.end()
+    this.#options.keepAlive.delete(this)
+    await this.#returned
+    this.#options.ended()
+  }
+
+  #append(text: string): void {
+    this.#pending += text
+    this.#flushing ??= setImmediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    if (this.#flushing) clearImmediate(this.#flushing)
+    this.#flushing = undefined
+    if (this.#pending === '' || !this.#out || this.#out.destroyed) return
+    const text = this.#pending
+    this.#pending = ''
+    this.#quiet = false
+    this.#out.write(text)
+  }
+
+  #resume(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+
+  #returned: Promise<void> | undefined
+
+  /** The client is gone, or was sent away: the source hears of it at once and may clean up. */
+  #leave(): void {
+    if (this.#left) return
+    this.#left = true
+    this.#resume()
+    this.#returned = (async () => {
+      try { await this.#iterator.return?.() } catch (error) { this.#options.failed(error) }
+    })()
+  }
+}
