@@ -1,0 +1,98 @@
+import { constants } from 'node:fs'
+import { lstat, open, readlink, realpath } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { Refusal } from '../errors/error.ts'
+
+const SEGMENT_BYTES = 255
+const NAME_BYTES = 1_024
+/** Names that mean a device on some system, with any extension. */
+const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)/i
+const ENCODED = /%[0-9a-f]{2}/i
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+
+/**
+ * The only way from a name to a path. The name is a relative one with `/` between its segments, decoded already; the path lies below
+ * `root` and goes through no link. Throws `invalid_request` for a name that is none and `forbidden` for one that leads elsewhere: a
+ * link, a hard-linked file, a device, a pipe, or anything at or below a `denied` path. What it names need not exist. Between this
+ * check and the use of the path another process may swap a folder for a link; `openConfined` has no such gap.
+ */
+export async function confine(root: string, name: string, options: { readonly denied?: readonly string[] } = {}): Promise<string> {
+  const segments = checkName(name)
+  const base = await realpath(root)
+  const path = join(base, ...segments)
+  for (const denied of options.denied ?? []) {
+    const real = await realpath(denied).catch((error: unknown) => { if (isMissing(error)) return denied; throw error })
+    if (path === real || path.startsWith(real + sep)) throw forbidden(name)
+  }
+  let current = base
+  for (const [index, segment] of segments.entries()) {
+    current = join(current, segment)
+    let stat
+    try { stat = await lstat(current) } catch (error) {
+      // The rest does not exist yet, so there is nothing in it to lead elsewhere.
+      if (isMissing(error)) return path
+      if (hasCode(error, 'ENOTDIR')) throw forbidden(name)
+      throw error
+    }
+    const last = index === segments.length - 1
+    if (!(stat.isDirectory() || (last && stat.isFile() && stat.nlink === 1))) throw forbidden(name)
+  }
+  return path
+}
+
+/**
+ * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes it when it is
+ * missing and never truncates before the check; its folder must exist. The caller closes the handle.
+ */
+export async function openConfined(root: string, name: string, mode: 'read' | 'write', options: { readonly denied?: readonly string[] } = {}): Promise<FileHandle> {
+  const path = await confine(root, name, options)
+  // Without O_NONBLOCK a pipe put there meanwhile would hold the reader for ever.
+  const flags = constants.O_NOFOLLOW | constants.O_NONBLOCK | (mode === 'read' ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT)
+  let handle: FileHandle
+  try { handle = await open(path, flags, 0o600) } catch (error) {
+    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENXIO')) throw forbidden(name)
+    throw error
+  }
+  try {
+    const stat = await handle.stat()
+    if (!stat.isFile() || stat.nlink !== 1 || (await pathOf(handle, path)) !== path) throw forbidden(name)
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+async function pathOf(handle: FileHandle, path: string): Promise<string> {
+  // Linux tells what a descriptor really is; elsewhere the path is resolved once more.
+  return process.platform === 'linux' ? readlink(`/proc/self/fd/${handle.fd}`) : realpath(path)
+}
+
+function checkName(name: string): string[] {
+  const refuse = (why: string): never => { throw new Refusal('invalid_request', `The name of the file ${why}`) }
+  if (name === '') refuse('is empty')
+  if (Buffer.byteLength(name) > NAME_BYTES) refuse(`is longer than ${NAME_BYTES} bytes`)
+  if (CONTROL.test(name)) refuse('has control characters')
+  if (!name.isWellFormed()) refuse('is not valid Unicode')
+  if (name.normalize('NFC') !== name) refuse('is not in Unicode form NFC')
+  if (name.includes('\\')) refuse('has a backslash')
+  if (name.startsWith('/') || name.startsWith('~') || /^[a-z]:/i.test(name)) refuse('must be relative')
+  // Decoded once on the way in; a name that another decoding would change is meant to slip past a check.
+  if (ENCODED.test(name)) refuse('is encoded twice')
+  const segments = name.split('/')
+  for (const segment of segments) {
+    if (segment === '') refuse('has an empty part')
+    if (segment === '.' || segment === '..') refuse('has a "." or ".." part')
+    if (/[. ]$/.test(segment)) refuse('has a part that ends in a dot or a space')
+    if (segment.includes(':')) refuse('has a colon')
+    if (DEVICE.test(segment)) refuse('is the name of a device')
+    if (Buffer.byteLength(segment) > SEGMENT_BYTES) refuse(`has a part longer than ${SEGMENT_BYTES} bytes`)
+  }
+  return segments
+}
+
+const forbidden = (name: string): Refusal => new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)
+const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code
+const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT')

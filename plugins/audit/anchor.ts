@@ -1,0 +1,62 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import * as v from 'valibot'
+import type { Vault } from 'svc/sdk'
+
+const Anchor = v.object({ count: v.pipe(v.number(), v.integer(), v.minValue(0)), tip_hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)), hmac: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) })
+/** How far the chain was known to reach. */
+export interface Tip { readonly count: number; readonly hash: string }
+/** `unset`: there never was one. `missing`: there was, and the file is gone. */
+export type AnchorState = { readonly kind: 'unset' | 'missing' | 'forged' } | { readonly kind: 'known'; readonly tip: Tip }
+
+const KEY_NAME = 'anchor-key'
+
+/**
+ * The end of the chain, kept outside the database: whoever cuts entries off the end, or writes the whole chain anew, would have to
+ * change this file too, and cannot sign it without the key in the vault.
+ */
+export class AnchorFile {
+  readonly #file: string
+  readonly #vault: Vault
+  constructor(file: string, vault: Vault) {
+    this.#file = file
+    this.#vault = vault
+  }
+
+  async read(): Promise<AnchorState> {
+    const key = await this.#vault.read(KEY_NAME)
+    if (key === undefined) return { kind: 'unset' }
+    let text: string
+    try { text = await readFile(this.#file, 'utf8') } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'missing' }
+      throw error
+    }
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Anchor), text)
+    if (!parsed.success) return { kind: 'forged' }
+    const tip = { count: parsed.output.count, hash: parsed.output.tip_hash }
+    const genuine = timingSafeEqual(sign(key, tip), Buffer.from(parsed.output.hmac, 'hex'))
+    return genuine ? { kind: 'known', tip } : { kind: 'forged' }
+  }
+
+  /** On disk, whole, before it settles. Makes the key when there is none. */
+  async write(tip: Tip): Promise<void> {
+    let key = await this.#vault.read(KEY_NAME)
+    if (key === undefined) {
+      key = randomBytes(32).toString('hex')
+      await this.#vault.write(KEY_NAME, key)
+    }
+    const text = `${JSON.stringify({ count: tip.count, tip_hash: tip.hash, hmac: sign(key, tip).toString('hex') })}\n`
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    const draft = `${this.#file}.new`
+    const handle = await open(draft, 'w', 0o600)
+    try { await handle.writeFile(text); await handle.sync() } finally { await handle.close() }
+    await rename(draft, this.#file)
+    const folder = await open(dirname(this.#file), 'r')
+    try { await folder.sync() } finally { await folder.close() }
+  }
+}
+
+function sign(key: string, tip: Tip): Buffer {
+  return createHmac('sha256', Buffer.from(key, 'hex')).update(`svc-audit-anchor-1:${tip.count}:${tip.hash}`).digest()
+}

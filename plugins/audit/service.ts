@@ -1,0 +1,130 @@
+import type { PluginDatabase } from 'svc/sdk'
+import type { AnchorFile, AnchorState } from './anchor.ts'
+import { ChainWalk, ORIGIN } from './chain.ts'
+import { clean } from './clean.ts'
+import type { Audit, AuditRecord } from './contract.ts'
+import type { Verdict } from './schema.ts'
+import { AuditStore } from './store.ts'
+
+const PAGE = 1_000
+const ANCHOR_MS = 1_000
+const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+
+export interface AuditLog { warn(message: string, facts?: object): void; error(message: string, facts?: object): void }
+
+/** Appends to the chain, keeps the anchor near its end, and checks both. */
+export class AuditTrail implements Audit {
+  readonly store: AuditStore
+  readonly #anchor: AnchorFile
+  readonly #log: AuditLog
+  #timer: NodeJS.Timeout | undefined
+  #anchoring: Promise<void> = Promise.resolve()
+  #verifying: Promise<Verdict> | undefined
+  #closed = false
+
+  constructor(db: PluginDatabase, anchor: AnchorFile, log: AuditLog) {
+    this.store = new AuditStore(db)
+    this.#anchor = anchor
+    this.#log = log
+  }
+
+  entry(record: AuditRecord) {
+    this.#armAnchor()
+    return this.store.append({ timestamp: new Date().toISOString(), event_type: record.event, agent_id: clean(record.agentId ?? '', 256), details: clean(record.details) })
+  }
+
+  async write(record: AuditRecord): Promise<void> {
+    await this.store.write(this.entry(record))
+  }
+
+  /**
+   * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
+   */
+  verify(): Promise<Verdict> {
+    this.#verifying ??= this.#walk().finally(() => { this.#verifying = undefined })
+    return this.#verifying
+  }
+
+  /** Moves the anchor to the end of the chain, if what lies between links up. One at a time. */
+  anchor(): Promise<void> {
+    const next = this.#anchoring.then(() => this.#moveAnchor())
+    // A failure is the caller's; the next move starts afresh.
+    this.#anchoring = next.then(() => undefined, () => undefined)
+    return next
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.anchor()
+  }
+
+  #armAnchor(): void {
+    if (this.#timer || this.#closed) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.anchor().catch((error: unknown) => this.#log.error('the anchor of the audit chain could not be written', { error: error instanceof Error ? error.message : String(error) }))
+    }, ANCHOR_MS)
+    this.#timer.unref()
+  }
+
+  async #moveAnchor(): Promise<void> {
+    const state = await this.#anchor.read()
+    const start = state.kind === 'known' ? state.tip : { count: 0, hash: ORIGIN }
+    // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
+    // never had an anchor, gets a first one.
+    if (state.kind === 'forged' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
+      this.#log.error('the anchor of the audit chain is missing or forged; it is left alone', { state: state.kind })
+      return
+    }
+    if (start.count > 0 && (await this.store.find(start.count))?.hash !== start.hash) {
+      this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', { anchored: start.count })
+      return
+    }
+    const walk = new ChainWalk().from(start.count, start.hash)
+    for (;;) {
+      const page = await this.store.after(walk.last.id, PAGE)
+      for (const link of page) {
+        if (!walk.add(link)) { this.#log.error('the audit chain is broken', { id: link.id }); return }
+      }
+      if (page.length < PAGE) break
+      await pause()
+    }
+    if (state.kind === 'known' && walk.last.id === start.count) return
+    await this.#anchor.write({ count: walk.last.id, hash: walk.last.hash })
+  }
+
+  async #walk(): Promise<Verdict> {
+    // Before the chain: entries that are added while it is read are newer than the anchor.
+    const anchor = await this.#anchor.read()
+    const walk = new ChainWalk()
+    let length = 0
+    let first: number | null = null
+    let anchored = anchor.kind !== 'known' || anchor.tip.count === 0
+    for (;;) {
+      const page = await this.store.after(walk.last.id, PAGE)
+      for (const link of page) {
+        walk.add(link)
+        first ??= link.id
+        length++
+        if (anchor.kind === 'known' && link.id === anchor.tip.count && link.hash === anchor.tip.hash) anchored = true
+      }
+      if (page.length < PAGE) break
+      await pause()
+    }
+    const ends = { chain_length: length, first_entry: first, last_entry: length === 0 ? null : walk.last.id, anchor: anchor.kind }
+    if (walk.firstInvalid !== undefined) return { status: 'invalid', ...ends, first_invalid_id: walk.firstInvalid, reason: 'an entry was changed, removed or put elsewhere' }
+    return anchored ? sound(anchor, ends) : { status: 'invalid', ...ends, first_invalid_id: lost(anchor, walk.last.id), reason: 'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew' }
+  }
+}
+
+function sound(anchor: AnchorState, ends: Omit<Verdict, 'status'>): Verdict {
+  if (anchor.kind === 'forged') return { status: 'invalid', ...ends, reason: 'the anchor file was changed' }
+  if (anchor.kind === 'missing' && ends.chain_length > 0) return { status: 'invalid', ...ends, reason: 'the anchor file is gone' }
+  return { status: 'valid', ...ends }
+}
+/** The first entry that is not there, or else the anchored one, which is not what it was. */
+function lost(anchor: AnchorState, lastId: number): number {
+  return anchor.kind === 'known' ? Math.min(anchor.tip.count, lastId + 1) : lastId
+}

@@ -1,0 +1,49 @@
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { bodyOf, ORIGIN, TAG } from './chain.ts'
+import type { Fields, Link } from './chain.ts'
+
+export interface Filter { readonly agentId: string | undefined; readonly eventType: string | undefined }
+
+export class AuditStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) { this.#db = db }
+
+  /** One statement, so that no other entry can come between reading the tip and adding to it. */
+  append(fields: Fields): Statement {
+    return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, prev_hash, hash)
+      SELECT tip.id + 1, CAST(${fields.timestamp} AS TEXT), CAST(${fields.event_type} AS TEXT), CAST(${fields.agent_id} AS TEXT), CAST(${fields.details} AS TEXT), tip.hash,
+        svc_sha256(CAST(${TAG} AS TEXT) || ':' || CAST(tip.id + 1 AS TEXT) || ':' || tip.hash || ':' || CAST(${bodyOf(fields)} AS TEXT))
+      FROM (SELECT COALESCE((SELECT max(id) FROM audit_entry), 0) AS id,
+        COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)) AS hash) AS tip`
+  }
+
+  write(statement: Statement): Promise<unknown> { return this.#db.batch([statement]) }
+
+  /** In order of their numbers, beginning after `id`. */
+  after(id: number, limit: number): Promise<Link[]> {
+    return this.#db.all<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id > ${id} ORDER BY id LIMIT ${limit}`
+  }
+  find(id: number): Promise<Link | undefined> {
+    return this.#db.one<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id = ${id}`
+  }
+
+  /** The newest ones, newest last. */
+  async recent(limit: number, { agentId, eventType }: Filter): Promise<Link[]> {
+    const rows = agentId !== undefined && eventType !== undefined
+      ? await this.#db.all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND event_type = ${eventType} ORDER BY id DESC LIMIT ${limit}`
+      : agentId !== undefined ? await this.#db.all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`
+        : eventType !== undefined ? await this.#db.all<Link>`SELECT * FROM audit_entry WHERE event_type = ${eventType} ORDER BY id DESC LIMIT ${limit}`
+          : await this.#db.all<Link>`SELECT * FROM audit_entry ORDER BY id DESC LIMIT ${limit}`
+    return rows.toReversed()
+  }
+
+  /** How many there are. Without a filter that is a look at both ends, since the numbers have no gaps. */
+  async count({ agentId, eventType }: Filter): Promise<number> {
+    const row = agentId !== undefined && eventType !== undefined
+      ? await this.#db.one<{ n: number }>`SELECT count(*) AS n FROM audit_entry WHERE agent_id = ${agentId} AND event_type = ${eventType}`
+      : agentId !== undefined ? await this.#db.one<{ n: number }>`SELECT count(*) AS n FROM audit_entry WHERE agent_id = ${agentId}`
+        : eventType !== undefined ? await this.#db.one<{ n: number }>`SELECT count(*) AS n FROM audit_entry WHERE event_type = ${eventType}`
+          : await this.#db.one<{ n: number }>`SELECT COALESCE((SELECT max(id) FROM audit_entry) - (SELECT min(id) FROM audit_entry) + 1, 0) AS n`
+    return row?.n ?? 0
+  }
+}

@@ -1,0 +1,82 @@
+import { defineRoute } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import { dayStart, hourStart, nextHour, periodStart } from './period.ts'
+import { ByAgent, ByModel, ByProvider, Daily, PeriodQuery, Summary, UsageTotal } from './schema.ts'
+import type { UsageStore } from './store.ts'
+
+const DAYS_SHOWN = 7
+
+/** `nameOf` says what an agent is called, `null` when it is gone. */
+export function usageRoutes(store: UsageStore, now: () => number, nameOf: (agentId: string) => Promise<string | null>): readonly AnyRoute[] {
+  const total = defineRoute({
+    method: 'GET', path: '/api/usage', summary: 'Tokens and cost of a period',
+    description: 'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
+    auth: 'bearer', cost: 3, query: PeriodQuery, returns: UsageTotal,
+    async handle({ query }) {
+      const sums = await store.totals(periodStart(query.period, now()))
+      return {
+        period: query.period,
+        total_input_tokens: sums.input_tokens, total_output_tokens: sums.output_tokens, total_cost_usd: usd(sums.cost_usd),
+        request_count: sums.requests, active_agents: sums.agents, unpriced_requests: sums.unpriced, estimated_requests: sums.estimated,
+      }
+    },
+  })
+  const summary = defineRoute({
+    method: 'GET', path: '/api/usage/summary', summary: 'Use of today (UTC) and of the hour',
+    description: '`hourly_token_limit` is null while there is no limit.',
+    auth: 'bearer', cost: 3, returns: Summary,
+    async handle() {
+      const at = now()
+      const [today, hour] = await Promise.all([store.totals(dayStart(at)), store.totals(hourStart(at))])
+      return {
+        today: { input_tokens: today.input_tokens, output_tokens: today.output_tokens, cost_usd: usd(today.cost_usd), requests: today.requests, unpriced_requests: today.unpriced },
+        quota: { hourly_token_limit: null, hourly_tokens_used: hour.input_tokens + hour.output_tokens, hourly_reset_at: nextHour(at) },
+      }
+    },
+  })
+  const byModel = defineRoute({
+    method: 'GET', path: '/api/usage/by-model', summary: 'Use of each model, the most called first',
+    auth: 'bearer', cost: 3, returns: ByModel,
+    async handle() { return { models: (await store.byModel()).map((row) => ({ model: row.model, provider: row.provider, ...group(row) })) } },
+  })
+  const byProvider = defineRoute({
+    method: 'GET', path: '/api/usage/providers', summary: 'Use of each provider, the most called first',
+    auth: 'bearer', cost: 3, returns: ByProvider,
+    async handle() { return { providers: (await store.byProvider()).map((row) => ({ provider: row.provider, ...group(row) })) } },
+  })
+  const byAgent = defineRoute({
+    method: 'GET', path: '/api/usage/agents', summary: 'Use of each agent, the busiest first',
+    description: 'Agents that are gone are counted too; their name is null.',
+    auth: 'bearer', cost: 3, returns: ByAgent,
+    async handle() {
+      const rows = await store.byAgent()
+      return {
+        agents: await Promise.all(rows.map(async (row) => ({
+          agent_id: row.agent_id, name: await nameOf(row.agent_id), total_tokens: row.input_tokens + row.output_tokens, ...group(row),
+        }))),
+      }
+    },
+  })
+  const daily = defineRoute({
+    method: 'GET', path: '/api/usage/daily', summary: 'Use of each of the last seven days (UTC), oldest first',
+    auth: 'bearer', cost: 3, returns: Daily,
+    async handle() {
+      const at = now()
+      const [rows, first] = await Promise.all([store.daily(dayStart(at, DAYS_SHOWN - 1)), store.firstDay()])
+      const by = new Map(rows.map((row) => [row.date, row]))
+      const days = Array.from({ length: DAYS_SHOWN }, (_, index) => {
+        const date = dayStart(at, DAYS_SHOWN - 1 - index).slice(0, 10)
+        const row = by.get(date)
+        return { date, cost_usd: usd(row?.cost_usd ?? 0), tokens: (row?.input_tokens ?? 0) + (row?.output_tokens ?? 0), calls: row?.requests ?? 0, unpriced_calls: row?.unpriced ?? 0 }
+      })
+      return { days, today_cost_usd: days.at(-1)?.cost_usd ?? 0, first_event_date: first }
+    },
+  })
+  return [total, summary, byModel, byProvider, byAgent, daily]
+}
+
+function group(row: { readonly input_tokens: number; readonly output_tokens: number; readonly cost_usd: number; readonly requests: number; readonly unpriced: number }) {
+  return { input_tokens: row.input_tokens, output_tokens: row.output_tokens, cost_usd: usd(row.cost_usd), request_count: row.requests, unpriced_requests: row.unpriced }
+}
+/** Sums of binary fractions end in noise such as 0.30000000000000004; a trillionth of a dollar is beyond any price list. */
+const usd = (sum: number): number => Number(sum.toFixed(12))

@@ -1,0 +1,19 @@
+import type { UsageLedger, UsageRecord } from './contract.ts'
+import type { UsageStore } from './store.ts'
+
+/** Whatever a provider claims, the ledger holds numbers that can be summed: a count that is none is 0, a cost that is none is unknown. */
+export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
+  return {
+    entry: (record) => store.insert(sane(record), new Date(now()).toISOString()),
+  }
+}
+
+function sane(record: UsageRecord): UsageRecord {
+  return {
+    ...record,
+    inputTokens: count(record.inputTokens), outputTokens: count(record.outputTokens), cachedInputTokens: count(record.cachedInputTokens),
+    costUsd: record.costUsd !== null && Number.isFinite(record.costUsd) && record.costUsd >= 0 ? record.costUsd : null,
+  }
+}
+// 1e12 tokens is more than any call can have; beyond it one absurd answer would spoil every sum it is part of.
+const count = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 && tokens <= 1e12 ? Math.round(tokens) : 0)
