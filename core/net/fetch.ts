@@ -8,6 +8,8 @@ export interface OutboundRequest {
   readonly headersTimeoutMs?: number
   /** Milliseconds between two pieces of the body. */
   readonly idleTimeoutMs?: number
+  /** Milliseconds for the whole exchange, the reading included; 0 for no limit. */
+  readonly totalTimeoutMs?: number
   /** Bytes of body after which reading fails. */
   readonly maxBytes?: number
 }

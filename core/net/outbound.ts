@@ -1,0 +1,176 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { isIP } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import type { ConsolaInstance } from 'consola'
+import { Refusal, UpstreamFailure } from '../errors/error.ts'
+import type { Fetch, OutboundRequest } from './fetch.ts'
+import { Policy } from './policy.ts'
+import { follow } from './redirect.ts'
+import type { Hop } from './redirect.ts'
+import { Answer } from './response.ts'
+
+export interface OutboundSettings {
+  /** Hosts, addresses and CIDRs that are permitted although they are private. Metadata addresses never are. */
+  readonly allow: readonly string[]
+  readonly headersTimeoutMs: number
+  readonly idleTimeoutMs: number
+  /** Of a body after decompression. */
+  readonly maxBytes: number
+  readonly maxRedirects: number
+  readonly connectTimeoutMs?: number
+  /** For a whole exchange unless the request gives its own. Requests of operators have no limit but their own. */
+  readonly totalTimeoutMs?: number
+}
+/** Every address of a name, both families. Rejects when there is none. */
+export type Resolve = (hostname: string) => Promise<readonly { readonly address: string; readonly family: number }[]>
+export interface OutboundOptions { readonly settings: () => OutboundSettings; readonly log?: ConsolaInstance; readonly resolve?: Resolve }
+export interface Outbound extends AsyncDisposable {
+  readonly fetch: Fetch
+  /** For addresses that the operator set, such as a provider's base URL: they may be loopback or private, never metadata. */
+  forOperator(): Fetch
+}
+
+const CONNECT_MS = 10_000
+const TOTAL_MS = 300_000
+/** Shorter than what servers commonly grant, so that it is this side that closes an idle connection. */
+const IDLE_SOCKET_MS = 4000
+const FREE_SOCKETS = 64
+
+/** The only way out to the network. Connections are kept for reuse per origin and policy; proxies of the environment are ignored. */
+export function createOutbound(options: OutboundOptions): Outbound {
+  const resolve: Resolve = options.resolve ?? ((hostname) => systemLookup(hostname, { all: true }))
+  const open = new Set<(reason: unknown) => void>()
+  let closed = false
+  const doors = [false, true].map((operator) => createDoor(operator))
+
+  function createDoor(operator: boolean) {
+    let policy: Policy | undefined
+    let allow: readonly string[] | undefined
+    const current = (): Policy => {
+      const now = options.settings().allow
+      if (policy === undefined || allow !== now) policy = new Policy(allow = now, operator)
+      return policy
+    }
+    // Vetting happens where the address is used: the socket connects to nothing but what this function hands out.
+    const lookup: LookupFunction = (hostname, { all }, done) => {
+      resolve(hostname).then((addresses) => {
+        const [first] = addresses
+        if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
+        for (const { address } of addresses) current().checkAddress(hostname, address)
+        if (all) done(null, addresses.map(({ address, family }) => ({ address, family })))
+        else done(null, first.address, first.family)
+      }).catch((error: unknown) => done(error instanceof Error ? error : new Error(String(error)), '', 0))
+    }
+    const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
+    const agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) }
+
+    async function fetch(address: string | URL, request: OutboundRequest = {}) {
+      if (!URL.canParse(address)) throw new Refusal('invalid_request', 'That is not an address a request can go to')
+      const settings = options.settings()
+      const total = request.totalTimeoutMs ?? (operator ? 0 : settings.totalTimeoutMs ?? TOTAL_MS)
+      let hop: Hop = { url: new URL(address), method: (request.method ?? 'GET').toUpperCase(), headers: request.headers ?? {}, body: request.body }
+      const started = performance.now()
+      for (let hops = 0; ; hops++) {
+        const answer = await exchange(hop, request, settings, total === 0 ? 0 : Math.max(1, total - (performance.now() - started)))
+        const next = nextHop(hop, answer)
+        if (!next) return answer
+        answer.fail(new Error('redirected'))
+        if (hops >= settings.maxRedirects) throw new UpstreamFailure(hop.url.hostname, `${hop.url.origin} redirected more than ${settings.maxRedirects} times`, { reason: 'malformed', retry: 'never' })
+        hop = next
+      }
+    }
+
+    function exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
+      const { signal } = request
+      const { url } = hop
+      return new Promise((resolveAnswer, reject) => {
+        if (closed) throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
+        signal?.throwIfAborted()
+        const host = current().checkUrl(url)
+        const outgoing = (url.protocol === 'https:' ? https : http).request({
+          agent: agents[url.protocol === 'https:' ? 'https:' : 'http:'], host, port: url.port || undefined, path: url.pathname + url.search,
+          method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
+        })
+        let answer: Answer | undefined
+        let timer = setTimeout(() => abandon(timedOut('did not accept a connection', settings.connectTimeoutMs ?? CONNECT_MS)), settings.connectTimeoutMs ?? CONNECT_MS)
+        const totalTimer = totalMs > 0 ? setTimeout(() => abandon(timedOut('took longer than the whole exchange may', totalMs)), totalMs) : undefined
+        totalTimer?.unref()
+        const timedOut = (what: string, ms: number) => new UpstreamFailure(url.hostname, `${url.hostname} ${what} (${Math.round(ms)} ms)`, { reason: 'timeout', retry: 'later' })
+        const stop = (): void => abandon(signal?.reason)
+        const release = (): void => {
+          clearTimeout(timer)
+          clearTimeout(totalTimer)
+          signal?.removeEventListener('abort', stop)
+          open.delete(abandon)
+        }
+        /** Ends the exchange in whatever state it is, and its connection with it. */
+        function abandon(reason: unknown): void {
+          release()
+          if (answer) answer.fail(reason)
+          else reject(reason)
+          outgoing.destroy()
+        }
+        open.add(abandon)
+        signal?.addEventListener('abort', stop, { once: true })
+        const connected = (socket: Socket): void => {
+          clearTimeout(timer)
+          try { current().checkAddress(host, socket.remoteAddress ?? '') } catch (error) { return abandon(error) }
+          const ms = request.headersTimeoutMs ?? settings.headersTimeoutMs
+          timer = setTimeout(() => abandon(timedOut('did not answer in time', ms)), ms)
+        }
+        outgoing.once('socket', (socket) => { if (socket.connecting) socket.once('connect', () => connected(socket)); else connected(socket) })
+        outgoing.on('error', (error) => { if (!answer) abandon(failureOf(url, error)) })
+        outgoing.once('response', (message) => {
+          clearTimeout(timer)
+          answer = new Answer(message, url, { idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs, maxBytes: request.maxBytes ?? settings.maxBytes }, release)
+          resolveAnswer(answer)
+        })
+        outgoing.end(hop.body)
+      })
+    }
+
+    return { fetch: fetch as Fetch, agents: Object.values(agents) }
+  }
+
+  const [guarded, operator] = doors
+  if (!guarded || !operator) throw new Error('unreachable')
+  return {
+    fetch: guarded.fetch,
+    forOperator: () => operator.fetch,
+    async [Symbol.asyncDispose]() {
+      closed = true
+      for (const abandon of [...open]) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
+      for (const { agents } of doors) for (const agent of agents) agent.destroy()
+    },
+  }
+}
+
+function nextHop(hop: Hop, answer: Answer): Hop | undefined {
+  try { return follow(hop, answer.status, answer.header('location')) } catch (error) {
+    answer.fail(error)
+    throw error
+  }
+}
+
+function wireHeaders(hop: Hop): Record<string, string | number> {
+  const headers: Record<string, string | number> = { 'user-agent': 'svc', accept: '*/*', 'accept-encoding': 'identity' }
+  for (const [name, value] of Object.entries(hop.headers)) {
+    const lower = name.toLowerCase()
+    // The host is the one that was checked, the length is counted here, and the connection belongs to the pool.
+    if (lower !== 'host' && lower !== 'content-length' && lower !== 'connection' && lower !== 'transfer-encoding') headers[lower] = value
+  }
+  headers.host = hop.url.host
+  if (hop.body !== undefined) headers['content-length'] = Buffer.byteLength(hop.body)
+  else if (hop.method !== 'GET' && hop.method !== 'HEAD') headers['content-length'] = 0
+  return headers
+}
+
+function failureOf(url: URL, error: Error): unknown {
+  if (error instanceof Refusal || error instanceof UpstreamFailure) return error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const what = code === 'ECONNREFUSED' ? 'refused the connection' : code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'has no address that can be found'
+    : code === 'ECONNRESET' || code === 'EPIPE' ? 'closed the connection before it answered' : /CERT|SSL|TLS/.test(code) ? `has no certificate that is trusted (${code})` : `cannot be reached (${code || error.message})`
+  return new UpstreamFailure(url.hostname, `${url.host} ${what}`, { reason: 'network', retry: 'later', cause: error })
+}

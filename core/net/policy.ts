@@ -1,0 +1,61 @@
+import { isIP } from 'node:net'
+import { Refusal } from '../errors/error.ts'
+import { classify, inRange, readRange } from './address.ts'
+import type { AddressKind, Range } from './address.ts'
+
+/** Names that lead to a cloud machine's credentials wherever they are resolved. */
+const METADATA_NAMES = new Set(['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'])
+/** Ports of services that would take a request for commands of their own protocol (the list of the Fetch standard, shortened to what is met). */
+const CLOSED_PORTS = new Set([1, 7, 9, 13, 19, 20, 21, 22, 23, 25, 37, 53, 69, 79, 110, 111, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 540, 554, 587, 601, 636, 873, 993, 995, 2049, 3659, 4045, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 11211])
+
+/** Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata. */
+export class Policy {
+  readonly #hosts = new Set<string>()
+  readonly #ranges: Range[] = []
+  readonly #kinds: ReadonlySet<AddressKind>
+
+  /** `operator` addresses, such as a provider's base URL, may be loopback and private without being listed. */
+  constructor(allow: readonly string[], operator: boolean) {
+    this.#kinds = new Set(operator ? ['public', 'loopback', 'private'] : ['public'])
+    for (const entry of allow) {
+      const range = readRange(entry.trim())
+      if (range) this.#ranges.push(range)
+      else this.#hosts.add(canonical(entry.trim()))
+    }
+  }
+
+  /** Checks all that can be checked without resolving the name. Returns the name or address to connect to. */
+  checkUrl(url: URL): string {
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refusal('forbidden', `Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
+    if (url.username !== '' || url.password !== '') throw new Refusal('forbidden', 'An address with a user name or password in it is refused')
+    const host = canonical(url.hostname)
+    if (host === '') throw new Refusal('forbidden', 'An address without a host is refused')
+    if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
+    if (isIP(host) !== 0) this.checkAddress(host, host)
+    if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
+      throw new Refusal('forbidden', `Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`)
+    }
+    return host
+  }
+
+  /** Throws when a host must not be reached at this address. */
+  checkAddress(host: string, address: string): void {
+    const kind = classify(address)
+    if (this.#kinds.has(kind)) return
+    if (kind !== 'metadata' && (this.#hosts.has(host) || this.#ranges.some((range) => inRange(address, range)))) return
+    throw forbidden(host, kind)
+  }
+}
+
+/** Lower case, without brackets and without the dot of an absolute name. */
+export function canonical(hostname: string): string {
+  return hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+}
+
+const KINDS = { loopback: 'this machine', private: 'a private network', reserved: 'a reserved address', metadata: 'a cloud metadata service', public: '' }
+
+function forbidden(host: string, kind: AddressKind): Refusal {
+  return new Refusal('forbidden', kind === 'metadata'
+    ? `Requests to ${host} are refused: it is a cloud metadata service, which is never permitted`
+    : `Requests to ${host} are refused: it is ${KINDS[kind]}. To permit it, add "${host}" to [outbound] allow in config.toml`)
+}

@@ -1,0 +1,136 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { UpstreamFailure } from '../errors/error.ts'
+import type { OutboundResponse } from './fetch.ts'
+
+export interface ReadLimits { readonly idleMs: number; readonly maxBytes: number }
+
+/** The answer to one request, read from its socket as fast as the reader takes it. */
+export class Answer implements OutboundResponse {
+  readonly status: number
+  readonly ok: boolean
+  readonly url: string
+  readonly #message: IncomingMessage
+  readonly #limits: ReadLimits
+  readonly #end: () => void
+  readonly #system: string
+  /** The failure of the reading, set once. */
+  #failure: unknown
+  #wake: (() => void) | undefined
+  #state: 'unread' | 'reading' | 'over' = 'unread'
+  readonly #idle: NodeJS.Timeout
+
+  /** `end` is called once when nothing more will be read. */
+  constructor(message: IncomingMessage, url: URL, limits: ReadLimits, end: () => void) {
+    this.status = message.statusCode ?? 0
+    this.ok = this.status >= 200 && this.status < 300
+    this.url = url.href
+    this.#system = url.hostname
+    this.#message = message
+    this.#limits = limits
+    this.#end = end
+    // A body that nobody begins to read is given up as well, or its connection would stay for ever.
+    this.#idle = setTimeout(() => this.#silent(), limits.idleMs)
+    this.#idle.unref()
+    message.on('error', (error) => this.fail(this.#cut(error)))
+    message.once('close', () => { if (!message.complete) this.fail(this.#cut()) })
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#message.headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  /** Ends the reading with a failure. The first one counts. */
+  fail(failure: unknown): void {
+    if (this.#state === 'over' || this.#failure !== undefined) return
+    this.#failure = failure
+    this.#wake?.()
+    this.#close()
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#state !== 'unread') throw new Error('the body was read already')
+    this.#state = 'reading'
+    const stream = this.#decoded()
+    const wake = (): void => this.#wake?.()
+    stream.on('readable', wake)
+    stream.once('end', wake)
+    let bytes = 0
+    try {
+      for (;;) {
+        const chunk: Buffer | null = stream.read()
+        if (this.#failure !== undefined) throw this.#failure
+        if (chunk !== null) {
+          bytes += chunk.length
+          if (bytes > this.#limits.maxBytes) throw new UpstreamFailure(this.#system, `${this.#system} sent more than ${this.#limits.maxBytes} bytes`, { reason: 'malformed', retry: 'never' })
+          yield chunk
+        } else if (stream.readableEnded) return
+        else {
+          this.#idle.refresh()
+          await new Promise<void>((resolve) => { this.#wake = resolve })
+          this.#wake = undefined
+        }
+      }
+    } finally { this.#close() }
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of this.chunks()) chunks.push(chunk)
+    return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+  }
+  async text(): Promise<string> { return new TextDecoder().decode(await this.bytes()) }
+  async json(): Promise<unknown> {
+    const text = await this.text()
+    try { return JSON.parse(text) } catch (cause) {
+      throw new UpstreamFailure(this.#system, `${this.#system} answered ${this.status} with something that is not JSON`, { reason: 'malformed', retry: 'never', cause })
+    }
+  }
+  toResponse(): Response {
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(this.#message.headers)) {
+      // The body is decoded here, so what described its encoding does not hold any more.
+      if (name === 'content-encoding' || name === 'content-length' || value === undefined) continue
+      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one)
+    }
+    const bodiless = this.status === 204 || this.status === 205 || this.status === 304
+    if (bodiless) this.#close()
+    const chunks = this.chunks()
+    const body = bodiless ? null : new ReadableStream<Uint8Array>({
+      async pull(controller) { const { done, value } = await chunks.next(); if (done) controller.close(); else controller.enqueue(value) },
+      async cancel() { await chunks.return(undefined) },
+    }, { highWaterMark: 0 })
+    return new Response(body, { status: this.status, headers })
+  }
+
+  #decoded(): Readable {
+    const encoding = this.header('content-encoding')?.trim().toLowerCase()
+    if (encoding === undefined || encoding === '' || encoding === 'identity') return this.#message
+    const decoder = encoding === 'gzip' || encoding === 'x-gzip' ? createGunzip() : encoding === 'br' ? createBrotliDecompress() : encoding === 'deflate' ? createInflate() : undefined
+    if (!decoder) throw new UpstreamFailure(this.#system, `${this.#system} answered in the encoding "${encoding}", which is not understood`, { reason: 'malformed', retry: 'never' })
+    decoder.on('error', (cause) => this.fail(new UpstreamFailure(this.#system, `${this.#system} sent a body that cannot be decompressed`, { reason: 'malformed', retry: 'never', cause })))
+    return this.#message.pipe(decoder)
+  }
+
+  #silent(): void {
+    // While the reader is busy with what it got, it is not the other side that is slow.
+    if (this.#state === 'reading' && this.#wake === undefined) return
+    this.fail(new UpstreamFailure(this.#system, `${this.#system} sent nothing for ${this.#limits.idleMs} ms`, { reason: 'timeout', retry: 'later' }))
+  }
+
+  #cut(cause?: unknown): UpstreamFailure {
+    return new UpstreamFailure(this.#system, `${this.#system} closed the connection in the middle of its answer`, { reason: 'cut', retry: 'later', ...(cause !== undefined && { cause }) })
+  }
+
+  #close(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    clearTimeout(this.#idle)
+    // After a complete answer the connection goes back to be used again; otherwise it is of no use any more.
+    if (!this.#message.complete || !this.#message.readableEnded) this.#message.destroy()
+    this.#end()
+  }
+}
