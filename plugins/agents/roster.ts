@@ -75,6 +75,7 @@ export class Roster {
     this.drop(row.id)
     this.#byId.set(agent.id, agent)
     this.#byName.set(agent.name, agent)
+    this.#sorted = undefined
     return agent
   }
 
