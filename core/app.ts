@@ -86,16 +86,20 @@ export async function createApp(options: AppOptions): Promise<App> {
   const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(config), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
 
   let health: HealthMonitor | undefined
-  const onDefect: OnDefect = (error, where) => {
+  const countDefect: OnDefect = (error, where) => {
     health?.countPanic()
-    log.error(where, error)
     options.onDefect?.(error, where)
+  }
+  const onDefect: OnDefect = (error, where) => {
+    log.error(where, error)
+    countDefect(error, where)
   }
   const build = readBuild()
   const metrics = new MetricRegistry()
   const hooks = new HookBus(onDefect)
   const tools = new ToolRegistry({ limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect })
-  const http = createHttp({ settings: () => httpSettings(config), log: log.withTag('http'), metrics, build, onDefect })
+  const settings = httpSettings(config)
+  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, onDefect: countDefect })
 
   const host: Host = new Host({
     loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,

@@ -97,7 +97,7 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
         })
       })
     },
-    stop: () => app[Symbol.asyncDispose](),
+    stop: async () => { await app[Symbol.asyncDispose]() },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]()
       if (options.home === undefined) await rm(home, { recursive: true, force: true })
@@ -121,6 +121,7 @@ function toConfig({ config = {}, memory }: HostOptions): ConfigInput & Record<st
     listen_addr: '127.0.0.1:0', development: true, ...(memory ? { database_url: 'sqlite::memory:' } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
-    plugins: { drain_ms: 500, ...config.plugins },
+    // One type for the known keys and the sections of plugins: the schema checks it when it is loaded.
+    plugins: { ...config.plugins, drain_ms: config.plugins?.drain_ms ?? 500 } as NonNullable<ConfigInput['plugins']>,
   }
 }
