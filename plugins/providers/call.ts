@@ -3,6 +3,9 @@ import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Clock } from './clock.ts'
 
+/** From the end of an answer until its connection is closed by force. */
+const LEAVE_MS = 500
+
 export interface CallLimits { readonly firstEventMs: number; readonly idleMs: number; /** On the clock. */ readonly deadline: number }
 
 /**
@@ -55,11 +58,22 @@ export class Call {
   /** Ends the call, whatever state it is in. `left` runs when the driver has let go. */
   close(left: () => void): void {
     this.#cancelWatch()
-    if (!this.#ended) this.#controller.abort(new Error('the answer is not wanted any more'))
-    const done = this.#events.return?.()
-    if (done === undefined) return left()
-    // Its failure is of no interest any more: the caller has the answer or the failure that counts.
-    done.then(left, left)
+    let cancel = (): void => {}
+    const stop = (): void => {
+      this.#controller.abort(new Error('the answer is not wanted any more'))
+      // Its failure is of no interest any more: the caller has the answer or the failure that counts.
+      this.#events.return?.().catch(() => {})
+    }
+    const gone = (): void => { cancel(); left() }
+    if (!this.#ended) {
+      stop()
+      // Settles after whatever the driver is still busy with.
+      this.#events.next().then(gone, gone)
+      return
+    }
+    // After the end the driver gets a moment to leave its connection in order, so that the next call can use it.
+    cancel = this.#clock.after(LEAVE_MS, stop)
+    this.#events.next().then(gone, gone)
   }
 
   #seen(event: CompletionEvent): CompletionEvent {

@@ -1,0 +1,188 @@
+import { createParser } from 'eventsource-parser'
+import * as v from 'valibot'
+import { UpstreamFailure } from 'svc/sdk'
+import { estimateUsage, plausible } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
+import { failureInStream } from './errors.ts'
+import { Chunk } from './wire.ts'
+import type { Said, WireCall, WireUsage } from './wire.ts'
+
+/** A line or an event that grows over this is a fault of the other side. In characters. */
+const MOST_LINE = 8_388_608
+const MOST_CALLS = 256
+/** So many broken chunks are a broken stream; a single one is skipped. */
+const MOST_MALFORMED = 3
+
+interface OpenCall { id: string | undefined; name: string; args: string }
+
+/**
+ * Turns the pieces of one streamed answer into events. `feed` and `finish` return what they made; text that arrived in one piece of the
+ * network is one event. Holds no timers and no connections.
+ */
+export class Decoder {
+  readonly #name: string
+  readonly #request: CompletionRequest
+  readonly #utf8 = new TextDecoder()
+  readonly #parser = createParser({ maxBufferSize: MOST_LINE, onEvent: (event) => this.#event(event.data), onError: ({ type }) => { if (type === 'max-buffer-size-exceeded') throw this.#broken(`sent a line of more than ${MOST_LINE} characters`) } })
+  #events: CompletionEvent[] = []
+  #text = ''
+  #thinking = ''
+  #carriage = false
+  readonly #calls = new Map<number, OpenCall>()
+  #lastIndex = -1
+  #usage: WireUsage | undefined
+  #finish: string | undefined
+  #sentinel = false
+  #malformed = 0
+  #outputChars = 0
+  #seen = false
+
+  constructor(name: string, request: CompletionRequest) {
+    this.#name = name
+    this.#request = request
+  }
+
+  /** Whether the end marker was read: the rest of the stream is of no interest. */
+  get done(): boolean { return this.#sentinel }
+
+  feed(bytes: Uint8Array): readonly CompletionEvent[] {
+    this.#events = []
+    let text = this.#utf8.decode(bytes, { stream: true })
+    if (text.length === 0) return this.#events
+    // The parser waits for the next character after a CR; a stream with CR alone would always be one event late.
+    if (this.#carriage && text.startsWith('\n')) text = text.slice(1)
+    this.#carriage = text.endsWith('\r')
+    if (this.#carriage) text = `${text.slice(0, -1)}\n`
+    this.#parser.feed(text)
+    this.#flush()
+    return this.#events
+  }
+
+  /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
+  finish(): readonly CompletionEvent[] {
+    this.#events = []
+    // An event at the end of a stream that was not followed by its empty line.
+    this.#parser.feed('\n\n')
+    this.#flush()
+    if (!this.#seen) throw this.#broken('sent an answer without an event')
+    // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
+    if (!this.#sentinel && this.#finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    const calls = this.#endCalls()
+    for (const call of calls) this.#events.push({ type: 'call', call })
+    this.#events.push({ type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars) })
+    return this.#events
+  }
+
+  #event(data: string): void {
+    if (this.#sentinel) return
+    if (data === '[DONE]') { this.#sentinel = true; this.#seen = true; return }
+    const chunk = this.#parse(data)
+    if (!chunk) return
+    this.#seen = true
+    if (chunk.error) throw failureInStream(this.#name, chunk.error)
+    if (chunk.usage) this.#usage = chunk.usage
+    for (const { index, delta, message, finish_reason } of chunk.choices ?? []) {
+      // Only one choice is asked for.
+      if (index) continue
+      const said = delta ?? message
+      if (said) this.#said(said)
+      if (finish_reason) this.#finish = finish_reason
+    }
+  }
+
+  #said({ content, reasoning_content, reasoning, refusal, tool_calls }: Said): void {
+    const thinking = reasoning_content ?? reasoning
+    if (thinking) {
+      if (this.#text !== '') this.#flush()
+      this.#thinking += thinking
+    }
+    const text = typeof content === 'string' ? content : (content?.map((part) => part.text ?? '').join('') ?? '') || refusal
+    if (text) {
+      if (this.#thinking !== '') this.#flush()
+      this.#text += text
+    }
+    if (tool_calls) for (const call of tool_calls) this.#call(call)
+  }
+
+  #call({ index, id, function: part }: WireCall): void {
+    // Without a number, a new id or a new name means a new call.
+    const last = this.#calls.get(this.#lastIndex)
+    let at = index ?? (last === undefined || (id && last.id !== undefined && id !== last.id) || (!id && part?.name) ? this.#calls.size : this.#lastIndex)
+    // Some number every call with 0 and tell them apart by their id alone.
+    const there = this.#calls.get(at)
+    if (there && id && there.id !== undefined && id !== there.id && part?.name) at = this.#calls.size
+    let call = this.#calls.get(at)
+    if (!call) {
+      if (this.#calls.size >= MOST_CALLS) throw this.#broken(`made more than ${MOST_CALLS} tool calls at once`)
+      this.#calls.set(at, call = { id: undefined, name: '', args: '' })
+    }
+    this.#lastIndex = at
+    if (id) call.id ??= id
+    // A name comes whole; some repeat it with every piece.
+    if (part?.name && call.name === '') call.name = part.name
+    const args = part?.arguments
+    if (typeof args === 'string') call.args += args
+    else if (args) call.args = JSON.stringify(args)
+    if (call.args.length > MOST_LINE) throw this.#broken('sent arguments of a tool call that have no end')
+  }
+
+  #endCalls(): readonly ToolCall[] {
+    const used = new Set<string>()
+    return [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([at, { id, name, args }]) => {
+      this.#outputChars += name.length + args.length
+      // An answer to a call is found by its id, so it has to be there and be unique.
+      let unique = id ?? `call_${at}`
+      for (let copy = 2; used.has(unique); copy++) unique = `${id ?? `call_${at}`}_${copy}`
+      used.add(unique)
+      return { id: unique, name, args: readArgs(args) }
+    })
+  }
+
+  #parse(data: string): Chunk | undefined {
+    let json: unknown
+    try { json = JSON.parse(data) } catch { return this.#skip() }
+    const parsed = v.safeParse(Chunk, json)
+    return parsed.success ? parsed.output : this.#skip()
+  }
+
+  #skip(): undefined {
+    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
+  }
+
+  #flush(): void {
+    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
+    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
+    this.#outputChars += this.#thinking.length + this.#text.length
+    this.#thinking = this.#text = ''
+  }
+
+  #broken(what: string): UpstreamFailure {
+    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
+  }
+}
+
+function readArgs(text: string): unknown {
+  if (text.trim() === '') return {}
+  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
+}
+
+function stopOf(finish: string | undefined, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
+  if (finish === 'length' || finish === 'max_tokens') return 'length'
+  if (finish === 'content_filter' || finish === 'safety') return 'refused'
+  return called ? 'calls' : 'done'
+}
+
+/** What the vendor counted, or `undefined` when it did not or cannot be believed. */
+function readUsage(wire: WireUsage | undefined): Usage | undefined {
+  if (wire?.prompt_tokens == null || wire.completion_tokens == null) return undefined
+  const cached = wire.prompt_tokens_details?.cached_tokens ?? wire.prompt_cache_hit_tokens
+  const thinking = wire.completion_tokens_details?.reasoning_tokens
+  const total = { input: wire.prompt_tokens, output: wire.completion_tokens }
+  if (!plausible(total)) return undefined
+  // Details that do not fit into their total are left out; the total stands.
+  return {
+    ...total,
+    ...(cached != null && plausible({ ...total, cachedInput: cached }) && { cachedInput: cached }),
+    ...(thinking != null && plausible({ ...total, thinking }) && { thinking }),
+  }
+}

@@ -1,0 +1,95 @@
+import * as v from 'valibot'
+import { UpstreamFailure, parse } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
+import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderDriver, ProviderLink } from 'svc/providers'
+import { Decoder } from './decode.ts'
+import { encode } from './encode.ts'
+import { failureOf } from './errors.ts'
+import type { Vendor } from './vendors.ts'
+import { ModelList } from './wire.ts'
+
+/** The driver of one vendor. */
+export function openAiCompatible(vendor: Vendor): ProviderDriver {
+  const { name, title, envVar, baseUrl, defaultModel } = vendor
+  return {
+    name, title, defaultModel, config: v.object({}),
+    ...(envVar !== undefined && { envVar }), ...(baseUrl !== undefined && { baseUrl }),
+    connect: (link) => createClient(vendor, link),
+  }
+}
+
+function createClient(vendor: Vendor, link: ProviderLink<unknown>): ProviderClient {
+  const base = link.baseUrl.replace(/\/+$/, '')
+
+  async function call(path: string, signal: AbortSignal, body?: string): Promise<OutboundResponse> {
+    signal.throwIfAborted()
+    const key = await link.apiKey()
+    const response = await link.fetch(`${base}${path}`, {
+      signal,
+      headers: { ...vendor.headers, accept: body === undefined ? 'application/json' : 'text/event-stream', ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { method: 'POST', body }),
+    })
+    if (response.ok) return response
+    throw await failureOf(link.name, response, Date.now())
+  }
+
+  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    try {
+      const response = await call('/chat/completions', signal, encode(request, vendor))
+      yield* events(request, response)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  async function* events(request: CompletionRequest, response: OutboundResponse): AsyncGenerator<CompletionEvent> {
+    const type = response.header('content-type') ?? ''
+    const decoder = new Decoder(link.name, request)
+    if (/html/i.test(type)) {
+      for await (const _ of response.chunks()) break
+      throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
+    }
+    // A few answer a request for a stream with the whole at once.
+    if (/application\/json/i.test(type)) {
+      yield* decoder.feed(new TextEncoder().encode(`data: ${(await response.text()).replace(/\s*[\r\n]\s*/g, ' ')}\n\n`))
+      yield* decoder.finish()
+      return
+    }
+    let ended = false
+    try {
+      for await (const bytes of response.chunks()) {
+        // After the end marker the rest is read and dropped, so that the connection can be used again.
+        if (ended) continue
+        for (const event of decoder.feed(bytes)) yield event
+        if (!decoder.done) continue
+        ended = true
+        yield* decoder.finish()
+      }
+    } catch (error) {
+      // The answer is whole: how its connection ends does not matter.
+      if (!ended) throw error
+    }
+    if (!ended) yield* decoder.finish()
+  }
+
+  async function models(signal: AbortSignal): Promise<readonly string[]> {
+    const response = await call('/models', signal)
+    const data = await response.json()
+    try { return parse(ModelList, data).data.map(({ id }) => id) } catch (cause) {
+      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+    }
+  }
+
+  async function probe(signal: AbortSignal): Promise<{ model: string }> {
+    if (!vendor.noModels) {
+      const found = await models(signal)
+      return { model: found.includes(vendor.defaultModel) ? vendor.defaultModel : found[0] ?? vendor.defaultModel }
+    }
+    // The shortest answer proves the address and the key as well.
+    for await (const event of complete({ model: vendor.defaultModel, system: '', turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }], tools: [], maxTokens: 1 }, signal)) if (event.type === 'end') break
+    return { model: vendor.defaultModel }
+  }
+
+  return { complete, probe, ...(!vendor.noModels && { models }) }
+}

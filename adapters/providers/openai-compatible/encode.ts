@@ -1,0 +1,41 @@
+import type { CompletionRequest, Part, Turn } from 'svc/providers'
+import type { Quirks } from './vendors.ts'
+
+/** The body of a chat completion request. */
+export function encode(request: CompletionRequest, quirks: Quirks): string {
+  const { model, system, turns, tools, maxTokens, temperature } = request
+  return JSON.stringify({
+    model,
+    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(message)],
+    stream: true,
+    ...(!quirks.noStreamOptions && { stream_options: { include_usage: true } }),
+    ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: schemaOf(input) } })) }),
+    ...(maxTokens !== undefined && { [quirks.maxTokensField ?? 'max_tokens']: maxTokens }),
+    ...(temperature !== undefined && !quirks.noTemperature?.some((start) => model.startsWith(start)) && { temperature }),
+  })
+}
+
+function message(turn: Turn): object {
+  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.callId, content: turn.text }
+  if (turn.role === 'assistant') {
+    if (turn.calls.length === 0) return { role: 'assistant', content: turn.text }
+    return {
+      role: 'assistant', content: turn.text === '' ? null : turn.text,
+      tool_calls: turn.calls.map(({ id, name, args }) => ({ id, type: 'function', function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) } })),
+    }
+  }
+  const [only] = turn.parts
+  // Several vendors take a list of parts only from models that see.
+  if (turn.parts.length === 1 && only?.type === 'text') return { role: 'user', content: only.text }
+  return { role: 'user', content: turn.parts.map(part) }
+}
+
+function part(value: Part): object {
+  if (value.type === 'text') return { type: 'text', text: value.text }
+  return { type: 'image_url', image_url: { url: `data:${value.mime};base64,${value.base64}` } }
+}
+
+/** Parameters have to be an object schema, also those of a tool that takes nothing. */
+function schemaOf(input: object): object {
+  return 'type' in input && input.type === 'object' ? { properties: {}, ...input } : { type: 'object', properties: {}, ...input }
+}
