@@ -111,7 +111,9 @@ export class AgentChat {
     if (!wasBusy || this.busy) return
     // The daemon keeps no record of a command's reply, and `/new` leaves an empty session behind.
     if (frame.type === 'response' && /^\/(new|reset)\b/.test(question)) this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
-    if (!this.#shown) this.connection.close()
+    if (!this.#shown) return this.connection.close()
+    // Where a call's result did not travel with the answer, the session has it.
+    if (frame.type === 'response' && lacksResults(this.transcript.value)) void this.load()
   }
 
   async #sendOverHttp(text: string): Promise<void> {
@@ -148,4 +150,9 @@ export class AgentChat {
       }
     }
   }
+}
+
+function lacksResults(transcript: Transcript): boolean {
+  const last = transcript.entries.at(-1)
+  return last?.kind === 'answer' && last.parts.some((part) => part.kind === 'tool' && part.call.result === undefined)
 }

@@ -20,7 +20,7 @@ interface ConversationProps {
   readonly chat: AgentChat
   readonly agent: AgentSummary
   readonly menuOpen: boolean
-  readonly menuButton: RefObject<HTMLButtonElement>
+  readonly menuButton: RefObject<HTMLButtonElement | null>
   readonly onMenu: () => void
 }
 

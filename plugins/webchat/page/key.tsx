@@ -7,6 +7,7 @@ export function KeyPrompt({ refused, onKey }: { readonly refused: boolean; reado
   const [shown, setShown] = useState(false)
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => { field.current?.focus() }, [refused])
+  useEffect(() => { if (field.current) field.current.type = shown ? 'text' : 'password' }, [shown])
 
   return (
     <main class="gate">
@@ -18,7 +19,7 @@ export function KeyPrompt({ refused, onKey }: { readonly refused: boolean; reado
         <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>
         <label for="api-key">API key</label>
         <div class="field-row">
-          <input id="api-key" ref={field} type={shown ? 'text' : 'password'} value={key} required autocomplete="off" spellcheck={false} autocapitalize="off"
+          <input id="api-key" ref={field} type="password" value={key} required autocomplete="off" spellcheck={false} autocapitalize="off"
             aria-invalid={refused} aria-describedby={refused ? 'key-refused key-hint' : 'key-hint'} onInput={(event) => setKey(event.currentTarget.value)} />
           <button type="button" class="quiet" aria-pressed={shown} onClick={() => setShown(!shown)}>{shown ? 'Hide' : 'Show'}</button>
         </div>

@@ -42,11 +42,13 @@ const allowed = {
     'pre', 's', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'u', 'ul',
   ],
   ALLOWED_ATTR: ['align', 'alt', 'checked', 'data-language', 'disabled', 'href', 'src', 'start', 'title', 'type'],
+  // Checked against the pattern below are only the attributes that hold an address.
+  ADD_URI_SAFE_ATTR: ['align', 'checked', 'data-language', 'disabled', 'start', 'type'],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|data:image\/(?:png|jpeg|gif|webp|avif);base64,)/i,
-  RETURN_DOM_FRAGMENT: true,
-} as const
+  RETURN_DOM_FRAGMENT: true as const,
+}
 
 /** Text of an agent, drawn as Markdown. While it grows only its last block is drawn again. */
 export function Markdown({ text, growing }: { readonly text: string; readonly growing: boolean }) {
@@ -57,7 +59,7 @@ export function Markdown({ text, growing }: { readonly text: string; readonly gr
 function Block({ block }: { readonly block: Token }) {
   const place = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
-    const fragment = DOMPurify.sanitize(marked.parser([block]), { ...allowed, ALLOWED_TAGS: [...allowed.ALLOWED_TAGS], ALLOWED_ATTR: [...allowed.ALLOWED_ATTR] })
+    const fragment = DOMPurify.sanitize(marked.parser([block]), allowed)
     dress(fragment)
     place.current?.replaceChildren(fragment)
   }, [block.raw])
