@@ -50,6 +50,8 @@ export interface App extends AsyncDisposable {
   fetch(request: Request): Promise<Response>
   readonly host: Host
   readonly daemon: Daemon
+  /** Logs and counts a failure outside any plugin, such as an exception nobody caught. */
+  readonly defect: OnDefect
   /** Settles with what was asked for; whoever made the app disposes it then. */
   readonly closed: Promise<Stop>
 }
@@ -181,6 +183,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     fetch: (request) => http.fetch(request),
     host,
     daemon,
+    defect: onDefect,
     closed: stopping.asked,
     [Symbol.asyncDispose]: () => (ending ??= all.disposeAsync()),
   }

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises'
+import * as v from 'valibot'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits, Failure } from './failure.ts'
+import { print, printJson } from './output.ts'
+
+const Spawned = v.looseObject({ agent_id: v.string(), name: v.string() })
+
+export default command({
+  description: 'Spawn an agent from a manifest, or from a name and a few flags.',
+  args: {
+    manifest: { type: 'positional', required: false, description: 'TOML file of the agent; - reads standard input' },
+    name: { type: 'string', valueHint: 'name', description: 'Name of the agent when there is no manifest' },
+    provider: { type: 'string', valueHint: 'name', description: 'Its model provider (with --name; default: the one of the daemon)' },
+    model: { type: 'string', valueHint: 'id', description: 'Its model (with --name)' },
+    prompt: { type: 'string', valueHint: 'text', description: 'Its system prompt (with --name)' },
+    ...clientArgs,
+  },
+  examples: [['svc agent spawn scout.toml', 'from a file'], ['svc agent spawn - < scout.toml', 'from standard input'], ['svc agent spawn --name scout --prompt "You find things."', 'without a file']],
+  async run(args) {
+    const manifest = await readManifest(args)
+    const agent = await ask(await connect(args), (client) => client.call('POST', '/api/agents', Spawned, { body: { manifest_toml: manifest } }))
+    if (args.json) printJson(agent)
+    else print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: svc chat ${agent.name}`)
+    return exits.ok
+  },
+})
+
+async function readManifest(args: { manifest?: string | undefined; name?: string | undefined; provider?: string | undefined; model?: string | undefined; prompt?: string | undefined }): Promise<string> {
+  const flags = [args.name, args.provider, args.model, args.prompt].some((flag) => flag !== undefined)
+  if (args.manifest !== undefined && flags) throw new Failure(exits.usage, 'give a manifest or --name, not both')
+  if (args.manifest === '-') return await readStdin()
+  if (args.manifest !== undefined) {
+    try { return await readFile(args.manifest, 'utf8') } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      throw new Failure(code === 'ENOENT' ? exits.notFound : exits.failed, `${args.manifest} cannot be read (${code})`, 'name a TOML file, or use --name', { cause: error })
+    }
+  }
+  if (args.name === undefined) throw new Failure(exits.usage, 'name a manifest or give --name', 'for example: svc agent spawn --name scout')
+  const { stringify } = await import('smol-toml')
+  return stringify({ name: args.name, module: 'builtin:chat', model: { provider: args.provider ?? 'default', model: args.model ?? 'default', ...(args.prompt === undefined ? {} : { system_prompt: args.prompt }) } })
+}
+async function readStdin(): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of process.stdin) parts.push(Buffer.from(part as Uint8Array))
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,42 @@
+import type { Command } from './command.ts'
+
+/** A name in the tree of commands. Code of a command is imported when it runs or when its help is shown. */
+export interface CommandEntry {
+  readonly summary: string
+  readonly load?: () => Promise<{ readonly default: Command }>
+  readonly commands?: Readonly<Record<string, CommandEntry>>
+}
+
+export const commands: Readonly<Record<string, CommandEntry>> = {
+  start: { summary: 'Start the daemon and serve until it is stopped', load: () => import('./start.ts') },
+  stop: { summary: 'Stop the running daemon and wait until it is gone', load: () => import('./stop.ts') },
+  status: { summary: 'Show whether the daemon runs and what it does', load: () => import('./status.ts') },
+  dev: { summary: 'Start from source and reload plugins as they are edited', load: () => import('./dev.ts') },
+  chat: { summary: 'Talk to an agent', load: () => import('./chat.ts') },
+  agent: {
+    summary: 'List, spawn, show and kill agents',
+    commands: {
+      list: { summary: 'List the agents', load: () => import('./agent-list.ts') },
+      spawn: { summary: 'Spawn an agent from a manifest', load: () => import('./agent-spawn.ts') },
+      show: { summary: 'Show one agent', load: () => import('./agent-show.ts') },
+      kill: { summary: 'End an agent and remove it', load: () => import('./agent-kill.ts') },
+    },
+  },
+  plugin: {
+    summary: 'List and reload plugins',
+    commands: {
+      list: { summary: 'List the plugins and their state', load: () => import('./plugin-list.ts') },
+      reload: { summary: 'Load the code of a plugin anew', load: () => import('./plugin-reload.ts') },
+    },
+  },
+  config: {
+    summary: 'Read and change the configuration',
+    commands: {
+      get: { summary: 'Show the configuration or one key of it', load: () => import('./config-get.ts') },
+      set: { summary: 'Write one key into config.toml', load: () => import('./config-set.ts') },
+      schema: { summary: 'Print the JSON Schema of config.toml', load: () => import('./config-schema.ts') },
+    },
+  },
+  doctor: { summary: 'Check this installation and say what to do', load: () => import('./doctor.ts') },
+  completion: { summary: 'Print the completion script of a shell', load: () => import('./completion.ts') },
+}

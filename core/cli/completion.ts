@@ -1,0 +1,95 @@
+import { command } from './command.ts'
+import { commands } from './commands.ts'
+import type { CommandEntry } from './commands.ts'
+import { exits, Failure } from './failure.ts'
+import { listFlags } from './help.ts'
+import { print } from './output.ts'
+
+interface Line { readonly path: readonly string[]; readonly summary: string; readonly flags: ReturnType<typeof listFlags>; readonly children: Readonly<Record<string, CommandEntry>> | undefined }
+
+export default command({
+  description: 'Print the completion script of a shell.',
+  args: { shell: { type: 'positional', required: true, description: 'bash, zsh or fish' } },
+  examples: [['source <(svc completion bash)', 'for this shell; put it into ~/.bashrc to keep it'], ['svc completion zsh > ~/.zfunc/_svc', 'zsh, with ~/.zfunc in fpath'], ['svc completion fish > ~/.config/fish/completions/svc.fish', 'fish']],
+  async run(args) {
+    const shells = { bash: renderBash, zsh: renderZsh, fish: renderFish }
+    if (!Object.hasOwn(shells, args.shell)) throw new Failure(exits.usage, `unknown shell "${args.shell}"`, 'it is one of bash, zsh, fish')
+    print(shells[args.shell as keyof typeof shells](await listLines(commands, [])))
+    return exits.ok
+  },
+})
+
+async function listLines(tree: Readonly<Record<string, CommandEntry>>, path: readonly string[]): Promise<Line[]> {
+  const lines: Line[] = []
+  for (const [name, entry] of Object.entries(tree)) {
+    const here = [...path, name]
+    // Its own flags are none, and importing itself again would be a circle.
+    const flags = entry.load && name !== 'completion' ? listFlags((await entry.load()).default.args) : []
+    lines.push({ path: here, summary: entry.summary, flags, children: entry.commands }, ...(entry.commands ? await listLines(entry.commands, here) : []))
+  }
+  return lines
+}
+function words(line: Line): string {
+  return line.children ? Object.keys(line.children).join(' ') : [...line.flags.map((flag) => `--${flag.name}`), '--help'].join(' ')
+}
+/** Joins the typed words to a command path: the first word, and the second one below a group. Both shells understand it. */
+function readPath(lines: readonly Line[], all: string): string {
+  return `  local path='' word
+  for word in ${all}; do
+    [[ $word == -* ]] && continue
+    case "$path" in
+      '') path="$word" ;;
+      ${groupsOf(lines).join('|')}) path="$path $word" ;;
+    esac
+  done`
+}
+function renderBash(lines: readonly Line[]): string {
+  return `# svc completion for bash
+_svc() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" words
+${readPath(lines, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+  case "$path" in
+    '') words='${topWords()}' ;;
+${lines.map((line) => `    '${line.path.join(' ')}') words='${words(line)}' ;;`).join('\n')}
+    *) words='' ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _svc svc`
+}
+function renderZsh(lines: readonly Line[]): string {
+  return `#compdef svc
+_svc() {
+${readPath(lines, '"${(@)words[2,CURRENT-1]}"')}
+  local -a found
+  case "$path" in
+    '') found=(${topWords()}) ;;
+${lines.map((line) => `    '${line.path.join(' ')}') found=(${words(line)}) ;;`).join('\n')}
+  esac
+  compadd -a found || _files
+}
+compdef _svc svc`
+}
+function renderFish(lines: readonly Line[]): string {
+  const quote = (text: string): string => `'${text.replaceAll("'", "\\'")}'`
+  const out = ['# svc completion for fish', 'complete -c svc -f']
+  for (const line of lines) {
+    const [parent, name] = line.path.length === 1 ? [undefined, line.path[0]] : [line.path[0], line.path[1]]
+    const when = parent === undefined ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${parent}; and not __fish_seen_subcommand_from ${siblings(lines, parent)}`
+    out.push(`complete -c svc -n ${quote(when)} -a ${quote(name ?? '')} -d ${quote(line.summary)}`)
+    const inside = parent === undefined ? `__fish_seen_subcommand_from ${name}` : `__fish_seen_subcommand_from ${parent}; and __fish_seen_subcommand_from ${name}`
+    for (const flag of line.flags) {
+      out.push(`complete -c svc -n ${quote(inside)} -l ${flag.name}${flag.isText ? ` -r -F${flag.options.length > 0 ? ` -a ${quote(flag.options.join(' '))}` : ''}` : ''} -d ${quote(flag.description)}`)
+    }
+  }
+  return out.join('\n')
+}
+function siblings(lines: readonly Line[], parent: string): string {
+  return lines.filter((line) => line.path.length === 2 && line.path[0] === parent).map((line) => line.path[1]).join(' ')
+}
+function groupsOf(lines: readonly Line[]): string[] {
+  return lines.filter((line) => line.children).map((line) => line.path.join(' '))
+}
+function topWords(): string {
+  return [...Object.keys(commands), '--help', '--version'].join(' ')
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { redact } from '../config/redact.ts'
+import { nest } from '../config/layer.ts'
+import { setConfigValue, splitKey, toConfigValue } from '../config/set.ts'
+import { readDaemonFile } from '../storage/lock.ts'
+import { command, homeArgs } from './command.ts'
+import { exits } from './failure.ts'
+import { print, printJson } from './output.ts'
+import { findPlace, loadSettings } from './settings.ts'
+
+export default command({
+  description: 'Write one key into <home>/config.toml. Comments and other lines stay as they are; a wrong value is refused.',
+  args: { key: { type: 'positional', required: true, description: 'Dotted key, such as rate_limit.tokens_per_minute' }, value: { type: 'positional', required: true, description: 'Its value; a list as a,b or JSON' }, ...homeArgs },
+  examples: [['svc config set default_model gpt-5-mini', 'a text'], ['svc config set outbound.allow 10.0.0.0/8,ollama.lan', 'a list'], ['svc config set plugins.watch true', 'a switch']],
+  async run(args) {
+    const place = findPlace(args)
+    const file = join(place.home, 'config.toml')
+    const value = toConfigValue(args.key, args.value)
+    await setConfigValue(file, args.key, value)
+    const { sources } = await loadSettings(place)
+    const source = sources.get(args.key)
+    const overridden = source !== undefined && !source.startsWith(file)
+    const running = readDaemonFile(place.home) !== undefined
+    const shown = splitKey(args.key).reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], redact(nest(splitKey(args.key), value)))
+    if (args.json) printJson({ key: args.key, value: shown, file, restart_required: running, ...(overridden ? { overridden_by: source } : {}) })
+    else {
+      print(`${args.key} = ${JSON.stringify(shown)} is in ${file}`)
+      if (overridden) print(`It has no effect now, because ${source} sets it too.`)
+      else if (running) print('The running daemon takes it at its next start.')
+    }
+    return exits.ok
+  },
+})

@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs'
+import module from 'node:module'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+/** The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules. */
+function earlyHome(argv: readonly string[]): string {
+  const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
+  const flag = at < 0 ? undefined : argv[at]?.includes('=') ? argv[at]?.slice('--home='.length) : argv[at + 1]
+  const home = process.env['HOME'] || homedir()
+  return resolve((flag || process.env['SVC_HOME'] || join(home, '.svc')).replace(/^~(?=$|\/)/, home))
+}
+
+// Whatever is written belongs to this user only.
+process.umask(0o077)
+process.title = 'svc'
+const argv = process.argv.slice(2)
+const home = earlyHome(argv)
+// The cache must not make a home for a command that only asks.
+if (existsSync(home) || ((argv[0] === 'start' || argv[0] === 'dev') && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
+// A reader that goes away, as in `svc agent list | head`, is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+
+const { runLine } = await import('./run.ts')
+process.exitCode = await runLine(argv)

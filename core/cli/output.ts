@@ -1,0 +1,34 @@
+import { escapeControls } from '../log/text.ts'
+
+/** Standard output is for answers, standard error for everything else. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+/** A table with a heading, its cells safe for a terminal. */
+export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings, ...rows].map((row) => row.map((cell) => escapeControls(cell)))
+  const widths = headings.map((_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
+  return lines.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n')
+}
+/** Names and values below each other. */
+export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...facts.map(([name]) => name.length))
+  return facts.map(([name, value]) => `${name.padEnd(width)}  ${escapeControls(value)}`.trimEnd()).join('\n')
+}
+export function renderDuration(secs: number): string {
+  const parts = [[86_400, 'd'], [3600, 'h'], [60, 'min']] as const
+  let left = Math.floor(secs)
+  const words: string[] = []
+  for (const [size, unit] of parts) {
+    if (left >= size) words.push(`${Math.floor(left / size)} ${unit}`)
+    left %= size
+  }
+  return [...words.slice(0, 2), ...(words.length < 2 ? [`${left} s`] : [])].join(' ')
+}

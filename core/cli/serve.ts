@@ -1,0 +1,105 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
+import module from 'node:module'
+import { createApp } from '../app.ts'
+import type { App } from '../app.ts'
+import { isLoopback, parseListenAddr } from '../config/listen.ts'
+import type { Config, LoadedConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problem.ts'
+import { listSecrets } from '../config/redact.ts'
+import { createLog } from '../log/log.ts'
+import type { Log } from '../log/log.ts'
+import { exits, Failure } from './failure.ts'
+import { print } from './output.ts'
+import { loadSettings } from './settings.ts'
+import type { Place } from './settings.ts'
+import { explainStart } from './start-failure.ts'
+import { watchProcess } from './process-events.ts'
+
+export interface ServeOptions {
+  readonly place: Place
+  readonly flags: Readonly<Record<string, unknown>>
+  /** Says where it listens as one JSON line. */
+  readonly json: boolean
+}
+
+/** Serves until something asks for the end, through as many restarts as are asked for; returns the exit code. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const { place } = options
+  prepareHome(place.home)
+  let settings = await loadSettings(place, options.flags)
+  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format })
+  using events = watchProcess(log)
+  for (;;) {
+    applyLog(log, settings.config)
+    for (const warning of settings.warnings) log.warn(warning)
+    refuseOpenDoor(settings.config)
+    const app = await open(settings, log)
+    const stop = await (async () => {
+      try {
+        events.serves(app)
+        if (!app.daemon.stopping) announce(await listen(app, settings.config), settings.config, options.json)
+        flushCompileCache()
+        return await app.closed
+      } finally {
+        events.ends()
+        await app[Symbol.asyncDispose]()
+      }
+    })()
+    if (events.failed) return exits.failed
+    if (stop.kind === 'shutdown') {
+      log.info(`stopped: ${stop.reason}`)
+      return exits.ok
+    }
+    log.info(`starting anew: ${stop.reason}`)
+    settings = await reread(options, settings, log)
+  }
+}
+
+function prepareHome(home: string): void {
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
+    throw new Failure(exits.failed, `the home ${home} cannot be used (${code})`, 'make it writable for this user, or choose another one with --home', { cause: error })
+  }
+}
+function applyLog(log: Log, config: Config): void {
+  log.setLevel(config.log_level)
+  log.setFormat(config.log_format)
+  for (const secret of listSecrets(config)) log.registerSecret(secret)
+}
+/** API facts 1: nobody is served over the network without a key by accident. */
+function refuseOpenDoor(config: Config): void {
+  const { host } = parseListenAddr(config.listen_addr)
+  if (config.api_key !== undefined || config.allow_no_auth || (isLoopback(host) && !config.http.public)) return
+  throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
+    'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
+}
+async function open({ config, warnings }: LoadedConfig, log: Log): Promise<App> {
+  try { return await createApp({ config, log, warnings }) } catch (error) { throw explainStart(error, config) }
+}
+async function listen(app: App, config: Config): Promise<string> {
+  try { return (await app.listen()).url.replace(/\/+$/, '') } catch (error) { throw explainStart(error, config) }
+}
+function announce(url: string, config: Config, json: boolean): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ status: 'listening', url, pid: process.pid, home: config.home_dir, api_key_set: config.api_key !== undefined })}\n`)
+    return
+  }
+  print(`svc listening on ${url}`)
+  if (config.api_key !== undefined) print('A key is set: the chat page and every client need it.')
+  print(`Open the chat page: ${url}/`)
+}
+/** A daemon that is killed never writes what it compiled; done once the first requests had their turn. */
+function flushCompileCache(): void {
+  setImmediate(() => module.flushCompileCache()).unref()
+}
+/** A configuration that broke meanwhile must not turn a restart into an outage. */
+async function reread({ place, flags }: ServeOptions, before: LoadedConfig, log: Log): Promise<LoadedConfig> {
+  try { return await loadSettings(place, flags) } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    log.error(`the new configuration cannot be used, going on with the old one:\n${error.message}`)
+    return { ...before, warnings: [...before.warnings, `not taken over: ${error.message}`] }
+  }
+}

@@ -1,0 +1,23 @@
+import { parseListenAddr } from '../config/listen.ts'
+import type { Config } from '../config/load.ts'
+import { HomeInUse } from '../storage/lock.ts'
+import { exits, Failure } from './failure.ts'
+
+/** Why the daemon did not start, with what to do about it; anything else stays as it is. */
+export function explainStart(error: unknown, config: Config): unknown {
+  if (error instanceof HomeInUse) {
+    return new Failure(exits.inUse, `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
+      'stop it with `svc stop`, or choose another home with --home', { cause: error })
+  }
+  const { host, port } = parseListenAddr(config.listen_addr)
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE': return new Failure(exits.inUse, `port ${port} on ${host} is taken by another program`, 'choose another one with --port (0 takes a free one), or stop that program', { cause: error })
+    case 'EADDRNOTAVAIL': return new Failure(exits.failed, `this machine has no address ${host}`, 'choose one it has with --host, such as 127.0.0.1', { cause: error })
+    case 'ENOTFOUND': case 'EAI_AGAIN': return new Failure(exits.failed, `the name ${host} has no address`, 'choose an address with --host, such as 127.0.0.1', { cause: error })
+    case 'EACCES': case 'EPERM':
+      return error instanceof Error && 'syscall' in error && error.syscall === 'listen'
+        ? new Failure(exits.refused, `port ${port} may not be opened by this user`, 'choose one above 1023 with --port', { cause: error })
+        : error
+    default: return error
+  }
+}

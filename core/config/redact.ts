@@ -1,0 +1,29 @@
+import { ConfigSchema } from './schema.ts'
+import { findChild, isSecret, isTree } from './shape.ts'
+import type { Schema } from './shape.ts'
+
+/** A copy that may be printed: values of secret keys are `***`, and so are passwords inside URLs. */
+export function redact(value: unknown, schema: Schema | undefined = ConfigSchema): unknown {
+  if (typeof value === 'string') return value.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@')
+  if (Array.isArray(value)) return value.map((item) => redact(item, undefined))
+  if (!isTree(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => {
+    const child = schema && findChild(schema, key)
+    const hidden = isSecret(child, key) && item !== undefined && item !== ''
+    return [key, hidden ? '***' : redact(item, child)]
+  }))
+}
+
+/** Every secret in a configuration, for the mask of the log. */
+export function listSecrets(value: unknown, schema: Schema | undefined = ConfigSchema): string[] {
+  if (!isTree(value)) return []
+  return Object.entries(value).flatMap(([key, item]) => {
+    const child = schema && findChild(schema, key)
+    if (typeof item === 'string') return isSecret(child, key) ? [item] : passwords(item)
+    return listSecrets(item, child)
+  })
+}
+function passwords(text: string): string[] {
+  const password = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i.exec(text)?.[1]
+  return password === undefined ? [] : [password]
+}
