@@ -21,7 +21,7 @@ export default definePlugin({
     await pairs.sweep()
     hooks.on(AgentKilled, ({ agent }) => pairs.clear(agent.id))
     tools.add(...pairTools(pairs, services.agents))
-    routes.add(...pairRoutes(pairs))
+    routes.add(...pairRoutes(pairs, config))
     return { kv: pairs }
   },
 })

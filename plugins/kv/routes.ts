@@ -1,35 +1,38 @@
-import * as v from 'valibot'
-import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute } from 'svc/sdk'
+import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
+import type { AnyRoute, Reply } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
+import { readValue } from './json-text.ts'
 import { Deleted, Pair, PairParams, Pairs, Stored } from './schema.ts'
+import type { Limits, PairRow } from './schema.ts'
 import type { Pairs as Service } from './service.ts'
 
-export function pairRoutes(pairs: Service): readonly AnyRoute[] {
+export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET', path: '/api/memory/agents/:id/kv', summary: 'List the keys of an agent with their values',
     auth: 'bearer', cost: 5, params: AgentParams, returns: Pairs, errors: ['agent_not_found'],
-    async handle({ params }) { return { kv_pairs: [...await pairs.list(params.id)] } },
+    async handle({ params }) {
+      return json(`{"kv_pairs":[${(await pairs.rows(params.id)).map(toJson).join(',')}]}`)
+    },
   })
 
   const read = defineRoute({
     method: 'GET', path: '/api/memory/agents/:id/kv/:key', summary: 'Read one key of an agent',
     auth: 'bearer', cost: 5, params: PairParams, returns: Pair, errors: ['agent_not_found', 'key_not_found'],
     async handle({ params }) {
-      const pair = await pairs.find(params.id, params.key)
-      if (!pair) throw new Refusal('key_not_found', `Key not found: ${params.key}`)
-      return pair
+      const value = await pairs.read(params.id, params.key)
+      if (value === undefined) throw new Refusal('key_not_found', `Key not found: ${params.key}`)
+      return json(toJson({ key: params.key, value }))
     },
   })
 
   const write = defineRoute({
     method: 'PUT', path: '/api/memory/agents/:id/kv/:key', summary: 'Create or overwrite one key of an agent',
-    description: 'The value is `value` of the body. A body without `value` is stored whole.',
-    auth: 'bearer', cost: 5, params: PairParams, body: v.unknown(), returns: Stored, errors: ['agent_not_found', 'payload_too_large'],
+    description: 'The body is JSON. The value is its member `value`; a body without one is stored whole. Any JSON comes back as it was sent.',
+    // White space and escapes may make the body several times as large as the value that is kept.
+    auth: 'bearer', cost: 5, params: PairParams, body: rawBody(limits.max_value_bytes * 4 + 1024), returns: Stored, errors: ['agent_not_found', 'payload_too_large'],
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
-      if (body === undefined) throw new Refusal('invalid_request', 'value: a JSON body is needed')
-      await pairs.put(params.id, params.key, valueOf(body))
+      await pairs.write(params.id, params.key, readValue(body, limits.max_value_depth))
       return { status: 'stored' as const, key: params.key }
     },
   })
@@ -47,7 +50,6 @@ export function pairRoutes(pairs: Service): readonly AnyRoute[] {
   return [list, read, write, remove]
 }
 
-function valueOf(body: unknown): unknown {
-  const wrapped = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.hasOwn(body, 'value')
-  return wrapped && 'value' in body ? body.value : body
-}
+// Values are JSON text already: parsing them here would change numbers beyond the range of a double.
+const toJson = ({ key, value }: PairRow): string => `{"key":${JSON.stringify(key)},"value":${value}}`
+const json = (text: string): Reply => reply(text, { 'content-type': 'application/json' })

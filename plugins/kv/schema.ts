@@ -4,6 +4,7 @@ import { AgentParams } from '../agents/contract.ts'
 export const Limits = v.object({
   max_key_chars: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 512),
   max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
+  max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
   max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
 })
 export type Limits = v.InferOutput<typeof Limits>
@@ -14,5 +15,6 @@ export const Pairs = v.object({ kv_pairs: v.array(Pair) })
 export const Stored = v.object({ status: v.literal('stored'), key: v.string() })
 export const Deleted = v.object({ status: v.literal('deleted'), key: v.string() })
 
-export const PairRow = v.object({ key: v.string(), value: v.pipe(v.string(), v.parseJson()) })
+/** The value is JSON text. */
+export const PairRow = v.object({ key: v.string(), value: v.string() })
 export type PairRow = v.InferOutput<typeof PairRow>

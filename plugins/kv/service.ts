@@ -19,11 +19,23 @@ export class Pairs implements KeyValue {
     this.#limits = limits
   }
 
-  async find(agentId: string, key: string): Promise<PairRow | undefined> {
-    const { id } = await this.#agents.require(agentId)
-    return this.#store.find(id, key)
+  async find(agentId: string, key: string): Promise<{ readonly value: unknown } | undefined> {
+    const text = await this.read(agentId, key)
+    return text === undefined ? undefined : { value: JSON.parse(text) }
   }
-  async list(agentId: string): Promise<readonly PairRow[]> {
+  async list(agentId: string): Promise<readonly { readonly key: string; readonly value: unknown }[]> {
+    return (await this.rows(agentId)).map(({ key, value }) => ({ key, value: JSON.parse(value) }))
+  }
+  async put(agentId: string, key: string, value: unknown): Promise<void> {
+    await this.write(agentId, key, encode(value))
+  }
+
+  /** The JSON text under a key. */
+  async read(agentId: string, key: string): Promise<string | undefined> {
+    const { id } = await this.#agents.require(agentId)
+    return (await this.#store.find(id, key))?.value
+  }
+  async rows(agentId: string): Promise<readonly PairRow[]> {
     const { id } = await this.#agents.require(agentId)
     return this.#store.list(id)
   }
@@ -32,10 +44,10 @@ export class Pairs implements KeyValue {
     return this.#store.names(id)
   }
 
-  async put(agentId: string, key: string, value: unknown): Promise<void> {
+  /** `text` must be JSON. */
+  async write(agentId: string, key: string, text: string): Promise<void> {
     const { id } = await this.#agents.require(agentId)
     this.#checkKey(key)
-    const text = encode(value)
     const bytes = Buffer.byteLength(text)
     const { max_value_bytes: maxBytes, max_keys_per_agent: maxKeys } = this.#limits
     if (bytes > maxBytes) {

@@ -14,9 +14,9 @@ export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
     input: v.object({ key }),
     async run(input, { agentId }) {
       await agents.checkMemory(agentId, 'read', input.key)
-      const pair = await pairs.find(agentId, input.key)
-      if (!pair) throw new Refusal('key_not_found', `Key not found: ${input.key}`)
-      return JSON.stringify(pair.value)
+      const text = await pairs.read(agentId, input.key)
+      if (text === undefined) throw new Refusal('key_not_found', `Key not found: ${input.key}`)
+      return text
     },
   })
   const set = defineTool({

@@ -1,0 +1,56 @@
+import { isUtf8 } from 'node:buffer'
+import { Refusal } from 'svc/sdk'
+
+/**
+ * The JSON text of a value, out of a request body: that of the member `value` when the body is an object that has one, else the
+ * whole. It stays text, so that a number of any size and a key of any name come back as they were sent. Throws `invalid_request`.
+ */
+export function readValue(body: Uint8Array, maxDepth: number): string {
+  if (!isUtf8(body)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
+  const text = new TextDecoder().decode(body)
+  if (text.trim() === '') throw new Refusal('invalid_request', 'value: a JSON body is needed')
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    throw new Refusal('invalid_request', `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`, { cause: error })
+  }
+  const value = text.trim()
+  return scan(value, maxDepth) ?? value
+}
+
+/** Walks over valid JSON once: refuses deep nesting and cuts out the member `value` of the outermost object. The last one counts. */
+function scan(text: string, maxDepth: number): string | undefined {
+  const inObject = text.startsWith('{')
+  let depth = 0
+  let name: string | undefined
+  let from = 0
+  let found: string | undefined
+  const endMember = (at: number): void => {
+    if (name === 'value') found = text.slice(from, at).trim()
+    name = undefined
+  }
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]
+    if (sign === '"') {
+      const end = endOfString(text, at)
+      if (inObject && depth === 1 && name === undefined) {
+        const decoded: unknown = JSON.parse(text.slice(at, end + 1))
+        name = String(decoded)
+        from = text.indexOf(':', end) + 1
+      }
+      at = end
+    } else if (sign === '{' || sign === '[') {
+      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels`)
+    } else if (sign === '}' || sign === ']') {
+      if (inObject && depth === 1) endMember(at)
+      depth--
+    } else if (sign === ',' && inObject && depth === 1) endMember(at)
+  }
+  return found
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at
+}
