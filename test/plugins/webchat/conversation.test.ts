@@ -1,0 +1,137 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { HostOptions, TestHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage } from './browser.ts'
+
+let browser: Browser
+let built: BuiltPage
+beforeAll(async () => { [browser, built] = await Promise.all([launchBrowser(), builtPage()]) })
+afterAll(async () => {
+  await browser?.close()
+  await built?.[Symbol.asyncDispose]()
+})
+function daemon(options: HostOptions = {}): Promise<TestHost> {
+  return startHost({ ...options, config: { ...options.config, plugins: { webchat: { page_dir: built.folder } } } })
+}
+
+test('a first visit shows the agent, what to do, and that the offline model answers', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByRole('heading', { name: 'Say something to assistant' }).waitFor()
+  await tab.page.getByText('The offline model answers for now').waitFor()
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  expect(await tab.page.title()).toBe('assistant · svc')
+  await tab.page.getByRole('button', { name: 'List your tools' }).click()
+  await tab.page.locator('.answer', { hasText: /tools?/ }).locator('.answer-foot').waitFor()
+  expect(tab.complaints).toEqual([])
+})
+
+test('an answer streams in, ends with its figures, and is there again after a reload', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  // Every text the answer went through, as the page drew it.
+  await tab.page.evaluate(() => {
+    const seen: string[] = []
+    Object.assign(window, { seen })
+    new MutationObserver(() => {
+      const text = document.querySelector('.answer .prose')?.textContent ?? ''
+      if (text !== seen.at(-1)) seen.push(text)
+    }).observe(document.body, { subtree: true, childList: true, characterData: true })
+  })
+  const answer = await tab.say('help')
+  expect(answer).toMatch(/\d+ tokens in · \d+ out/)
+  const seen = await tab.page.evaluate<string[]>('window.seen')
+  expect(seen.filter((text) => text !== '').length).toBeGreaterThan(2)
+  await tab.page.reload()
+  await tab.page.locator('.answer .prose').waitFor()
+  expect(await tab.page.locator('.question .bubble').innerText()).toBe('help')
+  expect(await tab.page.locator('.answer .prose').innerText()).toContain('What I understand')
+  expect(tab.complaints).toEqual([])
+})
+
+test('a tool call is shown closed, with its input and result inside', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.say('use kv_set {"key": "city", "value": "Ulm"}')
+  const call = tab.page.locator('details.tool')
+  expect(await call.count()).toBe(1)
+  expect(await call.getAttribute('open')).toBeNull()
+  expect(await call.locator('summary').innerText()).toMatch(/kv_set[\s\S]*done/)
+  await call.locator('summary').click()
+  expect(await call.locator('pre').first().innerText()).toContain('"city"')
+  expect(await call.locator('pre').nth(1).innerText()).not.toBe('')
+  await tab.page.reload()
+  await tab.page.locator('details.tool summary', { hasText: 'kv_set' }).waitFor()
+  expect(tab.complaints).toEqual([])
+})
+
+test('a new conversation empties the page and the session', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.say('echo one')
+  await tab.page.getByRole('button', { name: 'New conversation' }).click()
+  await tab.page.getByRole('heading', { name: 'Say something to assistant' }).waitFor()
+  await tab.page.reload()
+  await tab.page.getByRole('heading', { name: 'Say something to assistant' }).waitFor()
+  expect(await tab.page.locator('.question').count()).toBe(0)
+})
+
+test('where no socket opens, answers stream over server-sent events and tool results are shown all the same', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url, {
+    before: (page) => page.addInitScript(() => { window.WebSocket = class { constructor() { throw new Error('no sockets here') } } as never }),
+  })
+  await tab.page.getByText('Connected over HTTP').waitFor()
+  expect(await tab.say('echo over the wire')).toContain('over the wire')
+  await tab.say('use kv_set {"key": "a", "value": 1}')
+  await tab.page.locator('details.tool.done summary').click()
+  await expect.poll(() => tab.page.locator('details.tool pre').nth(1).innerText()).not.toBe('')
+})
+
+test('a daemon that comes back is found again without a reload', async () => {
+  const host = await daemon()
+  const { port } = new URL(host.url)
+  await using tab = await openTab(browser, host.url)
+  await tab.say('echo before')
+  await host.stop()
+  await tab.page.getByText('The connection to the daemon is lost.').waitFor()
+  await using again = await daemon({ home: host.home, config: { listen_addr: `127.0.0.1:${port}` } })
+  await tab.page.getByRole('button', { name: 'Try now' }).click()
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  expect(await tab.say('echo after')).toContain('after')
+  expect(again.url).toBe(host.url)
+  await host[Symbol.asyncDispose]()
+})
+
+test('agents are made from the form, talked to, and deleted after a question', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByRole('button', { name: 'New agent' }).click()
+  const dialog = tab.page.getByRole('dialog', { name: 'New agent' })
+  await dialog.getByLabel('Name').fill('assistant')
+  await dialog.getByRole('button', { name: 'Make the agent' }).click()
+  await dialog.getByRole('alert').filter({ hasText: 'already' }).waitFor()
+  await dialog.getByLabel('Name').fill('scribe "the second"')
+  await dialog.getByLabel(/^Instructions/).fill('Write "things" down.\nBriefly.')
+  await dialog.getByRole('button', { name: 'Make the agent' }).click()
+  await tab.page.getByRole('heading', { level: 1, name: 'scribe "the second"' }).waitFor()
+  expect(await tab.say('echo hello')).toContain('hello')
+  await tab.page.getByRole('button', { name: 'Delete scribe' }).click()
+  await tab.page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click()
+  expect((await host.json('GET', '/api/agents')).body).toHaveLength(2)
+  await tab.page.getByRole('button', { name: 'Delete scribe' }).click()
+  await tab.page.getByRole('dialog').getByRole('button', { name: /^Delete/ }).click()
+  await tab.page.getByRole('heading', { level: 1, name: 'assistant' }).waitFor()
+  expect((await host.json('GET', '/api/agents')).body).toHaveLength(1)
+  expect(tab.complaints).toEqual([])
+})
+
+test('an agent spawned elsewhere appears in the list by itself', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await host.json('POST', '/api/agents', { manifest_toml: 'name = "newcomer"' })
+  await tab.page.getByRole('navigation', { name: 'Agents' }).getByRole('button', { name: /newcomer/ }).waitFor()
+})
