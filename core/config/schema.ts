@@ -22,7 +22,7 @@ function section<E extends v.ObjectEntries>(description: string, entries: E) {
 const day = 86_400_000
 
 export const RateLimit = section('How much one client address may ask for.', {
-  tokens_per_minute: count('Cost units a client address may spend in a minute; routes differ in cost.', 6000, 1, 10_000_000),
+  tokens_per_minute: count('Cost units a client address may spend in a minute; routes differ in cost.', 6000, 1, 1_000_000_000_000),
   failed_auth_per_minute: count('Wrong keys a client address may send in a minute.', 10, 1, 100_000),
 })
 

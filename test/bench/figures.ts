@@ -1,0 +1,174 @@
+import { Home, load, median, startFloor, startSvc } from './processes.ts'
+import type { Server } from './processes.ts'
+import { sessionLength } from './session-length.ts'
+import { reload } from './reload.ts'
+
+export interface Result { readonly label: string; readonly value: string; readonly floor: string; readonly ratio: string; readonly goal: string; readonly reached: boolean }
+export interface Figure { readonly name: string; measure(): Promise<readonly Result[]> }
+interface Rate { readonly rate: number; readonly p50Ms: number; readonly p99Ms: number; readonly failures: number; readonly count: number }
+interface Tokens { readonly tokens: number; readonly ms: number }
+
+const rounds = 5
+const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`
+const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`
+
+function atMost(label: string, value: number, floor: number, limit: number, show: (value: number) => string): Result {
+  return { label, value: show(value), floor: show(floor), ratio: `${(value / floor).toFixed(2)} x`, goal: `<= ${limit} x`, reached: value / floor <= limit }
+}
+function atLeast(label: string, value: number, floor: number, limit: number, show: (value: number) => string): Result {
+  return { label, value: show(value), floor: show(floor), ratio: (value / floor).toFixed(2), goal: `>= ${limit}`, reached: value / floor >= limit }
+}
+function clean(rate: Rate): Rate {
+  if (rate.failures > 0) throw new Error(`${rate.failures} requests failed`)
+  return rate
+}
+
+const providerConfig = (provider: Server): string => `
+default_provider = "openai"
+default_model = "bench"
+[providers.openai]
+base_url = "http://127.0.0.1:${provider.port}/v1"
+api_key = "bench-key"
+`
+async function firstAgent(svc: Server): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${svc.port}/api/agents`)
+  const agents = (await answer.json()) as { id: string }[]
+  const id = agents[0]?.id
+  if (!id) throw new Error('no agent')
+  return id
+}
+async function spawnAgents(svc: Server, count: number): Promise<string[]> {
+  return Promise.all(Array.from({ length: count }, async (_, index) => {
+    const manifest_toml = `name = "bench-${index}"\n[model]\nprovider = "default"\nmodel = "default"\n`
+    const answer = await fetch(`http://127.0.0.1:${svc.port}/api/agents`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ manifest_toml }) })
+    return ((await answer.json()) as { agent_id: string }).agent_id
+  }))
+}
+
+async function start(): Promise<readonly Result[]> {
+  const floors: number[] = []
+  const first: number[] = []
+  const second: number[] = []
+  const floorRss: number[] = []
+  const rss: number[] = []
+  const privateMb: number[] = []
+  for (let round = 0; round < rounds + 2; round++) {
+    { await using floor = await startFloor('http.ts'); floors.push(floor.startedMs); floorRss.push(await settledRss(floor)) }
+    using home = new Home()
+    { await using svc = await startSvc(home); first.push(svc.startedMs) }
+    { await using svc = await startSvc(home); second.push(svc.startedMs); rss.push(await settledRss(svc)); privateMb.push(svc.privateMb()) }
+  }
+  const mb = (value: number): string => `${value.toFixed(0)} MB`
+  return [
+    atMost('second cold start', median(second), median(floors), 2, ms),
+    atMost('first start, empty home', median(first), median(floors), 4, ms),
+    { ...atMost('idle memory (RSS)', median(rss), median(floorRss), 1.5, mb), label: `idle memory (RSS; ${mb(median(privateMb))} private)` },
+  ]
+}
+async function settledRss(server: Server): Promise<number> {
+  await new Promise((resolve) => { setTimeout(resolve, 1500) })
+  return server.rssMb()
+}
+
+async function health(): Promise<readonly Result[]> {
+  using home = new Home()
+  await using floor = await startFloor('http.ts')
+  await using svc = await startSvc(home)
+  const a: number[] = []
+  const b: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    a.push(clean(await load<Rate>('load.ts', { port: floor.port, connections: 64, ms: 1500, method: 'GET', path: '/' })).rate)
+    b.push(clean(await load<Rate>('load.ts', { port: svc.port, connections: 64, ms: 1500, method: 'GET', path: '/api/health' })).rate)
+  }
+  return [atLeast('GET /api/health', median(b), median(a), 0.7, perSecond)]
+}
+
+async function write(): Promise<readonly Result[]> {
+  using home = new Home()
+  await using floor = await startFloor('http.ts')
+  await using svc = await startSvc(home)
+  const id = await firstAgent(svc)
+  const body = '{"value":{"greeting":"hello","count":1}}'
+  const a: number[] = []
+  const b: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    a.push(clean(await load<Rate>('load.ts', { port: floor.port, connections: 64, ms: 1500, method: 'POST', path: '/', body })).rate)
+    b.push(clean(await load<Rate>('load.ts', { port: svc.port, connections: 64, ms: 1500, method: 'PUT', path: `/api/memory/agents/${id}/kv/bench`, body })).rate)
+  }
+  return [atLeast('durable write, 64 connections', median(b), median(a), 0.2, perSecond)]
+}
+
+async function turn(): Promise<readonly Result[]> {
+  await using provider = await startFloorOn(1, 'instant-provider.ts', { TOKENS: '4' })
+  using home = new Home(providerConfig(provider))
+  await using floor = await startFloor('proxy.ts', { UPSTREAM: `http://127.0.0.1:${provider.port}` })
+  await using svc = await startSvc(home)
+  // One session takes one turn at a time: 64 connections talk to 64 agents, as 64 people would.
+  const ids = await spawnAgents(svc, 64)
+  const body = '{"message":"hello there"}'
+  const proxied = '{"model":"bench","stream":true,"messages":[{"role":"user","content":"hello there"}]}'
+  const a: number[] = []
+  const b: number[] = []
+  const single: number[] = []
+  const direct: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    a.push(clean(await load<Rate>('load.ts', { port: floor.port, connections: 64, ms: 1500, method: 'POST', path: '/', body: proxied })).rate)
+    b.push(clean(await load<Rate>('load.ts', { port: svc.port, connections: 64, ms: 1500, method: 'POST', paths: ids.map((id) => `/api/agents/${id}/message`), body })).rate)
+    direct.push(clean(await load<Rate>('load.ts', { port: floor.port, connections: 1, ms: 1000, method: 'POST', path: '/', body: proxied })).p50Ms)
+    single.push(clean(await load<Rate>('load.ts', { port: svc.port, connections: 1, ms: 1000, method: 'POST', path: `/api/agents/${ids[0]}/message`, body })).p50Ms)
+  }
+  const added = median(single) - median(direct)
+  return [
+    atLeast('chat turn, 64 connections', median(b), median(a), 0.3, perSecond),
+    { label: 'chat turn, added p50 at 1 connection', value: ms(median(single)), floor: ms(median(direct)), ratio: `+${ms(added)}`, goal: '<= 2 ms', reached: added <= 2 },
+  ]
+}
+async function startFloorOn(core: number, script: string, env: NodeJS.ProcessEnv): Promise<Server> {
+  const { freePort, root, startServer } = await import('./processes.ts')
+  return startServer([`${root}/test/bench/floor/${script}`], { port: await freePort(), path: '/', env, core })
+}
+
+async function stream(): Promise<readonly Result[]> {
+  const count = 10_000
+  await using provider = await startFloorOn(1, 'instant-provider.ts', { TOKENS: String(count) })
+  using home = new Home(providerConfig(provider))
+  await using floor = await startFloor('reemit.ts', { UPSTREAM: `http://127.0.0.1:${provider.port}` })
+  await using svc = await startSvc(home)
+  const id = await firstAgent(svc)
+  const results: Result[] = []
+  for (const kind of ['sse', 'websocket'] as const) {
+    const a: number[] = []
+    const b: number[] = []
+    // Tokens per second of the server's own processor time, so that the reader's speed does not matter.
+    const measure = async (server: Server, path: string, body: string): Promise<number> => {
+      const before = server.cpuMs()
+      let tokens = 0
+      for (let repeat = 0; repeat < 4; repeat++) {
+        const read = await load<Tokens>('stream-load.ts', { port: server.port, streams: 1, kind, path, body })
+        if (read.tokens !== count) throw new Error(`${read.tokens} of ${count} tokens arrived`)
+        tokens += read.tokens
+      }
+      return tokens / ((server.cpuMs() - before) / 1000)
+    }
+    await measure(floor, '/', '{}')
+    const path = kind === 'sse' ? `/api/agents/${id}/message/stream` : `/api/agents/${id}/ws`
+    const body = kind === 'sse' ? '{"message":"go"}' : '{"type":"message","content":"go"}'
+    await measure(svc, path, body)
+    for (let round = 0; round < rounds; round++) {
+      a.push(await measure(floor, '/', '{}'))
+      b.push(await measure(svc, path, body))
+    }
+    results.push(atLeast(`streamed tokens per second of one core, ${kind}`, median(b), median(a), 0.6, perSecond))
+  }
+  return results
+}
+
+export const figures: readonly Figure[] = [
+  { name: 'start', measure: start },
+  { name: 'health', measure: health },
+  { name: 'write', measure: write },
+  { name: 'turn', measure: turn },
+  { name: 'stream', measure: stream },
+  { name: 'session', measure: sessionLength },
+  { name: 'reload', measure: reload },
+]

@@ -1,0 +1,62 @@
+/** HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures }`. */
+import { connect } from 'node:net'
+
+interface Options { port: number; connections: number; ms: number; method: string; path: string; paths?: string[]; body?: string; warmMs?: number }
+const options = JSON.parse(process.argv[2] ?? '{}') as Options
+const body = options.body ?? ''
+const requestTo = (path: string): Buffer => Buffer.from(`${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`)
+const times: number[] = []
+let failures = 0
+let measuring = false
+let running = true
+
+/** Length of a complete answer at the start of the bytes, or 0. */
+function complete(bytes: Buffer): number {
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end === -1) return 0
+  const head = bytes.toString('latin1', 0, end).toLowerCase()
+  const at = head.indexOf('content-length: ')
+  if (at !== -1) {
+    const total = end + 4 + Number.parseInt(head.slice(at + 16), 10)
+    return bytes.length >= total ? total : 0
+  }
+  const last = bytes.indexOf('\r\n0\r\n\r\n', end)
+  return last === -1 ? 0 : last + 7
+}
+
+function drive(_: unknown, index: number): Promise<void> {
+  const request = requestTo(options.paths?.[index % options.paths.length] ?? options.path)
+  return new Promise((resolve) => {
+    const socket = connect(options.port, '127.0.0.1')
+    socket.setNoDelay(true)
+    let begun = 0
+    let held: Buffer = Buffer.alloc(0)
+    const next = (): void => { begun = performance.now(); socket.write(request) }
+    socket.on('connect', next)
+    socket.on('data', (bytes) => {
+      held = held.length === 0 ? bytes : Buffer.concat([held, bytes])
+      const length = complete(held)
+      if (length === 0) return
+      const status = held.toString('latin1', 9, 12)
+      if (!status.startsWith('2')) failures++
+      else if (measuring) times.push(performance.now() - begun)
+      held = held.subarray(length)
+      if (running) next(); else socket.end()
+    })
+    socket.on('error', () => { failures++ })
+    socket.on('close', () => resolve())
+  })
+}
+
+const all = Array.from({ length: options.connections }, drive)
+await new Promise((resolve) => { setTimeout(resolve, options.warmMs ?? 500) })
+measuring = true
+const begun = performance.now()
+await new Promise((resolve) => { setTimeout(resolve, options.ms) })
+measuring = false
+const seconds = (performance.now() - begun) / 1000
+running = false
+await Promise.all(all)
+const sorted = times.toSorted((a, b) => a - b)
+const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+console.log(JSON.stringify({ rate: times.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), failures, count: times.length }))

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface DaemonProcess extends AsyncDisposable {
+  readonly url: string
+  readonly pid: number
+  /** Milliseconds from spawn to the line that says it listens. */
+  readonly bootMs: number
+  /** Everything it printed so far. */
+  output(): string
+  /** SIGKILL to the whole process group; settles when it is gone. */
+  kill(): Promise<void>
+  /** SIGTERM; the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** The real daemon in a process group of its own. From source, or the built one. Port from the system unless given. */
+export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[] }): Promise<DaemonProcess> {
+  const entry = options.built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
+  const begun = performance.now()
+  const child = spawn(process.execPath, [...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])], {
+    cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], HOME: options.home, SVC_HOME: options.home, ...options.env },
+  })
+  const pid = child.pid
+  if (pid === undefined) throw new Error('the daemon did not start')
+  let output = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        output += `${line}\n`
+        const ready = /svc listening on (http\S+)/.exec(line)
+        if (ready?.[1]) resolve(ready[1])
+      })
+    }
+    child.once('exit', (code, signal) => reject(new Error(`the daemon ended before it listened (${code ?? signal}):\n${output}`)))
+  })
+  const gone = async (): Promise<void> => { if (child.exitCode === null && child.signalCode === null) await once(child, 'exit') }
+  return {
+    url, pid, bootMs: performance.now() - begun,
+    output: () => output,
+    async kill() {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL')
+      await gone()
+    },
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) process.kill(pid, 'SIGTERM')
+      await gone()
+      return child.exitCode
+    },
+    async [Symbol.asyncDispose]() { await this.kill() },
+  }
+}
