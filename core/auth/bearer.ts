@@ -22,6 +22,8 @@ export interface AuthOptions {
   /** Counts failed attempts per address. */
   readonly failures: Limiter
   onFailure?(failure: AuthFailure): void
+  /** The key in force became another one: what was opened with the old one has to end. */
+  onChange?(): void
 }
 export interface Auth {
   /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. */
@@ -50,6 +52,7 @@ export function createAuth(options: AuthOptions): Auth {
     // Whitespace around the key is not part of it, and a blank key is no key.
     const trimmed = configured?.trim() ?? ''
     expected = trimmed === '' ? undefined : digest(trimmed)
+    if (generation > 1) options.onChange?.()
     return expected
   }
 

@@ -73,8 +73,9 @@ function prepare(server: Server, options: ListenOptions): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) => {
     const id = randomUUID()
     const { problem } = outcomeOf(new Refusal('invalid_request', `The expectation ${String(request.headers.expect)} cannot be met`), id)
-    Object.assign(response, { requestId: id })
-    response.writeHead(417, { 'content-type': 'application/json' }).end(JSON.stringify(errorBody(problem)))
+    const guarded = response instanceof GuardedResponse ? response : guardResponse(response)
+    guarded.requestId = id
+    guarded.writeHead(417, { 'content-type': 'application/json' }).end(JSON.stringify(errorBody(problem)))
   })
 }
 
@@ -102,18 +103,28 @@ export function endWith(socket: Duplex, error: unknown, status?: number, own: re
   socket.end(rawAnswer(status ?? problem.status, JSON.stringify(errorBody(problem)), requestId, headers, cors), () => socket.destroy())
 }
 
-/** TLS, opening the browser and the public tunnel are listhen's; it gets a Node handler, because it brings an older h3 of its own. */
+/** TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an older h3 of its own. */
 async function openWithListhen(options: ListenOptions): Promise<Listener> {
   const { settings } = options
   const { listen } = await import('listhen')
+  // Public means: every interface. A tunnel would fetch and run a program of someone else; that stays the operator's own step.
+  const host = settings.public === true && isLoopback(settings.host) ? '0.0.0.0' : settings.host
   const listening = await listen((request, response) => options.request(request, guardResponse(response)), {
-    hostname: settings.host, port: settings.port,
+    hostname: host, port: settings.port, public: !isLoopback(host),
     https: settings.tls === undefined ? false : settings.tls === true ? true : { ...settings.tls },
-    open: settings.open === true, tunnel: settings.public === true, showURL: false, clipboard: false, qr: false, autoClose: false, ws: false,
+    open: settings.open === true, isProd: false, isTest: false, showURL: false, clipboard: false, qr: false, autoClose: false, ws: false,
   })
   const server = listening.server as Server
+  const listener = listenerOf(server, host, settings.tls === undefined ? 'http' : 'https')
+  if (settings.port !== 0 && listener.address.port !== settings.port) {
+    // It moves on to another port by itself; a daemon that is not where it was told to be would not be found.
+    await listening.close()
+    throw Object.assign(new Error(`port ${settings.port} of ${host} is taken`), { code: 'EADDRINUSE' })
+  }
   server.headersTimeout = settings.headersTimeoutMs
   server.requestTimeout = settings.requestTimeoutMs
+  server.keepAliveTimeout = 65_000
+  Object.assign(server, { requireHostHeader: false })
   prepare(server, options)
-  return listenerOf(server, settings.host, settings.tls === undefined ? 'http' : 'https')
+  return listener
 }

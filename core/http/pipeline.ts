@@ -144,9 +144,13 @@ export class Pipeline {
       events, keepAlive: this.keepAlive,
       allowed: () => route.auth !== 'bearer' || auth.generation() === generation,
       failed: (error) => this.#streamFailed(exchange, route, run, error),
+      last: () => lastEvent(route, exchange.requestId),
+      feed: route.feed === true,
       ended: () => { run.settle(); void release?.() },
     })
-    if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close(lastEvent(route, exchange.requestId)))
+    if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
+    // A source that does not hear the abort must not keep its client either.
+    else run.onUnload(() => { setTimeout(() => body.close(), 1_000).unref() })
     if (exchange.method === 'HEAD') { void events[Symbol.asyncIterator]().return?.(); run.settle(); void release?.() }
     return streamAnswer(body)
   }

@@ -22,6 +22,7 @@ export class Running {
   #signals: ScopeSignals
   #leave: (() => void) | undefined
   #controller: AbortController | undefined
+  #unload: (() => void) | undefined
   #settled = false
   #closed: { readonly complete: boolean } | undefined
 
@@ -51,7 +52,17 @@ export class Running {
   get clientLeft(): boolean { return this.#closed?.complete === false }
   get unloading(): boolean { return this.#scope.signal.aborted }
 
-  abort(reason: unknown): void { this.#controller?.abort(reason) }
+  abort(reason: unknown): void {
+    this.#controller?.abort(reason)
+    if (this.unloading) this.#unload?.()
+  }
+
+  /** Runs when the plugin is told to end while this request still goes on. */
+  onUnload(listener: () => void): void {
+    this.#unload = listener
+    // The signal is what hears of it.
+    if (this.signal.aborted && this.unloading) listener()
+  }
 
   /** The plugin's code has ended. */
   settle(): void {

@@ -6,7 +6,7 @@ import type { AuthFailure } from '../auth/bearer.ts'
 import type { Build } from '../host/daemon.ts'
 import { createLimiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
-import type { Scope } from '../scope/scope.ts'
+import { Scope } from '../scope/scope.ts'
 import { Admission } from './admission.ts'
 import { WebExchange } from './exchange.ts'
 import { answerHeaders } from './headers.ts'
@@ -18,6 +18,8 @@ import { RequestCount } from './request-count.ts'
 import { RouteTable } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { HttpSettings } from './settings.ts'
+import { Tickets } from './tickets.ts'
+import { Upgrades } from './upgrade.ts'
 
 export type { HttpSettings } from './settings.ts'
 export type { AuthFailure } from '../auth/bearer.ts'
@@ -54,6 +56,9 @@ export interface HttpServer extends AsyncDisposable {
   openapi(): Promise<object>
 }
 
+/** What a last event or a close frame gets to arrive. */
+const farewellMs = 500
+
 /** The HTTP layer. Disposing it stops listening and ends every connection. */
 export function createHttp(options: HttpOptions): HttpServer {
   const { settings, log, metrics } = options
@@ -63,12 +68,18 @@ export function createHttp(options: HttpOptions): HttpServer {
   const auth = createAuth({
     apiKey: () => settings().apiKey, failures,
     onFailure: (failure) => { failures.resize(settings().failedAuthPerMinute); options.onAuthFailure?.(failure) },
+    onChange: () => { upgrades.sweep(); pipeline.keepAlive.sweep() },
   })
   const admission = new Admission(settings, limiter, auth)
   const holds = new Holds()
   const count = new RequestCount(metrics)
-  const pipeline = new Pipeline({ settings, log, admission, holds, count, onDefect: options.onDefect }, () => table)
+  const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, onDefect: options.onDefect }, () => table)
   const table: RouteTable = new RouteTable((event, entry) => pipeline.handle(event, entry))
+  const tickets = new Tickets(() => auth.generation())
+  const upgrades: Upgrades = new Upgrades({ settings, log, admission, holds, tickets, table: () => table, draining: () => pipeline.draining, onDefect: options.onDefect })
+  const own = new Scope('http')
+  table.add(own, tickets.route())
+  metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [{ value: upgrades.size }])
   let listener: Listener | undefined
   let handler: { readonly app: H3; readonly node: ReturnType<typeof toNodeHandler> } | undefined
 
@@ -105,15 +116,21 @@ export function createHttp(options: HttpOptions): HttpServer {
           if (handler?.app !== app) handler = { app, node: toNodeHandler(app) }
           void handler.node(request, response)
         },
-        upgrade(request, socket) { socket.destroy() },
+        upgrade: (request, socket, head) => { void upgrades.upgrade(request, socket, head) },
       })
       return listener.address
     },
     async drain(drainMs) {
       pipeline.draining = true
       const closed = listener?.stop()
+      pipeline.keepAlive.end('feeds')
       const left = await count.idle(drainMs)
-      if (left > 0) log.warn('requests were still running at the end of the drain', { left })
+      if (left > 0) {
+        log.warn('requests were still running at the end of the drain', { left })
+        pipeline.keepAlive.end('all')
+      }
+      await upgrades.end(farewellMs)
+      await count.idle(left > 0 ? farewellMs : 0)
       listener?.destroy()
       await closed
     },
@@ -123,6 +140,7 @@ export function createHttp(options: HttpOptions): HttpServer {
     async [Symbol.asyncDispose]() {
       pipeline.draining = true
       const closed = listener?.stop()
+      await upgrades.end(0)
       listener?.destroy()
       await closed
     },

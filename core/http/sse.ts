@@ -27,6 +27,10 @@ export class KeepAlive {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+  /** Ends the streams whose readers may no longer read. */
+  sweep(): void { for (const one of this.#streams) one.check() }
+  /** Ends the streams with a last event: the endless ones, or all. */
+  end(which: 'feeds' | 'all'): void { for (const one of this.#streams) if (which === 'all' || one.feed) one.close() }
   get size(): number { return this.#streams.size }
 }
 
@@ -37,6 +41,9 @@ export interface EventStreamOptions {
   readonly allowed: () => boolean
   /** The last event when the source throws; `undefined` when nobody is to be told. */
   readonly failed: (error: unknown) => ServerSentEvent | undefined
+  /** The last event when the stream is ended from our side. */
+  readonly last: () => ServerSentEvent
+  readonly feed: boolean
   /** Runs once, when the source has ended and nothing more will be written. */
   readonly ended: () => void
 }
@@ -58,7 +65,7 @@ export class EventStreamBody {
   #wake: (() => void) | undefined
   #left = false
   #quiet = false
-  #closing: ServerSentEvent | undefined
+  #returned: Promise<void> | undefined
 
   constructor(options: EventStreamOptions) {
     this.#options = options
@@ -78,14 +85,25 @@ export class EventStreamBody {
     void this.#pump(out)
   }
 
-  /** Ends the stream from outside with one last event; for feeds that have no end of their own. */
-  close(last: ServerSentEvent): void {
-    this.#closing = last
+  get feed(): boolean { return this.#options.feed }
+
+  /** Ends the stream from our side with one last event, whatever its source is doing. */
+  close(): void {
+    if (this.#left) return
+    this.#append(encodeEvent(this.#options.last()))
+    this.#finish()
     this.#leave()
   }
 
+  /** Ends it without a word when its reader may no longer read. */
+  check(): void {
+    if (this.#left || this.#options.allowed()) return
+    this.#leave()
+    this.#out?.destroy()
+  }
+
   keepAlive(): void {
-    if (!this.#options.allowed()) { this.#leave(); this.#out?.destroy(); return }
+    this.check()
     if (this.#quiet && !this.#left && this.#out && !this.#out.writableNeedDrain) this.#out.write(': keep-alive\n\n')
     this.#quiet = true
   }
@@ -107,9 +125,7 @@ export class EventStreamBody {
       const last = this.#left ? undefined : this.#options.failed(error)
       if (last) this.#append(encodeEvent(last))
     }
-    if (this.#closing) this.#append(encodeEvent(this.#closing))
-    this.#flush()
-    if (!out.destroyed) out.end()
+    this.#finish()
     this.#options.keepAlive.delete(this)
     await this.#returned
     this.#options.ended()
@@ -123,7 +139,7 @@ export class EventStreamBody {
   #flush(): void {
     if (this.#flushing) clearImmediate(this.#flushing)
     this.#flushing = undefined
-    if (this.#pending === '' || !this.#out || this.#out.destroyed) return
+    if (this.#pending === '' || !this.#out || this.#out.destroyed || this.#out.writableEnded) return
     const text = this.#pending
     this.#pending = ''
     this.#quiet = false
@@ -135,7 +151,10 @@ export class EventStreamBody {
     this.#wake = undefined
   }
 
-  #returned: Promise<void> | undefined
+  #finish(): void {
+    this.#flush()
+    if (this.#out && !this.#out.destroyed && !this.#out.writableEnded) this.#out.end()
+  }
 
   /** The client is gone, or was sent away: the source hears of it at once and may clean up. */
   #leave(): void {

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import type { ConsolaInstance } from 'consola'
+import type { Principal } from '../auth/principal.ts'
+import { Refusal } from '../errors/error.ts'
+import { outcomeOf } from '../errors/render.ts'
+import type { SocketEntry } from './router.ts'
+import type { Socket } from './route.ts'
+
+/** The part of the WebSocket library's peer that is used. */
+export interface Wire {
+  send(text: string): void
+  close(code: number, reason: string): void
+  terminate(): void
+  readonly bufferedBytes: number
+}
+export interface SocketParts {
+  readonly entry: SocketEntry
+  readonly state: unknown
+  readonly clientAddress: string
+  readonly principal: Principal
+  readonly log: ConsolaInstance
+  readonly limits: () => { readonly socketBufferBytes: number }
+  /** Takes the limiter tokens of one frame; throws when there are none. */
+  charge(): void
+  /** Whether the key it was opened with still holds. */
+  allowed(): boolean
+  onDefect(error: unknown, where: string): void
+}
+
+/** Frames that wait for the one before them. More, and the client is sending faster than anyone could mean. */
+const maxQueuedFrames = 64
+export const away = 1001
+const unsupported = 1003, policy = 1008, failed = 1011, overloaded = 1013
+
+/** One open WebSocket of a plugin: frames in order, one at a time; everything that leaves is bounded. */
+export class LiveSocket implements Socket {
+  readonly id = randomUUID()
+  readonly clientAddress: string
+  readonly principal: Principal
+  #parts: SocketParts
+  #wire: Wire
+  #controller = new AbortController()
+  #queue: string[] = []
+  #busy = false
+  #opened = false
+  #waiting: (() => void)[] = []
+  #release: (() => void | Promise<void>) | undefined
+
+  constructor(wire: Wire, parts: SocketParts) {
+    this.#wire = wire
+    this.#parts = parts
+    this.clientAddress = parts.clientAddress
+    this.principal = parts.principal
+    const { scope, route } = parts.entry
+    this.#release = scope.own('socket', `${route.path} ${this.id}`, () => { this.close(away, 'service restart') })
+  }
+
+  get signal(): AbortSignal { return this.#controller.signal }
+  get bufferedBytes(): number { return this.#wire.bufferedBytes }
+  get closed(): boolean { return this.#controller.signal.aborted }
+
+  /** Runs the route's `open`; frames that arrive meanwhile wait. */
+  async open(): Promise<void> {
+    const { entry, state } = this.#parts
+    await this.#guard('open', () => entry.route.open(this, state))
+    this.#opened = true
+    await this.#work()
+  }
+
+  send(text: string): void {
+    if (this.closed) return
+    if (!this.#parts.allowed()) { this.revoke(); return }
+    this.#wire.send(text)
+    if (this.#wire.bufferedBytes > this.#parts.limits().socketBufferBytes) this.#end(overloaded, 'too slow', true)
+  }
+
+  drained(): Promise<void> {
+    if (this.closed || this.#wire.bufferedBytes <= this.#mark()) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  close(code: number, reason: string): void { this.#end(code, reason, false) }
+
+  /** Ends it when the key it was opened with no longer holds. */
+  check(): void { if (!this.#parts.allowed()) this.revoke() }
+  revoke(): void { this.#end(policy, 'unauthorized', false) }
+
+  /** A frame came in. */
+  receive(text: string): void {
+    if (this.closed) return
+    if (!this.#parts.allowed()) { this.revoke(); return }
+    try { this.#parts.charge() } catch (error) { void this.#refuse(error); return }
+    if (this.#queue.length >= maxQueuedFrames) { this.#end(policy, 'too many frames at once', false); return }
+    this.#queue.push(text)
+    void this.#work()
+  }
+
+  receiveBinary(): void { this.#end(unsupported, 'text frames only', false) }
+
+  /** The client took something. */
+  wake(): void {
+    if (this.closed || this.#wire.bufferedBytes <= this.#mark()) for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  /** The connection is over, whoever ended it. Idempotent. */
+  async gone(): Promise<void> {
+    if (this.#release === undefined) return
+    const release = this.#release
+    this.#release = undefined
+    this.#controller.abort(new DOMException('The socket is closed', 'AbortError'))
+    this.#queue.length = 0
+    this.wake()
+    await release()
+    const { entry, state } = this.#parts
+    try { await entry.route.close?.(this, state) } catch (error) { this.#defect('close', error) }
+  }
+
+  #mark(): number { return this.#parts.limits().socketBufferBytes / 2 }
+
+  async #work(): Promise<void> {
+    if (this.#busy || !this.#opened) return
+    this.#busy = true
+    const { entry, state } = this.#parts
+    for (let text = this.#queue.shift(); text !== undefined && !this.closed; text = this.#queue.shift()) {
+      const frame = text
+      await this.#guard('frame', () => entry.route.frame(this, state, frame))
+    }
+    this.#busy = false
+  }
+
+  async #refuse(error: unknown): Promise<void> {
+    const { entry, state } = this.#parts
+    const { problem } = outcomeOf(error, this.id)
+    if (!entry.route.refused) { this.#end(policy, problem.message, false); return }
+    await this.#guard('refused', () => entry.route.refused?.(this, state, problem))
+  }
+
+  /** What a route's handler throws ends this socket and nothing else. */
+  async #guard(step: string, run: () => unknown): Promise<void> {
+    try { await run() } catch (error) {
+      if (this.closed) { this.#parts.log.debug('a socket handler ended after its socket', { step, error }); return }
+      if (error instanceof Refusal) { this.#end(policy, error.message, false); return }
+      this.#defect(step, error)
+      this.#end(failed, 'internal error', false)
+    }
+  }
+
+  #defect(step: string, error: unknown): void {
+    const where = `WebSocket ${this.#parts.entry.route.path} ${step}`
+    this.#parts.log.error('a socket handler failed', { where, socket: this.id, error })
+    this.#parts.onDefect(error, where)
+  }
+
+  #end(code: number, reason: string, now: boolean): void {
+    if (this.closed) return
+    // A close frame carries at most 123 bytes of reason.
+    this.#wire.close(code, Buffer.from(reason).subarray(0, 120).toString().replace(/\uFFFD$/, ''))
+    // A client that does not read would not read the close frame either.
+    if (now) setTimeout(() => this.#wire.terminate(), 1_000).unref()
+    void this.gone()
+  }
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import * as v from 'valibot'
+import { Refusal } from '../errors/error.ts'
+import { defineRoute } from './route.ts'
+import type { AnyRoute } from './route.ts'
+
+const ticketSecs = 30
+const maxTickets = 1_000
+const prefix = 'svc.ticket.'
+
+/**
+ * One-use passes for a WebSocket upgrade. A browser cannot set the Authorization header of an upgrade, and the key must never stand in
+ * a URL; a page asks for a ticket with its key and offers it as sub-protocol `svc.ticket.<value>`, beside `svc`.
+ */
+export class Tickets {
+  #open = new Map<string, { readonly until: number; readonly generation: number }>()
+  #generation: () => number
+  constructor(generation: () => number) { this.#generation = generation }
+
+  issue(): string {
+    const now = performance.now()
+    for (const [value, { until }] of this.#open) if (until <= now) this.#open.delete(value)
+    if (this.#open.size >= maxTickets) throw new Refusal('service_unavailable', 'Too many tickets are open', { retryAfterSecs: ticketSecs })
+    const value = randomBytes(24).toString('base64url')
+    this.#open.set(value, { until: now + ticketSecs * 1000, generation: this.#generation() })
+    return value
+  }
+
+  /** Uses a ticket up. A key that was changed since takes its tickets with it. */
+  redeem(value: string): boolean {
+    const ticket = this.#open.get(value)
+    this.#open.delete(value)
+    return ticket !== undefined && ticket.until > performance.now() && ticket.generation === this.#generation()
+  }
+
+  route(): AnyRoute {
+    return defineRoute({
+      method: 'POST', path: '/api/auth/ws-ticket', summary: 'Get a ticket for one WebSocket connection',
+      description: 'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
+      auth: 'bearer', cost: 1,
+      returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
+      handle: () => {
+        const ticket = this.issue()
+        return { ticket, protocol: `${prefix}${ticket}`, expires_in: ticketSecs }
+      },
+    })
+  }
+}
+
+/** The sub-protocols offered, told apart: the ticket, and the one to answer with. */
+export function offeredProtocols(header: string | undefined): { readonly ticket: string | undefined; readonly answer: string | undefined } {
+  const offered = header?.split(',').map((part) => part.trim()) ?? []
+  const ticket = offered.find((part) => part.startsWith(prefix))
+  // A browser drops the connection when none of its offers is chosen. The ticket is used up by then and may be repeated.
+  return { ticket: ticket?.slice(prefix.length), answer: offered.includes('svc') ? 'svc' : ticket }
+}
