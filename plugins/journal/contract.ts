@@ -29,7 +29,9 @@ export interface Effect {
   readonly kind: 'tool' | 'send' | 'webhook'
   readonly name: string
   readonly state: 'intent' | 'done' | 'failed' | 'unknown'
+  /** JSON. */
   readonly input: string
+  /** What `settle` was given. */
   readonly result: string | undefined
 }
 
@@ -41,7 +43,12 @@ export interface Journal {
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
   settle(key: string, state: 'done' | 'failed', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>
-  /** Turns of an earlier process that never ended, oldest first; claims them for this process. */
+  /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
+  release(turnId: string): Statement
+  /**
+   * Turns that never ended and that nobody alive works on: those of an earlier process and released ones, oldest first. Claims
+   * them for this process; their effects that are still `intent` become `unknown`.
+   */
   orphans(): Promise<readonly Turn[]>
 }
 export const Journal = defineService<Journal>()('journal')

@@ -34,17 +34,23 @@ export interface Sessions {
   ensure(sessionId: string, agentId: string): readonly Statement[]
   /**
    * Statements that append a message. Rows are append only. The messages of one turn stand together however many turns
-   * were queued meanwhile: the first message of a turn fixes the turn's place.
+   * were queued meanwhile: the first message of a turn fixes the turn's place. They write nothing when the session is gone.
    */
   append(sessionId: string, message: Message): readonly Statement[]
   /**
    * What the model gets for a turn: at most `limit` messages, oldest first, starting with one of the user, nothing of turns that
-   * were accepted after it. Costs the same however long the session is.
+   * were accepted after it, and always the whole turn itself. Costs the same however long the session is.
    */
   tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]>
   /** A page of the whole session, oldest first. `before` is a message id; the newest page without it. */
   page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]>
+  /** The messages of one turn, oldest first. */
+  turn(sessionId: string, turnId: string): Promise<readonly Message[]>
+  /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
+  reset(agentId: string): Promise<string>
 }
 export const Sessions = defineService<Sessions>()('sessions')
 
 export const SessionReset = notify<{ readonly agentId: string; readonly sessionId: string; readonly previousId: string }>('sessions:reset')
+/** The messages are gone, so a turn that still runs there has nobody to answer. */
+export const SessionCleared = notify<{ readonly agentId: string; readonly sessionId: string }>('sessions:cleared')

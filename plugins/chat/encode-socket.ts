@@ -1,0 +1,52 @@
+import type { TurnEvent } from './contract.ts'
+import { toObject } from './encode-sse.ts'
+
+/** A frame for every event (Interface 6.1); `tool_end` is an addition. */
+export function encodeSocket(event: TurnEvent): string {
+  switch (event.type) {
+    case 'thinking': return '{"type":"thinking"}'
+    case 'text': return `{"type":"text_delta","content":${JSON.stringify(event.delta)}}`
+    case 'tool-started': return JSON.stringify({ type: 'tool_start', tool: event.tool, id: event.callId })
+    case 'tool-ended': return JSON.stringify({
+      type: 'tool_end', tool: event.tool, id: event.callId, input: toObject(event.input), result: event.output, is_error: event.failed,
+    })
+    case 'end': {
+      const { text, usage, iterations, costUsd, provider, model, stop } = event.result
+      return JSON.stringify({
+        type: 'response', content: text, input_tokens: usage.input, output_tokens: usage.output, iterations, cost_usd: costUsd, provider, model, stop,
+      })
+    }
+  }
+}
+
+/** What a slash command answers: a response that cost nothing. */
+export function encodeNotice(content: string): string {
+  return JSON.stringify({ type: 'response', content, input_tokens: 0, output_tokens: 0, iterations: 0, cost_usd: 0 })
+}
+export function encodeError(content: string, code: string): string { return JSON.stringify({ type: 'error', content, code }) }
+
+/** Joins deltas: the first goes out at once, later ones when enough has come together or enough time has passed. */
+export class Coalescer {
+  readonly #options: { readonly ms: number; readonly chars: number; readonly send: (delta: string) => void }
+  #text = ''
+  #begun = false
+  #timer: NodeJS.Timeout | undefined
+  constructor(options: { readonly ms: number; readonly chars: number; readonly send: (delta: string) => void }) { this.#options = options }
+
+  add(delta: string): void {
+    this.#text += delta
+    if (!this.#begun || this.#text.length >= this.#options.chars) {
+      this.#begun = true
+      this.flush()
+    } else this.#timer ??= setTimeout(() => this.flush(), this.#options.ms).unref()
+  }
+  /** Sends what is held back. Leaves no timer behind. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#text === '') return
+    const text = this.#text
+    this.#text = ''
+    this.#options.send(text)
+  }
+}

@@ -1,0 +1,50 @@
+import * as v from 'valibot'
+import type { EventStream, ServerSentEvent } from 'svc/sdk'
+import type { TurnEvent } from './contract.ts'
+
+/** The `data` of an event (Interface 6.2); `type` is for readers that look at data lines only. */
+export const MessageEvent = v.variant('type', [
+  v.object({ type: v.literal('chunk'), content: v.string(), done: v.literal(false) }),
+  v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string() }),
+  v.object({ type: v.literal('tool_result'), tool: v.string(), id: v.string(), input: v.record(v.string(), v.unknown()), result: v.string(), is_error: v.boolean() }),
+  v.object({
+    type: v.literal('done'), done: v.literal(true), usage: v.object({ input_tokens: v.number(), output_tokens: v.number() }),
+    iterations: v.number(), cost_usd: v.nullable(v.number()), session_id: v.string(), turn_id: v.string(),
+    provider: v.string(), model: v.string(), stop: v.string(),
+  }),
+])
+
+/** What makes the turn fail is thrown on: the stream then ends with an `error` event. */
+export async function* encodeSse(events: AsyncIterable<TurnEvent>): EventStream {
+  for await (const event of events) {
+    const encoded = encode(event)
+    if (encoded) yield encoded
+  }
+}
+
+function encode(event: TurnEvent): ServerSentEvent | undefined {
+  switch (event.type) {
+    case 'text': return { event: 'chunk', data: `{"type":"chunk","content":${JSON.stringify(event.delta)},"done":false}` }
+    case 'tool-started': return { event: 'tool_use', data: JSON.stringify({ type: 'tool_use', tool: event.tool, id: event.callId }) }
+    case 'tool-ended': return {
+      event: 'tool_result',
+      data: JSON.stringify({ type: 'tool_result', tool: event.tool, id: event.callId, input: toObject(event.input), result: event.output, is_error: event.failed }),
+    }
+    case 'end': {
+      const { usage, iterations, costUsd, sessionId, turnId, provider, model, stop } = event.result
+      return {
+        event: 'done',
+        data: JSON.stringify({
+          type: 'done', done: true, usage: { input_tokens: usage.input, output_tokens: usage.output },
+          iterations, cost_usd: costUsd, session_id: sessionId, turn_id: turnId, provider, model, stop,
+        }),
+      }
+    }
+    case 'thinking': return undefined
+  }
+}
+
+/** Interface 6.2 calls the input an object; a model may have written anything. */
+export function toObject(input: unknown): object {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { value: input ?? null }
+}

@@ -1,0 +1,36 @@
+import { definePlugin, Daemon } from 'svc/sdk'
+import { AgentKilled, Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Journal } from '../journal/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { SessionCleared, SessionReset, Sessions } from '../sessions/contract.ts'
+import { Usage } from '../usage/contract.ts'
+import { ChatConfig } from './config.ts'
+import { Chat } from './contract.ts'
+import { createParts } from './parts.ts'
+import { chatRoutes } from './routes.ts'
+import { chatSocket } from './socket.ts'
+
+export default definePlugin({
+  name: 'chat',
+  version: '1.0.0',
+  config: ChatConfig,
+  requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon },
+  optional: { usage: Usage },
+  provides: { chat: Chat },
+  async setup(ctx) {
+    const { config, hooks, routes, jobs, metrics, services } = ctx
+    const { chat, roster, background, onDefect, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
+    routes.add(...chatRoutes(chat, services.agents))
+    routes.addSocket(chatSocket({
+      ...services, chat, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+    }))
+    jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
+    hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
+    hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
+    hooks.on(SessionCleared, (where) => chat.abandon(where))
+    metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
+    await goOn()
+    return { chat }
+  },
+})

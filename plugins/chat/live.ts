@@ -1,0 +1,68 @@
+import type { AcceptedTurn, TurnEvent, TurnRequest, TurnResult } from './contract.ts'
+import { EventLog } from './events.ts'
+
+/** Why a turn was ended from outside. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+  readonly by: 'cancel' | 'unload'
+  constructor(by: 'cancel' | 'unload') {
+    super(by === 'cancel' ? 'the turn was cancelled' : 'the service is being replaced')
+    this.by = by
+  }
+}
+
+/** What a turn runs with beside its messages; kept in the journal, so that it can go on after a restart. */
+export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking'>
+type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
+export function toOptions({ temperature, maxTokens, thinking }: Loose<TurnOptions>): TurnOptions {
+  return {
+    ...(temperature === undefined ? {} : { temperature }), ...(maxTokens === undefined ? {} : { maxTokens }), ...(thinking === undefined ? {} : { thinking }),
+  }
+}
+
+/** A turn that waits, runs or has just ended, in this process. */
+export class LiveTurn implements AcceptedTurn {
+  readonly id: string
+  readonly agentId: string
+  readonly sessionId: string
+  readonly door: TurnRequest['door']
+  readonly options: TurnOptions
+  /** It was begun by an earlier process, so what is recorded of it counts. */
+  readonly resumed: boolean
+  /** Nobody waits at its door, so it may go on later. */
+  readonly resumable: boolean
+  readonly #log = new EventLog()
+  readonly #abort = new AbortController()
+  readonly #result = Promise.withResolvers<TurnResult>()
+
+  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'>) {
+    this.id = facts.id
+    this.agentId = facts.agentId
+    this.sessionId = facts.sessionId
+    this.door = facts.door
+    this.options = facts.options
+    this.resumed = facts.resumed
+    this.resumable = facts.resumable
+    // Nobody has to ask for the result; the failure is recorded and in the events as well.
+    this.#result.promise.catch(() => undefined)
+  }
+
+  get signal(): AbortSignal { return this.#abort.signal }
+  get stopped(): Stopped | undefined { return this.signal.reason instanceof Stopped ? this.signal.reason : undefined }
+
+  events(): AsyncIterable<TurnEvent> { return this.#log }
+  result(): Promise<TurnResult> { return this.#result.promise }
+  cancel(): void { this.stop('cancel') }
+  stop(by: Stopped['by']): void { this.#abort.abort(new Stopped(by)) }
+
+  push(event: TurnEvent): void { this.#log.push(event) }
+  finish(result: TurnResult): void {
+    this.#log.push({ type: 'end', result })
+    this.#log.end()
+    this.#result.resolve(result)
+  }
+  fail(error: unknown): void {
+    this.#log.fail(error)
+    this.#result.reject(error)
+  }
+}

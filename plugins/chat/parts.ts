@@ -1,0 +1,71 @@
+import type { ConsolaInstance } from 'consola'
+import type { Daemon, Hooks, PluginContext, PluginDatabase, Tools } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Journal } from '../journal/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { Sessions } from '../sessions/contract.ts'
+import type { UsageLedger } from '../usage/contract.ts'
+import type { ChatConfig } from './config.ts'
+import { TurnRecord } from './record.ts'
+import { recover } from './recover.ts'
+import { Roster } from './roster.ts'
+import { TurnRunner } from './runner.ts'
+import { ChatService } from './service.ts'
+
+export interface PartsOptions {
+  readonly config: ChatConfig
+  readonly db: PluginDatabase
+  readonly hooks: Hooks
+  readonly tools: Tools
+  readonly log: ConsolaInstance
+  readonly signal: AbortSignal
+  readonly run: PluginContext<ChatConfig, {}, {}>['run']
+  readonly own: PluginContext<ChatConfig, {}, {}>['own']
+  readonly usage: () => UsageLedger | undefined
+  readonly services: {
+    readonly agents: Agents; readonly sessions: Sessions; readonly journal: Journal; readonly audit: Audit; readonly inference: Inference; readonly daemon: Daemon
+  }
+}
+const SETTLE_MS = 50
+
+/** Puts the parts of the plugin together. */
+export function createParts({ config, db, hooks, tools, log, signal, run, own, usage, services }: PartsOptions) {
+  const { agents, sessions, journal, audit, inference, daemon } = services
+  const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
+  const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
+  const record = new TurnRecord({ sessions, journal, audit, usage, now: () => new Date().toISOString() })
+  const runner = new TurnRunner({
+    db, agents, sessions, inference, tools, hooks, record, background, onDefect, effects: (turnId) => journal.effects(turnId),
+    limits: { historyMessages: config.history_messages, maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
+  })
+  const chat = new ChatService({ config, db, agents, sessions, record, runner, background })
+  const roster = new Roster({ agents, firstMs: config.agents_updated_first_ms, failed: onDefect })
+  own('roster', () => roster.end())
+  const unload = (): void => chat.end('unload')
+  signal.addEventListener('abort', unload, { once: true })
+  own('turns', () => signal.removeEventListener('abort', unload))
+
+  // Tools and providers of other plugins may load after this one, and a turn that goes on without them would go wrong. The turns
+  // stand in line already, so that what is sent meanwhile comes after them.
+  function whenLoaded(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setInterval(() => {
+      if (!daemon.plugins().some(({ name, state }) => state === 'loading' && name !== 'chat')) resolve()
+    }, SETTLE_MS).unref()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    own('resumed turns', () => clearInterval(timer))
+    return promise.finally(() => clearInterval(timer))
+  }
+
+  return {
+    chat, roster, background, onDefect,
+    /** Marks what an earlier process left open, and goes on with what can go on. */
+    async goOn(): Promise<void> {
+      const turns = await recover({ db, journal, sessions, record })
+      if (turns.length === 0) return
+      const loaded = whenLoaded()
+      for (const turn of turns) chat.enqueue(turn, loaded)
+    },
+  }
+}

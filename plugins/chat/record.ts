@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import type { ToolCall, Usage } from 'svc/providers'
+import type { Statement } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import type { Journal, TurnState } from '../journal/contract.ts'
+import type { ResolvedModel } from '../providers/contract.ts'
+import type { Block, Message, Sessions } from '../sessions/contract.ts'
+import type { UsageLedger } from '../usage/contract.ts'
+import type { LiveTurn } from './live.ts'
+import type { Outcome } from './loop.ts'
+
+export interface RecordParts {
+  readonly sessions: Sessions
+  readonly journal: Journal
+  readonly audit: Audit
+  readonly usage: () => UsageLedger | undefined
+  readonly now: () => string
+}
+type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'>
+
+/** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
+export class TurnRecord {
+  readonly #parts: RecordParts
+  constructor(parts: RecordParts) { this.#parts = parts }
+
+  accepted(turn: TurnFacts, blocks: readonly Block[], options: string, onCrash: 'resume' | 'interrupt', starts: boolean): Statement[] {
+    const { sessions, journal, audit } = this.#parts
+    const { id, agentId, sessionId, door } = turn
+    const createdAt = this.#parts.now()
+    const chars = blocks.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
+    return [
+      ...sessions.ensure(sessionId, agentId),
+      ...sessions.append(sessionId, this.#message(turn, 'user', blocks)),
+      journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }),
+      ...(starts ? [journal.move(id, 'running')] : []),
+      audit.entry({ event: 'agent_message', agentId, details: `turn ${id} accepted by ${door}: ${chars} characters` }),
+    ]
+  }
+  running(turnId: string): Statement { return this.#parts.journal.move(turnId, 'running') }
+  release(turnId: string): Statement { return this.#parts.journal.release(turnId) }
+
+  said(turn: TurnFacts, text: string, mark?: Message['mark']): readonly Statement[] {
+    const message = this.#message(turn, 'assistant', text === '' ? [] : [{ type: 'text', text }])
+    return this.#parts.sessions.append(turn.sessionId, mark === undefined ? message : { ...message, mark })
+  }
+  calls(turn: TurnFacts, text: string, calls: readonly ToolCall[]): Statement[] {
+    const { sessions, journal } = this.#parts
+    const blocks: Block[] = text === '' ? [] : [{ type: 'text', text }]
+    for (const { id, name, args } of calls) blocks.push({ type: 'call', id, tool: name, args: args ?? null })
+    return [
+      ...sessions.append(turn.sessionId, this.#message(turn, 'assistant', blocks)),
+      ...calls.map(({ id, name, args }) => journal.intend({
+        key: effectKey(turn.id, id), turnId: turn.id, kind: 'tool', name, input: JSON.stringify(args ?? null),
+      })),
+    ]
+  }
+  receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome): Statement {
+    return this.#parts.journal.settle(effectKey(turn.id, call.id), outcome.failed ? 'failed' : 'done', JSON.stringify({ text: outcome.text, failed: outcome.failed }))
+  }
+  results(turn: TurnFacts, results: readonly { readonly call: ToolCall; readonly outcome: Outcome }[]): Statement[] {
+    const { sessions, audit } = this.#parts
+    const blocks = results.map(({ call, outcome }): Block => ({ type: 'result', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed }))
+    return [
+      ...sessions.append(turn.sessionId, this.#message(turn, 'tool', blocks)),
+      ...results.map(({ call, outcome }) => audit.entry({
+        event: 'tool_invoked', agentId: turn.agentId, details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
+      })),
+    ]
+  }
+  spent(turn: TurnFacts, model: ResolvedModel, usage: Usage): Statement[] {
+    const ledger = this.#parts.usage()
+    if (!ledger) return []
+    return [ledger.entry({
+      agentId: turn.agentId, sessionId: turn.sessionId, turnId: turn.id, provider: model.provider, model: model.model,
+      inputTokens: usage.input, outputTokens: usage.output, cachedInputTokens: usage.cachedInput ?? 0,
+      costUsd: costUsd(model, usage), estimated: usage.estimated ?? false,
+    })]
+  }
+  ended(turn: TurnFacts, state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>, details: string): Statement[] {
+    const { journal, audit } = this.#parts
+    return [
+      journal.move(turn.id, state, state === 'done' ? undefined : details),
+      audit.entry({
+        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message', agentId: turn.agentId, details: `turn ${turn.id} ${state}: ${details}`,
+      }),
+    ]
+  }
+
+  #message(turn: TurnFacts, role: Message['role'], blocks: readonly Block[]): Message {
+    return { id: randomUUID(), role, blocks, turnId: turn.id, createdAt: this.#parts.now() }
+  }
+}
+
+/** The same whenever the call is made again: a call's id is unique within its turn. */
+export function effectKey(turnId: string, callId: string): string { return `${turnId}:${callId}` }
+
+/** `null` when nobody knows the price. */
+export function costUsd({ price }: ResolvedModel, usage: Usage): number | null {
+  if (!price) return null
+  const cached = price.cachedInput === undefined ? 0 : usage.cachedInput ?? 0
+  return ((usage.input - cached) * price.input + cached * (price.cachedInput ?? 0) + usage.output * price.output) / 1_000_000
+}

@@ -1,0 +1,98 @@
+import type { ToolCall, Turn } from 'svc/providers'
+
+/** How many defects of each kind were mended. */
+export interface RepairReport {
+  readonly orphanResults: number
+  readonly empty: number
+  readonly moved: number
+  readonly duplicateResults: number
+  readonly synthetic: number
+  readonly merged: number
+  readonly leading: number
+  readonly oversize: number
+}
+type Result = Extract<Turn, { role: 'tool' }>
+interface Slot { readonly call: ToolCall; readonly place: number; result: Result | undefined }
+
+export const UNANSWERED = 'interrupted: this call has no recorded result, and it is not known whether it ran'
+const MAX_RESULT_CHARS = 50_000
+const RESULT_NOTE = '\n[cut: the result was longer]'
+
+/**
+ * History that every provider accepts: results directly after their calls, one for each, no empty messages, no two neighbours
+ * of one role, a user's message first. A projection: what is stored stays as it is. Applying it twice changes nothing more.
+ */
+export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
+  const report = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
+  const slots = answer(turns, report)
+  const kept: Turn[] = []
+  for (const [place, turn] of turns.entries()) {
+    if (turn.role === 'tool') continue
+    if (isEmpty(turn)) { report.empty++; continue }
+    add(kept, turn, report)
+    for (const slot of slots.get(place) ?? []) {
+      if (!slot.result) report.synthetic++
+      kept.push(slot.result ? shorten(slot.result, report) : { role: 'tool', callId: slot.call.id, tool: slot.call.name, text: UNANSWERED, failed: true })
+    }
+  }
+  let first = 0
+  while (first < kept.length && kept[first]?.role !== 'user') first++
+  report.leading = first
+  return { turns: first === 0 ? kept : kept.slice(first), report }
+}
+
+/** The calls of each assistant message with the results that belong to them. Ids may be used again by a later message. */
+function answer(turns: readonly Turn[], report: { orphanResults: number; moved: number; duplicateResults: number }): ReadonlyMap<number, readonly Slot[]> {
+  const byPlace = new Map<number, Slot[]>()
+  const latest = new Map<string, Slot[]>()
+  const early: Result[] = []
+  let caller = -1
+  for (const [place, turn] of turns.entries()) {
+    if (turn.role === 'tool') {
+      const open = latest.get(turn.callId)
+      const slot = open?.find(({ result }) => !result)
+      if (slot) {
+        slot.result = turn
+        if (slot.place !== caller) report.moved++
+      } else if (open) report.duplicateResults++
+      else early.push(turn)
+      continue
+    }
+    caller = place
+    if (turn.role !== 'assistant' || turn.calls.length === 0) continue
+    const own = turn.calls.map((call): Slot => ({ call, place, result: undefined }))
+    byPlace.set(place, own)
+    for (const slot of own) {
+      const same = latest.get(slot.call.id)
+      if (same?.[0]?.place === place) same.push(slot)
+      else latest.set(slot.call.id, [slot])
+    }
+  }
+  for (const result of early) {
+    const slot = latest.get(result.callId)?.find((each) => !each.result)
+    if (slot) { slot.result = result; report.moved++ } else report.orphanResults++
+  }
+  return byPlace
+}
+
+function isEmpty(turn: Exclude<Turn, Result>): boolean {
+  if (turn.role === 'assistant') return turn.calls.length === 0 && turn.text.trim() === ''
+  return turn.parts.every((part) => part.type === 'text' && part.text === '')
+}
+
+function add(kept: Turn[], turn: Exclude<Turn, Result>, report: { merged: number }): void {
+  const last = kept.at(-1)
+  if (turn.role === 'user' && last?.role === 'user') {
+    kept[kept.length - 1] = { role: 'user', parts: [...last.parts, ...turn.parts] }
+    report.merged++
+  } else if (turn.role === 'assistant' && last?.role === 'assistant') {
+    kept[kept.length - 1] = { role: 'assistant', text: [last.text, turn.text].filter((text) => text !== '').join('\n\n'), calls: [...last.calls, ...turn.calls] }
+    report.merged++
+  } else kept.push(turn)
+}
+
+function shorten(result: Result, report: { oversize: number }): Result {
+  if (result.text.length <= MAX_RESULT_CHARS) return result
+  report.oversize++
+  return { ...result, text: result.text.slice(0, MAX_RESULT_CHARS - RESULT_NOTE.length) + RESULT_NOTE }
+}

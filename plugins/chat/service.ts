@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import { Refusal } from 'svc/sdk'
+import type { PluginDatabase } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Door } from '../journal/contract.ts'
+import type { Block, Sessions } from '../sessions/contract.ts'
+import type { ChatConfig } from './config.ts'
+import type { AcceptedTurn, Chat, TurnRequest } from './contract.ts'
+import { Lanes } from './lanes.ts'
+import { LiveTurn, toOptions } from './live.ts'
+import type { Stopped } from './live.ts'
+import type { TurnRecord } from './record.ts'
+import type { TurnRunner } from './runner.ts'
+
+export interface ChatParts {
+  readonly config: ChatConfig
+  readonly db: Pick<PluginDatabase, 'batch'>
+  readonly agents: Agents
+  readonly sessions: Sessions
+  readonly record: TurnRecord
+  readonly runner: TurnRunner
+  /** Runs work that unloading waits for. It never rejects. */
+  readonly background: (work: () => Promise<void>) => void
+}
+
+/** Doors that answer later, so that nobody's connection is lost with the process. */
+const later: ReadonlySet<Door> = new Set<Door>(['channel', 'schedule', 'trigger', 'workflow', 'hook', 'a2a'])
+
+export class ChatService implements Chat {
+  readonly #parts: ChatParts
+  readonly #lanes: Lanes<LiveTurn>
+  constructor(parts: ChatParts) {
+    this.#parts = parts
+    this.#lanes = new Lanes((turn, next) => parts.runner.run(turn, next))
+  }
+
+  /** Turns that wait or run. */
+  get open(): number { return this.#lanes.total }
+
+  async accept(request: TurnRequest): Promise<AcceptedTurn> {
+    const { db, record, agents } = this.#parts
+    const blocks = this.#blocks(request)
+    const agent = await agents.require(request.agentId)
+    const sessionId = request.sessionId ?? agent.sessionId
+    if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
+    this.#room(sessionId)
+    const options = toOptions(request)
+    const resumable = later.has(request.door)
+    const turn = new LiveTurn({ id: randomUUID(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
+    // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
+    const starts = this.#lanes.length(sessionId) === 0
+    const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))
+    this.enqueue(turn, accepted)
+    await accepted
+    return turn
+  }
+
+  /** Puts a turn that is on disk, or about to be, into its session's line. */
+  enqueue(turn: LiveTurn, ready: Promise<unknown>): void {
+    this.#parts.background(() => this.#lanes.add(turn.sessionId, turn, ready))
+  }
+
+  stop(agentId: string, sessionId?: string): boolean {
+    let found = false
+    for (const turn of this.#lanes.heads()) {
+      if (turn.agentId !== agentId || (sessionId !== undefined && turn.sessionId !== sessionId)) continue
+      turn.cancel()
+      found = true
+    }
+    return found
+  }
+  /** Ends what waits as well as what runs, where a session or an agent is gone. */
+  abandon(where: { readonly agentId: string; readonly sessionId?: string }): void {
+    for (const turn of this.#lanes.items()) {
+      if (turn.agentId === where.agentId && (where.sessionId === undefined || turn.sessionId === where.sessionId)) turn.cancel()
+    }
+  }
+  /** Ends everything in this process. */
+  end(by: Stopped['by']): void { for (const turn of this.#lanes.items()) turn.stop(by) }
+
+  #blocks({ text, images = [] }: TurnRequest): Block[] {
+    const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#parts.config
+    if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
+    if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters`)
+    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes`)
+    if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images`)
+    const blocks: Block[] = text === '' ? [] : [{ type: 'text', text }]
+    for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })
+    return blocks
+  }
+  async #own(sessionId: string, agentId: string): Promise<void> {
+    const session = await this.#parts.sessions.find(sessionId)
+    if (session && session.agentId !== agentId) throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
+  }
+  #room(sessionId: string): void {
+    const { queue_length: most } = this.#parts.config
+    if (this.#lanes.length(sessionId) < most) return
+    throw new Refusal('rate_limit', `This session has ${most} messages waiting already; send more when some are answered`, { retryAfterSecs: 5 })
+  }
+}

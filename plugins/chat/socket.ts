@@ -1,0 +1,78 @@
+import { defineSocket } from 'svc/sdk'
+import type { AnySocketRoute, Socket } from 'svc/sdk'
+import { AgentParams } from '../agents/contract.ts'
+import { Conversation, isCommand, runCommand } from './commands.ts'
+import type { CommandParts } from './commands.ts'
+import type { AcceptedTurn } from './contract.ts'
+import { decodeFrame } from './decode-socket.ts'
+import { Coalescer, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
+import { explain } from './failure.ts'
+import type { Roster } from './roster.ts'
+
+export interface SocketParts extends CommandParts {
+  readonly roster: Roster
+  readonly textFlushMs: number
+  readonly textFlushChars: number
+  /** Runs what unloading waits for; it never rejects. */
+  readonly background: (work: () => Promise<void>) => void
+  readonly onDefect: (error: unknown) => void
+}
+
+/** Interface 6.1. Leaving ends nothing that was accepted. */
+export function chatSocket(parts: SocketParts): AnySocketRoute {
+  const { chat, agents, roster } = parts
+  return defineSocket({
+    path: '/api/agents/:id/ws', summary: 'Chat with an agent over a WebSocket',
+    auth: 'bearer', cost: 5, frameCost: 30, params: AgentParams, errors: ['agent_not_found'],
+    async accept({ params }) { return new Conversation((await agents.require(params.id)).id) },
+    open(socket, { agentId }) {
+      socket.send(JSON.stringify({ type: 'connected', agent_id: agentId }))
+      roster.add(socket)
+    },
+    async frame(socket, conversation, raw) {
+      const frame = decodeFrame(raw)
+      if (frame.type === 'ping') return socket.send('{"type":"pong"}')
+      if (frame.type === 'invalid') return socket.send(encodeError(frame.why, 'invalid_request'))
+      try {
+        if (isCommand(frame.text)) return socket.send(encodeNotice(await runCommand(parts, conversation, frame.text)))
+        const turn = await chat.accept({ agentId: conversation.agentId, text: frame.text, door: 'websocket', ...(conversation.thinking ? { thinking: true } : {}) })
+        // Not awaited, so that `/stop` and further messages are heard while the answer is written.
+        parts.background(() => deliver(parts, socket, conversation, turn))
+      } catch (error) {
+        fail(parts, socket, error)
+      }
+    },
+    refused(socket, _conversation, problem) { socket.send(encodeError(problem.message, problem.code)) },
+    close(socket) { roster.remove(socket) },
+  })
+}
+
+async function deliver(parts: SocketParts, socket: Socket, conversation: Conversation, turn: AcceptedTurn): Promise<void> {
+  const send = (delta: string): void => socket.send(encodeSocket({ type: 'text', delta }))
+  const text = new Coalescer({ ms: parts.textFlushMs, chars: parts.textFlushChars, send })
+  try {
+    for await (const event of turn.events()) {
+      if (socket.signal.aborted) return
+      if (event.type === 'text') text.add(event.delta)
+      else {
+        text.flush()
+        if (event.type === 'end') conversation.count(event.result)
+        socket.send(encodeSocket(event))
+      }
+      // A reader that is behind is waited for; meanwhile the text it misses is joined.
+      await socket.drained()
+    }
+  } catch (error) {
+    text.flush()
+    fail(parts, socket, error)
+  } finally {
+    text.flush()
+  }
+}
+
+function fail(parts: SocketParts, socket: Socket, error: unknown): void {
+  const known = explain(error)
+  if (known === undefined) parts.onDefect(error)
+  const code = typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : known === undefined ? 'internal_error' : 'service_unavailable'
+  socket.send(encodeError(known ?? 'Internal error', code))
+}

@@ -1,0 +1,40 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-turn',
+    sql: `CREATE TABLE journal_turn (
+      id TEXT NOT NULL PRIMARY KEY,
+      agent_id TEXT NOT NULL,
+      session_id TEXT NOT NULL,
+      door TEXT NOT NULL,
+      state TEXT NOT NULL,
+      on_crash TEXT NOT NULL,
+      options TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      error TEXT,
+      created_at TEXT NOT NULL,
+      updated_at TEXT NOT NULL
+    )`,
+  },
+  {
+    // Holds only what has not ended, so that a boot after years of turns looks at a handful.
+    id: '002-open-turns',
+    sql: `CREATE INDEX journal_turn_open ON journal_turn (created_at) WHERE state IN ('queued', 'running', 'waiting')`,
+  },
+  {
+    id: '003-effect',
+    sql: `CREATE TABLE journal_effect (
+      key TEXT NOT NULL PRIMARY KEY,
+      turn_id TEXT NOT NULL REFERENCES journal_turn (id) ON DELETE CASCADE,
+      kind TEXT NOT NULL,
+      name TEXT NOT NULL,
+      state TEXT NOT NULL,
+      input TEXT NOT NULL,
+      result TEXT,
+      created_at TEXT NOT NULL,
+      settled_at TEXT
+    )`,
+  },
+  { id: '004-effect-turn', sql: 'CREATE INDEX journal_effect_turn ON journal_effect (turn_id, created_at, key)' },
+]

@@ -1,0 +1,28 @@
+import * as v from 'valibot'
+
+export const States = ['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted'] as const
+const doors = ['rest', 'sse', 'websocket', 'openai', 'cli', 'channel', 'agent', 'schedule', 'trigger', 'workflow', 'hook', 'a2a'] as const
+
+export const TurnRow = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  session_id: v.string(),
+  door: v.picklist(doors),
+  state: v.picklist(States),
+  on_crash: v.picklist(['resume', 'interrupt']),
+  options: v.string(),
+  error: v.nullable(v.string()),
+  created_at: v.string(),
+})
+export type TurnRow = v.InferOutput<typeof TurnRow>
+
+export const EffectRow = v.object({
+  key: v.string(),
+  turn_id: v.string(),
+  kind: v.picklist(['tool', 'send', 'webhook']),
+  name: v.string(),
+  state: v.picklist(['intent', 'done', 'failed', 'unknown']),
+  input: v.string(),
+  result: v.nullable(v.string()),
+})
+export type EffectRow = v.InferOutput<typeof EffectRow>

@@ -1,0 +1,48 @@
+import type { Statement } from 'svc/sdk'
+import type { Effect, Journal, Turn, TurnState } from './contract.ts'
+import type { EffectRow, TurnRow } from './schema.ts'
+import type { JournalStore } from './store.ts'
+
+/** The journal of one process. `owner` marks whose turns are whose; it must never be used by another process again. */
+export class JournalService implements Journal {
+  readonly #store: JournalStore
+  readonly #owner: string
+  readonly #now: () => string
+  constructor(store: JournalStore, owner: string, now: () => string) {
+    this.#store = store
+    this.#owner = owner
+    this.#now = now
+  }
+
+  accept(turn: Omit<Turn, 'state' | 'error'>): Statement { return this.#store.insertTurn(turn, this.#owner) }
+  move(turnId: string, state: TurnState, error?: string): Statement { return this.#store.move(turnId, state, error ?? null, this.#now()) }
+  release(turnId: string): Statement { return this.#store.own(turnId, '') }
+  intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement { return this.#store.insertEffect(effect, this.#now()) }
+  settle(key: string, state: 'done' | 'failed', result: string): Statement { return this.#store.settle(key, state, result, this.#now()) }
+
+  async find(turnId: string): Promise<Turn | undefined> {
+    const row = await this.#store.findTurn(turnId)
+    return row && toTurn(row)
+  }
+  async effects(turnId: string): Promise<readonly Effect[]> {
+    return (await this.#store.effects(turnId)).map(toEffect)
+  }
+
+  // Decision: a turn of another owner is taken to be dead. That holds because the lock on the home lets one process in at a time;
+  // daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.
+  async orphans(): Promise<readonly Turn[]> {
+    const rows = await this.#store.abandoned(this.#owner)
+    await this.#store.commit(rows.flatMap((row) => [this.#store.own(row.id, this.#owner), this.#store.doubt(row.id)]))
+    return rows.map(toTurn)
+  }
+}
+
+function toTurn(row: TurnRow): Turn {
+  return {
+    id: row.id, agentId: row.agent_id, sessionId: row.session_id, door: row.door, state: row.state, onCrash: row.on_crash,
+    options: row.options, createdAt: row.created_at, error: row.error ?? undefined,
+  }
+}
+function toEffect(row: EffectRow): Effect {
+  return { key: row.key, turnId: row.turn_id, kind: row.kind, name: row.name, state: row.state, input: row.input, result: row.result ?? undefined }
+}

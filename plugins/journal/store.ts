@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Effect, Turn, TurnState } from './contract.ts'
+import { EffectRow, TurnRow } from './schema.ts'
+
+export class JournalStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) { this.#db = db }
+
+  insertTurn(turn: Omit<Turn, 'state' | 'error'>, owner: string): Statement {
+    return this.#db.sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
+      VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, 'queued', ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
+  }
+  move(id: string, state: TurnState, error: string | null, at: string): Statement {
+    return this.#db.sql`UPDATE journal_turn SET state = ${state}, error = ${error}, updated_at = ${at}
+      WHERE id = ${id} AND state IN ('queued', 'running', 'waiting')`
+  }
+  own(id: string, owner: string): Statement {
+    return this.#db.sql`UPDATE journal_turn SET owner = ${owner} WHERE id = ${id}`
+  }
+  async findTurn(id: string): Promise<TurnRow | undefined> {
+    return v.parse(v.optional(TurnRow), await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
+  }
+  async abandoned(owner: string): Promise<readonly TurnRow[]> {
+    return v.parse(v.array(TurnRow), await this.#db.all`SELECT * FROM journal_turn
+      WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`)
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    if (statements.length > 0) await this.#db.batch(statements)
+  }
+
+  insertEffect(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>, at: string): Statement {
+    return this.#db.sql`INSERT INTO journal_effect (key, turn_id, kind, name, state, input, created_at)
+      VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, 'intent', ${effect.input}, ${at}) ON CONFLICT (key) DO NOTHING`
+  }
+  settle(key: string, state: 'done' | 'failed', result: string, at: string): Statement {
+    return this.#db.sql`UPDATE journal_effect SET state = ${state}, result = ${result}, settled_at = ${at}
+      WHERE key = ${key} AND state IN ('intent', 'unknown')`
+  }
+  doubt(turnId: string): Statement {
+    return this.#db.sql`UPDATE journal_effect SET state = 'unknown' WHERE turn_id = ${turnId} AND state = 'intent'`
+  }
+  async effects(turnId: string): Promise<readonly EffectRow[]> {
+    return v.parse(v.array(EffectRow), await this.#db.all`SELECT * FROM journal_effect WHERE turn_id = ${turnId} ORDER BY created_at, key`)
+  }
+}

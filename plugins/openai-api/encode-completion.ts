@@ -1,0 +1,19 @@
+import type { TurnResult } from '../chat/contract.ts'
+import type { Completion } from './schema.ts'
+
+/** What every piece of one answer has in common. */
+export interface Head { readonly id: string; readonly created: number; readonly model: string }
+
+export function encodeCompletion(head: Head, result: TurnResult): Completion {
+  return {
+    id: head.id, object: 'chat.completion', created: head.created, model: head.model,
+    choices: [{ index: 0, message: { role: 'assistant', content: result.text }, finish_reason: finishReason(result) }],
+    usage: encodeUsage(result),
+  }
+}
+export function finishReason({ stop }: TurnResult): 'stop' | 'length' | 'content_filter' {
+  return stop === 'length' ? 'length' : stop === 'refused' ? 'content_filter' : 'stop'
+}
+export function encodeUsage({ usage }: TurnResult) {
+  return { prompt_tokens: usage.input, completion_tokens: usage.output, total_tokens: usage.input + usage.output }
+}

@@ -1,0 +1,84 @@
+import * as v from 'valibot'
+
+const Block = v.variant('type', [
+  v.object({ type: v.literal('text'), text: v.string() }),
+  v.object({ type: v.literal('image'), mime: v.string(), base64: v.string() }),
+  v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown() }),
+  v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean() }),
+])
+export const MessageRow = v.object({
+  turn_seq: v.number(),
+  seq: v.number(),
+  id: v.string(),
+  turn_id: v.string(),
+  role: v.picklist(['system', 'user', 'assistant', 'tool']),
+  blocks: v.pipe(v.string(), v.parseJson(), v.array(Block)),
+  mark: v.nullable(v.picklist(['cancelled', 'interrupted', 'cut'])),
+  created_at: v.string(),
+})
+export type MessageRow = v.InferOutput<typeof MessageRow>
+
+export const SessionRow = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  label: v.nullable(v.string()),
+  message_count: v.number(),
+  created_at: v.string(),
+})
+export type SessionRow = v.InferOutput<typeof SessionRow>
+
+const uuid = v.pipe(v.string(), v.uuid('Invalid session ID'))
+export const SessionParams = v.object({ id: uuid })
+export const AgentSessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), session_id: uuid })
+
+/** Query text to a whole number within bounds. */
+const limit = v.pipe(
+  v.string(), v.regex(/^\d{1,4}$/, 'Expected a whole number'), v.transform(Number),
+  v.minValue(1, 'Expected at least 1'), v.maxValue(1000, 'Expected at most 1000'),
+)
+export const PageQuery = v.object({ limit: v.optional(limit, '100'), before: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(100))) })
+
+export const Label = v.pipe(
+  v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(128, 'at most 128 characters'),
+  v.regex(/^[\p{L}\p{N} _-]+$/u, 'only letters, digits, spaces, hyphens and underscores'),
+)
+export const NewSession = v.optional(v.object({ label: v.optional(v.nullable(Label), null) }), {})
+export const CreatedSession = v.object({ session_id: v.string(), label: v.nullable(v.string()) })
+
+const ToolView = v.object({
+  id: v.string(), name: v.string(), input: v.unknown(), running: v.boolean(), expanded: v.boolean(),
+  result: v.nullable(v.string()), is_error: v.boolean(),
+})
+export const MessageView = v.object({
+  id: v.string(),
+  role: v.picklist(['User', 'Assistant', 'System']),
+  content: v.string(),
+  created_at: v.string(),
+  turn_id: v.string(),
+  mark: v.optional(v.picklist(['cancelled', 'interrupted', 'cut'])),
+  tools: v.optional(v.array(ToolView)),
+  images: v.optional(v.array(v.object({ filename: v.string(), mime: v.string() }))),
+})
+export type MessageView = v.InferOutput<typeof MessageView>
+export const SessionView = v.object({
+  session_id: v.string(),
+  agent_id: v.string(),
+  message_count: v.number(),
+  context_window_tokens: v.number(),
+  label: v.nullable(v.string()),
+  created_at: v.nullable(v.string()),
+  active: v.boolean(),
+  messages: v.array(MessageView),
+})
+export const SessionItem = v.object({
+  id: v.string(), agent_id: v.string(), agent_name: v.nullable(v.string()), message_count: v.number(), created_at: v.string(),
+  label: v.nullable(v.string()), active: v.boolean(),
+})
+export const SessionList = v.object({ sessions: v.array(SessionItem) })
+export const AgentSessionList = v.object({
+  sessions: v.array(v.object({ ...SessionItem.entries, session_id: v.string() })),
+})
+export const Reset = v.object({ status: v.literal('reset'), agent_id: v.string(), new_session_id: v.string() })
+export const Done = v.object({ status: v.literal('ok'), message: v.string() })
+export const Switched = v.object({ ...Done.entries, session_id: v.string() })
+export const Deleted = v.object({ status: v.literal('deleted'), session_id: v.string() })
