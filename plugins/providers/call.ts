@@ -58,22 +58,20 @@ export class Call {
   /** Ends the call, whatever state it is in. `left` runs when the driver has let go. */
   close(left: () => void): void {
     this.#cancelWatch()
-    let cancel = (): void => {}
-    const stop = (): void => {
-      this.#controller.abort(new Error('the answer is not wanted any more'))
+    const end = async (): Promise<void> => {
       // Its failure is of no interest any more: the caller has the answer or the failure that counts.
-      this.#events.return?.().catch(() => {})
+      try { await this.#events.return?.() } catch { /* see above */ } finally { left() }
     }
-    const gone = (): void => { cancel(); left() }
+    const stop = (): void => this.#controller.abort(new Error('the answer is not wanted any more'))
     if (!this.#ended) {
       stop()
-      // Settles after whatever the driver is still busy with.
-      this.#events.next().then(gone, gone)
+      void end()
       return
     }
     // After the end the driver gets a moment to leave its connection in order, so that the next call can use it.
-    cancel = this.#clock.after(LEAVE_MS, stop)
-    this.#events.next().then(gone, gone)
+    const cancel = this.#clock.after(LEAVE_MS, stop)
+    const settled = (): void => { cancel(); void end() }
+    this.#events.next().then(settled, settled)
   }
 
   #seen(event: CompletionEvent): CompletionEvent {

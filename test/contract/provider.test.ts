@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest'
+import { openBuiltin, openCompatible } from '../support/provider-stage.ts'
+import { brokenDrivers } from '../fixtures/broken-providers.ts'
+import { checks, testProvider } from './provider.ts'
+
+testProvider('builtin', openBuiltin, { network: false })
+testProvider('openai-compatible', openCompatible, { network: true })
+
+describe('the suite finds drivers that break the contract', () => {
+  for (const { id, driver, network } of brokenDrivers) {
+    it(`fails ${id}`, async () => {
+      const check = checks.find((one) => one.id === id)
+      if (!check) throw new Error(`there is no check ${id}`)
+      await using stage = await (network ? openCompatible(driver) : openBuiltin(driver))
+      await expect(check.run(stage)).rejects.toThrow()
+    })
+  }
+})
