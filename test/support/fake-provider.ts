@@ -145,7 +145,7 @@ async function stream(response: ServerResponse, body: ChatBody, answer: Answer):
     const step = answer.fault === 'slow-bytes' ? 1 : answer.fault === 'split' ? 7 : bytes.length
     for (let at = 0; at < bytes.length && !response.destroyed; at += step) {
       const free = response.write(bytes.subarray(at, at + step))
-      if (!free) await new Promise<void>((resolve) => { response.once('drain', resolve); response.once('close', resolve) })
+      if (!free) await drained(response)
       if (step < bytes.length) await (answer.gapMs ? sleep(answer.gapMs) : turn())
     }
   }
@@ -213,6 +213,14 @@ function json(response: ServerResponse, status: number, body: unknown, headers: 
 }
 function problem(response: ServerResponse, status: number, message: string, code: string | null = null): void {
   json(response, status, { error: { message, type: 'invalid_request_error', param: null, code } })
+}
+/** Settles when the reader has taken what was written, or is gone. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => { response.off('drain', done); response.off('close', done); resolve() }
+    response.on('drain', done)
+    response.on('close', done)
+  })
 }
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
