@@ -53,7 +53,7 @@ async function start(): Promise<readonly Result[]> {
   const rss: number[] = []
   const privateMb: number[] = []
   for (let round = 0; round < rounds + 2; round++) {
-    { await using floor = await startFloor('http.ts'); floors.push(floor.startedMs); floorRss.push(await settledRss(floor)) }
+    { await using floor = await startFloor('http.mjs'); floors.push(floor.startedMs); floorRss.push(await settledRss(floor)) }
     using home = new Home()
     { await using svc = await startSvc(home); first.push(svc.startedMs) }
     { await using svc = await startSvc(home); second.push(svc.startedMs); rss.push(await settledRss(svc)); privateMb.push(svc.privateMb()) }
@@ -72,7 +72,7 @@ async function settledRss(server: Server): Promise<number> {
 
 async function health(): Promise<readonly Result[]> {
   using home = new Home()
-  await using floor = await startFloor('http.ts')
+  await using floor = await startFloor('http.mjs')
   await using svc = await startSvc(home)
   const a: number[] = []
   const b: number[] = []
@@ -85,7 +85,7 @@ async function health(): Promise<readonly Result[]> {
 
 async function write(): Promise<readonly Result[]> {
   using home = new Home()
-  await using floor = await startFloor('http.ts')
+  await using floor = await startFloor('http.mjs')
   await using svc = await startSvc(home)
   const id = await firstAgent(svc)
   const body = '{"value":{"greeting":"hello","count":1}}'
