@@ -83,6 +83,16 @@ export function createHttp(options: HttpOptions): HttpServer {
   let listener: Listener | undefined
   let handler: { readonly app: H3; readonly node: ReturnType<typeof toNodeHandler> } | undefined
 
+  let document: { readonly version: number; readonly made: Promise<object> } | undefined
+  const describe = async (): Promise<object> => {
+    const { openApiDocument } = await import('../schema/openapi.ts')
+    return openApiDocument({
+      version: options.build.version,
+      routes: table.entries().map(({ scope, route }) => ({ plugin: scope.name, route })),
+      sockets: table.socketEntries().map(({ scope, route }) => ({ plugin: scope.name, route })),
+    })
+  }
+
   const server: HttpServer = {
     forPlugin: (scope) => ({
       add(...routes) { for (const route of routes) table.add(scope, route) },
@@ -136,7 +146,10 @@ export function createHttp(options: HttpOptions): HttpServer {
     },
     routes: () => table.routes(),
     sockets: () => table.sockets(),
-    openapi: () => { throw new Error('not here yet') },
+    openapi() {
+      if (document?.version !== table.version) document = { version: table.version, made: describe() }
+      return document.made
+    },
     async [Symbol.asyncDispose]() {
       pipeline.draining = true
       const closed = listener?.stop()

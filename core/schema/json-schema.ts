@@ -1,0 +1,59 @@
+import type * as v from 'valibot'
+
+export type JsonObject = Record<string, unknown>
+/** Turns schemas into the dialect of OpenAPI 3.0; recursive parts go to `components.schemas`, where every `$ref` points. */
+export interface SchemaWriter {
+  /** `input` for what a caller sends, `output` for what it gets. `name` is the prefix of the parts that need a name. */
+  write(schema: v.GenericSchema, mode: 'input' | 'output', name: string): JsonObject
+  readonly components: JsonObject
+}
+
+/** The converter is loaded when the first document is asked for. */
+export async function openApiSchemas(): Promise<SchemaWriter> {
+  const { toJsonSchema } = await import('@valibot/to-json-schema')
+  const components: JsonObject = {}
+  return {
+    components,
+    write(schema, mode, name) {
+      // What cannot be said in JSON Schema is left open: a document that claims less is still true.
+      const raw = plain(toJsonSchema(schema, { target: 'openapi-3.0', typeMode: mode, errorMode: 'ignore' }))
+      const { $defs, ...body } = raw
+      const names = new Map<string, string>()
+      const parts = isObject($defs) ? $defs : {}
+      for (const key of Object.keys(parts)) names.set(`#/$defs/${key}`, `${name}_${key.replace(/[^\w.-]/g, '_')}`)
+      for (const [key, part] of Object.entries(parts)) components[names.get(`#/$defs/${key}`) ?? key] = dialect(part, names)
+      return dialect(body, names)
+    },
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
+
+const keywords = new Set([
+  'title', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'pattern', 'maxItems',
+  'minItems', 'uniqueItems', 'maxProperties', 'minProperties', 'required', 'enum', 'type', 'allOf', 'oneOf', 'anyOf', 'not', 'items',
+  'properties', 'additionalProperties', 'description', 'format', 'default', 'nullable', 'readOnly', 'writeOnly', 'example', 'deprecated',
+])
+
+/** Keeps the keywords of OpenAPI 3.0 and points references at the components. */
+function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject {
+  if (!isObject(node)) return {}
+  if (typeof node['$ref'] === 'string') return { $ref: `#/components/schemas/${names.get(node['$ref']) ?? node['$ref']}` }
+  const out: JsonObject = {}
+  for (const [key, value] of Object.entries(node)) {
+    if (key === 'secret') { if (value === true) out['writeOnly'] = true; continue }
+    if (!keywords.has(key)) continue
+    if (key === 'properties' && isObject(value)) out[key] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, dialect(inner, names)]))
+    else if (key === 'items' || key === 'not') out[key] = dialect(value, names)
+    else if (key === 'additionalProperties') out[key] = typeof value === 'boolean' ? value : dialect(value, names)
+    else if ((key === 'allOf' || key === 'oneOf' || key === 'anyOf') && Array.isArray(value)) out[key] = value.map((inner) => dialect(inner, names))
+    else if (key === 'required' && Array.isArray(value) && value.length === 0) continue
+    else out[key] = value
+  }
+  if (out['type'] === 'array' && out['items'] === undefined) out['items'] = {}
+  if (Array.isArray(out['enum']) && out['enum'].includes(null)) out['nullable'] = true
+  return out
+}

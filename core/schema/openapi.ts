@@ -1,0 +1,169 @@
+import * as v from 'valibot'
+import { rowOf } from '../errors/codes.ts'
+import type { ErrorCode } from '../errors/error.ts'
+import type { AnyRoute, AnySocketRoute, RawBody } from '../http/route.ts'
+import { isObject, openApiSchemas } from './json-schema.ts'
+import type { JsonObject, SchemaWriter } from './json-schema.ts'
+
+export interface DocumentParts {
+  readonly version: string
+  /** Each with the name of its plugin. */
+  readonly routes: readonly { readonly plugin: string; readonly route: AnyRoute }[]
+  readonly sockets: readonly { readonly plugin: string; readonly route: AnySocketRoute }[]
+}
+interface Names { readonly path: string; readonly params: ReadonlyMap<string, string> }
+
+const errorSchemas: JsonObject = {
+  FlatError: { type: 'object', required: ['error'], properties: { error: { type: 'string' } } },
+  Error: {
+    type: 'object', required: ['error'],
+    properties: {
+      error: {
+        type: 'object', required: ['code', 'message', 'details', 'request_id'],
+        properties: { code: { type: 'string' }, message: { type: 'string' }, details: { type: 'object', additionalProperties: true }, request_id: { type: 'string', format: 'uuid' } },
+      },
+    },
+  },
+}
+
+/** The OpenAPI 3.0.3 document of the routes. */
+export async function openApiDocument(parts: DocumentParts): Promise<JsonObject> {
+  const schemas = await openApiSchemas()
+  const paths: Record<string, JsonObject> = {}
+  const names = pathNames([...parts.routes, ...parts.sockets].map(({ route }) => route.path))
+  const ids = new Set<string>()
+  for (const { plugin, route } of parts.routes) {
+    const named = names(route.path)
+    const path = (paths[named.path] ??= {})
+    path[route.method.toLowerCase()] = operation(plugin, route, named, operationId(route.method, named.path, ids), schemas)
+  }
+  for (const { plugin, route } of parts.sockets) {
+    const named = names(route.path)
+    const path = (paths[named.path] ??= {})
+    path['get'] ??= socketOperation(plugin, route, named, operationId('connect', named.path, ids), schemas)
+  }
+  const tags = [...new Set([...parts.routes, ...parts.sockets].map(({ plugin }) => plugin))].sort()
+  return {
+    openapi: '3.0.3',
+    info: { title: 'svc', version: parts.version, description: 'Hosts autonomous AI agents.' },
+    servers: [{ url: '/' }],
+    tags: tags.map((name) => ({ name })),
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    components: {
+      schemas: { ...errorSchemas, ...schemas.components },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
+    },
+  }
+}
+
+/** Paths that differ in parameter names only are one path in OpenAPI: the first names given are used for all. */
+function pathNames(paths: readonly string[]): (path: string) => Names {
+  const first = new Map<string, readonly string[]>()
+  const shapeOf = (path: string): string => path.replace(/(\*\*)?:\w+/g, '{}')
+  const paramsOf = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')
+  for (const path of paths) if (!first.has(shapeOf(path))) first.set(shapeOf(path), paramsOf(path))
+  return (path) => {
+    const shown = first.get(shapeOf(path)) ?? []
+    let at = 0
+    return {
+      path: path.replace(/(\*\*)?:\w+/g, () => `{${shown[at++]}}`),
+      params: new Map(paramsOf(path).map((name, index) => [name, shown[index] ?? name])),
+    }
+  }
+}
+
+function operationId(method: string, path: string, taken: Set<string>): string {
+  const words = `${method.toLowerCase()}/${path}`.split(/[^A-Za-z0-9{}]+/).filter((word) => word !== '')
+  const base = words.map((word) => (word.startsWith('{') ? `by_${word.slice(1, -1)}` : word.replace(/[{}]/g, ''))).join('_')
+  let id = base
+  for (let n = 2; taken.has(id); n++) id = `${base}_${n}`
+  taken.add(id)
+  return id
+}
+
+function operation(plugin: string, route: AnyRoute, named: Names, id: string, schemas: SchemaWriter): JsonObject {
+  const body = requestBody(route, id, schemas)
+  return {
+    operationId: id, tags: [plugin], summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas)],
+    ...(body ? { requestBody: body } : {}),
+    responses: { ...success(route, id, schemas), ...failures(route) },
+    security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
+    'x-cost': route.cost,
+  }
+}
+
+function socketOperation(plugin: string, route: AnySocketRoute, named: Names, id: string, schemas: SchemaWriter): JsonObject {
+  return {
+    operationId: id, tags: [plugin], summary: route.summary, description: 'A WebSocket: send an upgrade request.',
+    parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas)],
+    responses: { 101: { description: 'The protocol switches to WebSocket' }, ...failures({ ...route, body: undefined }) },
+    security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
+    'x-cost': route.cost, 'x-frame-cost': route.frameCost,
+  }
+}
+
+function pathParameters(schema: v.GenericSchema | undefined, named: Names, id: string, schemas: SchemaWriter): JsonObject[] {
+  const written = schema === undefined ? {} : schemas.write(schema, 'input', `${id}_path`)
+  const properties = isObject(written['properties']) ? written['properties'] : {}
+  return [...named.params].map(([name, shown]) => ({ name: shown, in: 'path', required: true, schema: properties[name] ?? { type: 'string' } }))
+}
+
+function queryParameters(schema: v.GenericSchema | undefined, id: string, schemas: SchemaWriter): JsonObject[] {
+  if (schema === undefined) return []
+  const written = schemas.write(schema, 'input', `${id}_query`)
+  const properties = isObject(written['properties']) ? written['properties'] : {}
+  const required: unknown[] = Array.isArray(written['required']) ? written['required'] : []
+  return Object.entries(properties).map(([name, inner]) => ({ name, in: 'query', required: required.includes(name), schema: inner }))
+}
+
+function isRaw(body: v.GenericSchema | RawBody): body is RawBody { return '~body' in body }
+
+function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject | undefined {
+  const body: v.GenericSchema | RawBody | undefined = route.body
+  // OpenAPI 3.0 gives a body of GET no meaning; it is accepted all the same.
+  if (body === undefined || route.method === 'GET') return undefined
+  if (isRaw(body)) return { required: false, content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }
+  const schema = schemas.write(body, 'input', `${id}_body`)
+  const example = route.example?.body
+  return {
+    required: !v.safeParse(body, undefined).success && !v.safeParse(body, {}).success,
+    content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+  }
+}
+
+function success(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject {
+  const status = route.status ?? 200
+  if (status === 204) return { 204: { description: 'Done' } }
+  const content: JsonObject = {}
+  if (route.produces !== undefined) content[route.produces] = { schema: { type: 'string' } }
+  const schema = schemas.write(route.returns, 'output', `${id}_answer`)
+  const example = route.example?.returns
+  // A route that answers pages or streams only has nothing to say in `returns`.
+  if (Object.keys(schema).length > 0 || Object.keys(content).length === 0 && route.streams === undefined) content['application/json'] = { schema, ...(example === undefined ? {} : { example }) }
+  const streams: v.GenericSchema | undefined = route.streams
+  if (streams !== undefined) content['text/event-stream'] = { schema: { type: 'string', description: 'Server-sent events; `data` is JSON.' }, 'x-event': schemas.write(streams, 'output', `${id}_event`) }
+  return { [status]: { description: route.summary, content } }
+}
+
+type Failing = Pick<AnyRoute, 'auth' | 'params' | 'query' | 'body' | 'errors'> & { readonly renderError?: AnyRoute['renderError'] }
+/** One answer per status: the codes every route can give, and its own. */
+function failures(route: Failing): JsonObject {
+  const codes: ErrorCode[] = [...(route.errors ?? []), 'rate_limit', 'internal_error', 'service_unavailable', 'forbidden']
+  if (route.params || route.query || route.body) codes.push('invalid_request')
+  if (route.body) codes.push('payload_too_large')
+  if (route.auth !== 'public') codes.push('unauthorized')
+  const byStatus = new Map<number, Set<ErrorCode>>()
+  for (const code of codes) byStatus.set(rowOf(code).status, (byStatus.get(rowOf(code).status) ?? new Set()).add(code))
+  return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, set]) => {
+    const formats = new Set([...set].map((code) => (rowOf(code).format === 'flat' ? '#/components/schemas/FlatError' : '#/components/schemas/Error')))
+    const refs = [...formats].map(($ref) => ({ $ref }))
+    const schema = route.renderError ? { type: 'object' } : refs.length === 1 ? refs[0] : { oneOf: refs }
+    return [status, {
+      description: [...set].sort().join(', '),
+      ...(status === 429 || status === 503 ? { headers: { 'Retry-After': { schema: { type: 'integer' } } } } : {}),
+      content: { 'application/json': { schema } },
+    }]
+  }))
+}
