@@ -6,7 +6,7 @@ export type NameModel = (choice: ModelChoice) => ModelChoice
 
 /** Asks once, so that a list of ten thousand agents costs one question. */
 export async function modelNames(inference: Inference | undefined): Promise<NameModel> {
-  if (!inference) return (choice) => choice
+  if (!inference) return ({ provider, model }) => ({ provider, model })
   const fallback = await inference.defaultModel()
   const ownDefaults = new Map(inference.providers().map((provider) => [provider.name, provider.defaultModel]))
   return ({ provider, model }) => {

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import type { Inference } from '../../../plugins/providers/contract.ts'
+import { modelNames } from '../../../plugins/agents/model-names.ts'
+
+const inference: Inference = {
+  resolve: () => Promise.reject(new Error('not asked for')),
+  complete: () => { throw new Error('not asked for') },
+  providers: () => [
+    { name: 'builtin', title: '', authStatus: 'no_key_needed', envVar: undefined, baseUrl: undefined, defaultModel: 'offline' },
+    { name: 'openai', title: '', authStatus: 'configured', envVar: undefined, baseUrl: undefined, defaultModel: 'gpt-4o' },
+  ],
+  defaultModel: () => Promise.resolve({ provider: 'builtin', model: 'offline' }),
+}
+
+it.each([
+  ['default', 'default', 'builtin', 'offline'],
+  ['openai', 'default', 'openai', 'gpt-4o'],
+  ['openai', 'o3', 'openai', 'o3'],
+  ['default', 'o3', 'builtin', 'o3'],
+  ['unknown', 'default', 'unknown', 'default'],
+])('%s/%s is shown as %s/%s', async (provider, model, shownProvider, shownModel) => {
+  expect((await modelNames(inference))({ provider, model })).toEqual({ provider: shownProvider, model: shownModel })
+})
+
+it('without providers the manifest is shown as it is', async () => {
+  const names = await modelNames(undefined)
+  expect(names({ provider: 'default', model: 'x' })).toEqual({ provider: 'default', model: 'x' })
+})
