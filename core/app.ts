@@ -52,6 +52,8 @@ export interface App extends AsyncDisposable {
   readonly daemon: Daemon
   /** Logs and counts a failure outside any plugin, such as an exception nobody caught. */
   readonly defect: OnDefect
+  /** What all plugins have registered now, one line each: compared before and after by those who look for leaks. */
+  registrations(): readonly string[]
   /** Settles with what was asked for; whoever made the app disposes it then. */
   readonly closed: Promise<Stop>
 }
@@ -184,6 +186,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     host,
     daemon,
     defect: onDefect,
+    registrations: () => [
+      ...http.routes().map(({ method, path }) => `route ${method} ${path}`),
+      ...http.sockets().map(({ path }) => `socket ${path}`),
+      ...[...hooks.counts()].map(([id, count]) => `hook ${id} x ${count}`),
+      ...tools.list().map(({ name }) => `tool ${name}`),
+    ].sort(),
     closed: stopping.asked,
     [Symbol.asyncDispose]: () => (ending ??= all.disposeAsync()),
   }

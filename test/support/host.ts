@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { basename, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Connector } from 'db0'
 import type { Fetch } from 'svc/sdk'
@@ -20,7 +20,7 @@ export interface HostOptions {
    */
   readonly plugins?: readonly string[]
   /** As in `config.toml`. The defaults are those of a test: a free port, no limits that a test would run into. */
-  readonly config?: ConfigInput
+  readonly config?: Omit<ConfigInput, 'plugins'> & { readonly plugins?: Readonly<Record<string, unknown>> }
   /** A home to use again; it is not removed then. Default: a temporary folder. */
   readonly home?: string
   /** Listen on a free port at once (default true). `false` answers through `app.fetch` only. */
@@ -50,6 +50,8 @@ export interface TestHost extends AsyncDisposable {
   readonly log: readonly string[]
   /** Settles when the plugin is as described; looks after every change of the host. */
   plugin(name: string, state: 'loaded' | 'failed' | 'disabled' | 'gone', matches?: (status: ReturnType<App['daemon']['plugins']>[number]) => boolean): Promise<void>
+  /** Where a built-in plugin's source lies. */
+  folderOf(name: string): string
   /** Stops the daemon and keeps its home, so that another can start on it. */
   stop(): Promise<void>
 }
@@ -70,6 +72,8 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
   const url = options.listen === false ? 'http://127.0.0.1:4545' : (await app.listen()).url.replace(/\/$/, '')
   const request = (path: string, init?: RequestInit): Promise<Response> =>
     options.listen === false ? app.fetch(new Request(new URL(path, url), init)) : fetch(new URL(path, url), init)
+
+  const sources = new Map(await Promise.all(builtIns.map(async (folder) => [await nameIn(folder), folder] as const)))
 
   return {
     app, home, url, log: lines, fetch: request,
@@ -97,6 +101,11 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
         })
       })
     },
+    folderOf(name) {
+      const folder = sources.get(name)
+      if (!folder) throw new Error(`there is no built-in plugin "${name}"`)
+      return folder
+    },
     stop: async () => { await app[Symbol.asyncDispose]() },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]()
@@ -116,12 +125,17 @@ async function findFolders(names: readonly string[]): Promise<readonly string[]>
   })
 }
 
-function toConfig({ config = {}, memory }: HostOptions): ConfigInput & Record<string, unknown> {
+/** The name a definition has; the folder's own when it cannot be read. */
+async function nameIn(folder: string): Promise<string> {
+  const text = await readFile(join(folder, 'index.ts'), 'utf8').catch(() => '' /* no source: the folder's name will do */)
+  return /\bname: '([^']+)'/.exec(text)?.[1] ?? basename(folder)
+}
+
+function toConfig({ config = {}, memory }: HostOptions): Record<string, unknown> {
   return {
     listen_addr: '127.0.0.1:0', development: true, ...(memory ? { database_url: 'sqlite::memory:' } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
-    // One type for the known keys and the sections of plugins: the schema checks it when it is loaded.
-    plugins: { ...config.plugins, drain_ms: config.plugins?.drain_ms ?? 500 } as NonNullable<ConfigInput['plugins']>,
+    plugins: { drain_ms: 500, ...config.plugins },
   }
 }

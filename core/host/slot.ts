@@ -1,0 +1,94 @@
+import { basename } from 'node:path'
+import type { PluginStatus } from './daemon.ts'
+import type { AnyPlugin } from './define.ts'
+import { providedIds, requiredIds } from './definition.ts'
+import { dependentsOf, plan } from './graph.ts'
+import type { Node } from './graph.ts'
+import type { Instance } from './instance.ts'
+
+/** A plugin folder and what became of it. */
+export interface Slot {
+  readonly folder: string
+  /** The folder's name until the definition was read. */
+  name: string
+  state: PluginStatus['state']
+  definition: AnyPlugin | undefined
+  config: unknown
+  instance: Instance | undefined
+  error: string | undefined
+  /** It could be loaded if only a service were there. */
+  waiting: boolean
+  reloads: number
+}
+
+export function statusOf(slot: Slot, source: string): PluginStatus {
+  return {
+    name: slot.name, version: slot.definition?.version ?? '', state: slot.state, source,
+    requires: requiredBy(slot), provides: providedBy(slot),
+    ledger: slot.instance?.scope.ledger() ?? [], reloads: slot.reloads, error: slot.error,
+  }
+}
+
+export const requiredBy = (slot: Slot): readonly string[] => (slot.definition ? requiredIds(slot.definition) : [])
+export const providedBy = (slot: Slot): readonly string[] => (slot.definition ? providedIds(slot.definition) : [])
+export function toNode(slot: Slot): Node { return { name: slot.name, requires: requiredBy(slot), provides: providedBy(slot) } }
+
+/** Every plugin folder the host knows, and the services that are there. */
+export class Slots {
+  readonly #slots = new Map<string, Slot>()
+  readonly #core = new Map<string, unknown>()
+
+  provide(id: string, service: unknown): void { this.#core.set(id, service) }
+
+  all(): readonly Slot[] { return [...this.#slots.values()] }
+  in(folder: string): Slot | undefined { return this.#slots.get(folder) }
+
+  add(folder: string): Slot {
+    const slot: Slot = {
+      folder, name: basename(folder), state: 'loading', definition: undefined, config: undefined, instance: undefined, error: undefined, waiting: false, reloads: 0,
+    }
+    this.#slots.set(folder, slot)
+    return slot
+  }
+  forget(slot: Slot): void { this.#slots.delete(slot.folder) }
+
+  /** The one that runs under this name, else any that has it. */
+  find(name: string): Slot | undefined {
+    const named = this.all().filter((slot) => slot.name === name)
+    return named.find(({ instance }) => instance) ?? named[0]
+  }
+
+  /** Those that run, each after everything it requires. */
+  loaded(): readonly Slot[] {
+    const running = new Map(this.all().filter(({ instance }) => instance).map((slot) => [slot.name, slot]))
+    return plan([...running.values()].map(toNode), this.coreIds()).order.flatMap((name) => running.get(name) ?? [])
+  }
+
+  /** Those that run and require a service of this one, directly or through others, each after everything it requires. */
+  dependents(name: string): readonly Slot[] {
+    const loaded = this.loaded()
+    const names = new Set(dependentsOf(name, loaded.map(toNode)))
+    return loaded.filter((slot) => names.has(slot.name))
+  }
+
+  /** What goes down with a plugin: itself and its dependents. */
+  subtree(name: string): readonly string[] { return [name, ...this.dependents(name).map((slot) => slot.name)] }
+
+  service(id: string): unknown {
+    if (this.#core.has(id)) return this.#core.get(id)
+    return this.all().find((slot) => slot.state === 'loaded' && slot.instance?.services.has(id))?.instance?.services.get(id)
+  }
+
+  coreIds(): Set<string> { return new Set(this.#core.keys()) }
+  /** Ids of the services that are there. */
+  present(): Set<string> {
+    return new Set([...this.#core.keys(), ...this.all().flatMap(({ instance }) => (instance ? [...instance.services.keys()] : []))])
+  }
+
+  /** Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be loaded. */
+  unavailable(coming: readonly Slot[]): ReadonlyMap<string, string> {
+    const missing = this.all().filter((slot) => !slot.instance && !coming.includes(slot))
+    return new Map(missing.flatMap((slot) => providedBy(slot)
+      .map((id) => [id, `plugin "${slot.name}" provides it but is not loaded${slot.error ? `: ${slot.error}` : ''}`] as const)))
+  }
+}

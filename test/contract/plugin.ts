@@ -1,0 +1,130 @@
+import { writeFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import Sqlite from 'better-sqlite3'
+import { expect } from 'vitest'
+import type { TestHost } from '../support/host.ts'
+
+/** What every plugin must keep. Each check fails with an assertion; the host has the plugin and all it requires. */
+export const pluginChecks: Readonly<Record<string, (host: TestHost, name: string) => Promise<void>>> = {
+  'is loaded without an error': async (host, name) => {
+    expect(statusOf(host, name)).toMatchObject({ state: 'loaded', error: undefined })
+  },
+
+  'leaves no route, hook, tool, timer, socket or handle when it is unloaded': async (host, name) => {
+    await host.app.host.unload(name)
+    const before = await traces(host)
+    await host.app.host.reload(name)
+    expect(statusOf(host, name)).toMatchObject({ state: 'loaded', error: undefined })
+    await host.app.host.unload(name)
+    expect(statusOf(host, name)).toMatchObject({ state: 'disabled', error: undefined, ledger: [] })
+    await settled(host, before)
+    await host.app.host.reload(name)
+  },
+
+  'does not touch the tables of others when it is unloaded': async (host, name) => {
+    const own = [name, ...dependents(host, name)].map((plugin) => `${plugin.replaceAll('-', '_')}_`)
+    const others = () => tables(host).filter((line) => !own.some((prefix) => line.startsWith(prefix)) && !line.startsWith('core_'))
+    const before = others()
+    await host.app.host.unload(name)
+    expect(others()).toEqual(before)
+    await host.app.host.reload(name)
+    const columns = (line: string) => line.replace(/ \d+ rows$/, '')
+    expect(others().map(columns)).toEqual(before.map(columns))
+  },
+
+  'can be reloaded twenty times without growth of the heap or of what is registered': async (host, name) => {
+    const reload = async (times: number): Promise<void> => {
+      for (let time = 0; time < times; time++) await host.app.host.reload(name)
+    }
+    await reload(5)
+    const registered = host.app.registrations()
+    const ledger = statusOf(host, name)?.ledger
+    const before = heapBytes()
+    await reload(20)
+    const grown = heapBytes() - before
+    expect(statusOf(host, name)).toMatchObject({ state: 'loaded', error: undefined, ledger })
+    expect(host.app.registrations()).toEqual(registered)
+    expect(grown, `the heap grew by ${Math.round(grown / 1024)} KB in 20 reloads`).toBeLessThan(20 * 100_000)
+  },
+
+  'leaves nothing behind when its setup throws at the end': async (host, name) => {
+    await host.app.host.unload(name)
+    const before = await traces(host)
+    const folder = await throwing(host, name)
+    await expect(host.app.host.load(folder)).rejects.toThrow('setup failed: planned')
+    await settled(host, before)
+    await host.app.host.sync(await emptied(folder))
+    await host.app.host.reload(name)
+    expect(statusOf(host, name)).toMatchObject({ state: 'loaded', error: undefined })
+  },
+}
+
+function statusOf(host: TestHost, name: string) {
+  return host.app.daemon.plugins().find((plugin) => plugin.name === name)
+}
+function dependents(host: TestHost, name: string): readonly string[] {
+  const plugins = host.app.daemon.plugins()
+  const found = new Set([name])
+  for (let size = 0; size !== found.size;) {
+    size = found.size
+    const ids = plugins.filter((plugin) => found.has(plugin.name)).flatMap((plugin) => plugin.provides)
+    for (const plugin of plugins) if (plugin.requires.some((id) => ids.includes(id))) found.add(plugin.name)
+  }
+  return [...found]
+}
+
+/** What is registered, what keeps the process alive and who listens to it, one line each. */
+async function traces(host: TestHost): Promise<readonly string[]> {
+  // What a request or a write of before has left comes to rest.
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => { setImmediate(resolve) })
+  const listeners = process.eventNames().map((event) => `process listener ${String(event)} x ${process.listenerCount(event)}`)
+  return [...host.app.registrations(), ...resources(), ...listeners]
+}
+function resources(): readonly string[] {
+  const counts = new Map<string, number>()
+  for (const name of process.getActiveResourcesInfo()) counts.set(name, (counts.get(name) ?? 0) + 1)
+  // Work of the thread pool comes and goes; a handle that stays is what leaks.
+  return [...counts].filter(([name]) => !/^(FSReq|Immediate|.*Request$|WorkerThread|GetAddrInfo)/i.test(name)).map(([name, count]) => `resource ${name} x ${count}`).sort()
+}
+/** Some handles need a turn of the loop to close. */
+async function settled(host: TestHost, before: readonly string[]): Promise<void> {
+  let now = await traces(host)
+  for (let attempt = 0; attempt < 20 && now.join() !== before.join(); attempt++) now = await traces(host)
+  expect(now).toEqual(before)
+}
+
+function tables(host: TestHost): readonly string[] {
+  const db = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
+  try {
+    const found = db.prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`).all() as { name: string; sql: string }[]
+    return found.map(({ name, sql }) => `${name} ${sql} ${(db.prepare(`SELECT count(*) AS count FROM "${name}"`).get() as { count: number }).count} rows`)
+  } finally { db.close() }
+}
+
+let collect: (() => void) | undefined
+function heapBytes(): number {
+  if (!collect) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as () => void
+  }
+  for (let round = 0; round < 3; round++) collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** The plugin as it is, with a setup that fails when everything is registered. */
+async function throwing(host: TestHost, name: string): Promise<string> {
+  const entry = host.folderOf(name)
+  const folder = join(host.home, 'throwing', name)
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'index.ts'), `import plugin from ${JSON.stringify(join(entry, 'index.ts'))}
+export default { ...plugin, async setup(ctx: any) { await plugin.setup(ctx); throw new Error('planned') } }
+`)
+  return folder
+}
+async function emptied(folder: string): Promise<string> {
+  const { rm } = await import('node:fs/promises')
+  await rm(folder, { recursive: true })
+  return folder
+}
