@@ -16,6 +16,7 @@ export type { Counter, Gauge, Histogram, Labels, Metrics } from './metrics/metri
 export type { Fetch, OutboundRequest, OutboundResponse } from './net/fetch.ts'
 export { parse } from './schema/parse.ts'
 export { secret } from './config/secret.ts'
+export { defineConfig } from './config/define.ts'
 export type { Dispose, Entry } from './scope/scope.ts'
 export type { Changes, PluginDatabase, Statement, Value } from './storage/database.ts'
 export type { Vault } from './storage/vault.ts'

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { redact } from '../config/redact.ts'
 import { nest } from '../config/layer.ts'
-import { setConfigValue, splitKey, toConfigValue } from '../config/set.ts'
+import { ConfigError } from '../config/problem.ts'
+import { checkConfigValue, setConfigValue, splitKey, toConfigValue } from '../config/set.ts'
 import { readDaemonFile } from '../storage/lock.ts'
 import { command, homeArgs } from './command.ts'
-import { exits } from './failure.ts'
+import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
 
@@ -16,6 +17,10 @@ export default command({
     const place = findPlace(args)
     const file = join(place.home, 'config.toml')
     const value = toConfigValue(args.key, args.value)
+    try { checkConfigValue('config set', args.key, value) } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      throw new Failure(exits.usage, error.message.replace(/^config set: /, ''), 'nothing was written; `svc config schema` lists every key', { cause: error })
+    }
     await setConfigValue(file, args.key, value)
     const { sources } = await loadSettings(place)
     const source = sources.get(args.key)

@@ -57,7 +57,7 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const layers: Layer[] = []
   const files: string[] = []
   if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped))
-  const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom })
+  const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: join(home, 'cache', 'config') })
   if (module) {
     layers.push(module.layer)
     files.push(module.file)
@@ -109,7 +109,7 @@ function overrideListen(address: unknown, host: unknown, port: unknown, problems
     problems.push({ file: 'flags', key: 'listen_addr', name: '--port', expected: 'a whole number from 0 to 65535', found: JSON.stringify(port) })
   }
   const name = host === undefined ? base.host : String(host).trim().replace(/^\[(.*)\]$/, '$1')
-  const joined = toListenAddr({ host: name, port: Math.max(0, number) })
+  const joined = toListenAddr({ host: name, port: Math.min(65_535, Math.max(0, number)) })
   if (findListenAddr(joined) === undefined || name === '') {
     problems.push({ file: 'flags', key: 'listen_addr', name: '--host', expected: 'a host name or an address', found: JSON.stringify(host) })
   }

@@ -87,7 +87,8 @@ export const ConfigSchema = v.object({
     v.description('Address and port to listen on; port 0 takes a free one.')), '127.0.0.1:4545'),
   home_dir: text('Home of the daemon. Set with --home or SVC_HOME, because this file lies in it.'),
   data_dir: text('Where databases and files live; `data` in the home when unset.'),
-  database_url: text('`sqlite:<path>` or `postgres://…`; `svc.db` in data_dir when unset.'),
+  database_url: v.optional(v.pipe(v.string(), v.regex(/^(sqlite:.|postgres(ql)?:\/\/.)/, 'sqlite:<path> or postgres://<user>@<host>/<database>'),
+    v.description('Where rows are kept; `svc.db` in data_dir when unset.'))),
   default_provider: text('Provider of agents that name none; found by itself when unset.'),
   default_model: text('Model of agents that name none.'),
   log_level: v.optional(v.pipe(v.picklist(logLevels), v.description('Least important messages that are logged.')), 'info'),
@@ -109,4 +110,13 @@ export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_u
   readonly database_url: string
 }
 /** What a configuration file may hold: every key is optional. */
-export type ConfigInput = v.InferInput<typeof ConfigSchema>
+export type ConfigInput = Readonly<Omit<v.InferInput<typeof ConfigSchema>, 'plugins'>> & {
+  readonly plugins?: {
+    readonly paths?: readonly string[]
+    readonly disabled?: readonly string[]
+    readonly watch?: boolean
+    readonly drain_ms?: number
+    /** The section of one plugin, which its own schema checks. */
+    readonly [plugin: string]: unknown
+  }
+}

@@ -21,13 +21,18 @@ import type { KeyPlace } from './toml-index.ts'
  */
 export async function setConfigValue(file: string, key: string, value: unknown): Promise<void> {
   const path = splitKey(key)
+  checkConfigValue(file, key, value)
   const target = existsSync(file) ? await realpath(file) : file
   const before = existsSync(target) ? readFileSync(target, 'utf8') : ''
   if (before !== '') await readToml(target) // reports a broken file with its line
+  await replaceFile(target, editToml(before, path, value, file))
+}
+/** Throws `ConfigError` for a key that is unknown and a value that does not fit it. */
+export function checkConfigValue(file: string, key: string, value: unknown): void {
+  const path = splitKey(key)
   checkKey(file, path)
   const { problems } = checkLayer(ConfigSchema, { file, tree: nest(path, value), place: () => ({}) })
   if (problems.length > 0) throw new ConfigError(problems)
-  await replaceFile(target, editToml(before, path, value, file))
 }
 /** The value a text on the command line stands for, by the schema of its key. */
 export function toConfigValue(key: string, text: string): unknown {

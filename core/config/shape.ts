@@ -46,10 +46,16 @@ export function isSecret(schema: Schema | undefined, key: string): boolean {
   if (schema && v.getMetadata(unwrap(schema) as Parameters<typeof v.getMetadata>[0])['secret'] === true) return true
   return (!schema || unwrap(schema).type === 'unknown') && namesSecret(key)
 }
+interface Rule { readonly type: string; readonly requirement?: unknown; readonly message?: unknown; readonly pipe?: readonly Rule[] }
+/** The items of a pipe, those of pipes inside it too. */
+function listRules(schema: object): readonly Rule[] {
+  const items = 'pipe' in schema ? (schema.pipe as readonly Rule[]) : []
+  return items.flatMap((item) => (item !== schema && item.pipe ? [item, ...listRules(item)] : [item]))
+}
 /** What a schema accepts, in words: "a whole number from 1 to 100". */
 export function expectation(schema: Schema): string {
   const shape = unwrap(schema)
-  const rules = 'pipe' in shape ? (shape.pipe as readonly { type: string; requirement?: unknown; message?: unknown }[]) : []
+  const rules = listRules(shape)
   const rule = (type: string): unknown => rules.find((item) => item.type === type)?.requirement
   switch (shape.type) {
     case 'number': {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { defineConfig } from './define.ts'
 import type { Layer } from './layer.ts'
 import { nest, overlay, toTree } from './layer.ts'
 import { ConfigError } from './problem.ts'
@@ -17,7 +18,7 @@ export interface ConfigModule {
 }
 
 /** `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc. */
-export async function readConfigModule(options: { readonly cwd: string; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined }): Promise<ConfigModule | undefined> {
+export async function readConfigModule(options: { readonly cwd: string; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string }): Promise<ConfigModule | undefined> {
   const file = options.configFile === undefined ? findConfigModule(options.cwd) : resolve(options.cwd, options.configFile)
   if (file === undefined || (options.configFile === undefined && file === options.shippedFrom)) return undefined
   if (!existsSync(file)) throw new ConfigError([{ file, message: 'the file named with --config does not exist' }])
@@ -25,10 +26,15 @@ export async function readConfigModule(options: { readonly cwd: string; readonly
   const { loadConfig } = await import('c12')
   let tree: unknown
   try {
-    const loaded = await loadConfig({ cwd: dirname(file), configFile: file, rcFile: false, globalRc: false, packageJson: false, dotenv: false, envName: false, extend: false })
-    tree = loaded.config
+    const loaded = await loadConfig({
+      cwd: dirname(file), configFile: file, rcFile: false, globalRc: false, packageJson: false, dotenv: false, envName: false, extend: false, giget: false,
+      // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
+      jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir },
+    })
+    // The joined result is an object whatever the file exports.
+    tree = loaded.layers?.find((layer) => layer.configFile !== undefined)?.config ?? loaded.config
   } catch (error) {
-    throw new ConfigError([{ file, message: `cannot be loaded: ${error instanceof Error ? error.message : String(error)}` }], { cause: error })
+    throw new ConfigError([{ file, message: `cannot be loaded: ${(error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()}` }], { cause: error })
   }
   if (!isTree(tree)) throw new ConfigError([{ file, message: 'its default export has to be an object; wrap it in defineConfig()' }])
   const text = readFileSync(file, 'utf8')
