@@ -1,10 +1,10 @@
-import { ApiError, explain } from './api.ts'
+import { ApiError, explain, pageMessages } from './api.ts'
 import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
-import { ask, detach, emptyTranscript, fail, fromSession, lastQuestion, markStopped, openAnswer, receive, withoutLastExchange } from './transcript.ts'
+import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, withoutLastExchange } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
-import type { AgentSummary, ServerFrame } from './wire.ts'
+import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
@@ -14,11 +14,16 @@ const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 export class AgentChat {
   readonly agentId: string
   readonly transcript = new Observable<Transcript>(emptyTranscript)
+  /** Whether the session holds messages older than those shown. */
+  readonly more = new Observable(false)
   readonly history = new Observable<History>('loading')
   readonly connection: Connection
   readonly #api: Api
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
   #streaming: AbortController | undefined
+  /** Messages older than the newest page, when they were asked for. */
+  #earlier: readonly SessionMessage[] = []
+  #newest: SessionView | undefined
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
@@ -62,13 +67,27 @@ export class AgentChat {
     try {
       const view = await this.#api.session(this.agentId)
       if (era !== this.#era || this.busy) return
-      this.transcript.update((known) => fromSession(view, known))
+      this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       this.history.set('loaded')
     } catch (error) {
       if (era === this.#era && this.history.value !== 'loaded') this.history.set({ problem: explain(error) })
       return
     }
     if (this.transcript.value.entries.at(-1)?.kind === 'answer') void this.#waitForRecord()
+  }
+
+  /** Puts the page of messages before the oldest one shown in front of it. Throws what the daemon refused. */
+  async loadEarlier(): Promise<void> {
+    const oldest = this.#earlier[0] ?? this.#newest?.messages[0]
+    if (oldest?.id === undefined || this.busy) return
+    const era = this.#era
+    const view = await this.#api.session(this.agentId, oldest.id)
+    if (era !== this.#era || this.#newest === undefined) return
+    this.#earlier = [...view.messages, ...this.#earlier]
+    const messages = [...this.#earlier, ...this.#newest.messages]
+    this.more.set(view.messages.length > 0)
+    // Entries are told apart by their place, and every place has moved.
+    this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
   }
 
   send(text: string): void {
@@ -92,15 +111,29 @@ export class AgentChat {
     } catch (error) {
       this.transcript.update((transcript) => fail(transcript, `Could not stop: ${explain(error)}`))
     }
-    this.#streaming?.abort()
   }
 
   /** Throws what the daemon refused. */
   async reset(): Promise<void> {
     await this.#api.reset(this.agentId)
     this.#era++
+    this.#earlier = []
+    this.#newest = undefined
+    this.more.set(false)
     this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
     this.history.set('loaded')
+  }
+
+  /** The messages to show: those of a session read anew, behind the earlier ones that were asked for. */
+  #recorded(view: SessionView): readonly SessionMessage[] {
+    const first = view.messages[0]?.id
+    const sameSession = this.#newest?.session_id === view.session_id
+    const known = sameSession ? [...this.#earlier, ...this.#newest?.messages ?? []] : []
+    const overlap = known.findIndex(({ id }) => id !== undefined && id === first)
+    this.#earlier = overlap > 0 ? known.slice(0, overlap) : []
+    this.#newest = view
+    if (this.#earlier.length === 0) this.more.set(view.message_count > pageMessages)
+    return [...this.#earlier, ...view.messages]
   }
 
   #receive(frame: ServerFrame): void {
@@ -117,6 +150,11 @@ export class AgentChat {
   }
 
   async #sendOverHttp(text: string): Promise<void> {
+    if (/^\/[a-z]+(\s|$)/i.test(text)) {
+      // Sent as a message it would go to the model.
+      if (/^\/(new|reset)\b/.test(text)) return this.reset().catch((error: unknown) => this.transcript.update((transcript) => fail(transcript, explain(error))))
+      return this.transcript.update((transcript) => fail(transcript, 'Commands need a WebSocket, and none can be opened from here.'))
+    }
     const streaming = new AbortController()
     this.#streaming = streaming
     try {
@@ -144,7 +182,7 @@ export class AgentChat {
       try {
         const view = await this.#api.session(this.agentId)
         if (era !== this.#era || this.busy) return
-        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromSession(view, known))
+        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       } catch (error) {
         if (!(error instanceof ApiError)) throw error // Unreachable for now: the next round asks again.
       }

@@ -17,6 +17,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Messages read at a time. */
+export const pageMessages = 100
+
 /** The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the URL. */
 export class Api {
   /** In memory only: not in storage, not in the URL, gone with the page. */
@@ -28,7 +31,11 @@ export class Api {
   useKey(key: string | undefined): void { this.#key = key }
 
   agents(): Promise<readonly AgentSummary[]> { return this.#json('GET', '/api/agents', AgentList) }
-  session(agentId: string): Promise<SessionView> { return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session`, SessionView) }
+  /** The newest messages of the active session, or the page that ends before a message. */
+  session(agentId: string, before?: string): Promise<SessionView> {
+    const query = before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
+    return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session${query}`, SessionView)
+  }
   spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> { return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml }) }
   async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
   async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }
@@ -40,7 +47,7 @@ export class Api {
     url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
     if (this.#key === undefined) return new WebSocket(url)
     const { ticket } = await this.#json('POST', '/api/auth/ws-ticket', Ticket, {})
-    return new WebSocket(url, [`svc.ticket.${ticket}`])
+    return new WebSocket(url, ['svc', `svc.ticket.${ticket}`])
   }
 
   /** The same answer over server-sent events, as the frames the socket would have brought. */

@@ -1,16 +1,15 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { SendIcon, StopIcon } from './icons.tsx'
 
-/** The commands of Interface 6.1. */
+/** The commands of Interface 6.1 that are of use in an empty message box. */
 const commands = [
   ['/new', 'start a new conversation'],
-  ['/compact', 'summarise older messages'],
-  ['/model', 'use another model: /model <name>'],
-  ['/models', 'list models'],
-  ['/providers', 'list providers'],
-  ['/usage', 'tokens and cost so far'],
+  ['/model', 'the model that answers'],
+  ['/models', 'models of the providers that can be used'],
+  ['/providers', 'providers, and whether they have a key'],
+  ['/usage', 'tokens and cost since you connected'],
   ['/think', 'turn extended thinking on or off'],
-  ['/stop', 'stop the answer'],
+  ['/help', 'all commands of this daemon'],
 ] as const
 
 interface ComposerProps {
@@ -54,7 +53,7 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
         <ul class="commands" aria-label="Commands">
           {offered.map(([command, meaning]) => (
             <li key={command}>
-              <button type="button" onClick={() => { setDraft(command === '/model' ? '/model ' : command); field.current?.focus() }}><code>{command}</code> {meaning}</button>
+              <button type="button" onClick={() => { setDraft(command); field.current?.focus() }}><code>{command}</code> {meaning}</button>
             </li>
           ))}
         </ul>

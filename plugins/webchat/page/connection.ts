@@ -61,7 +61,7 @@ export class Connection {
 
   /** False when the socket is not open. */
   send(frame: { readonly type: 'message'; readonly content: string } | { readonly type: 'ping' }): boolean {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return false
+    if (this.#socket === undefined || this.#socket.readyState !== this.#socket.OPEN) return false
     this.#socket.send(JSON.stringify(frame))
     return true
   }

@@ -27,6 +27,7 @@ interface ConversationProps {
 export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu }: ConversationProps) {
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
+  const more = useValue(chat.more)
   const link = useValue(chat.connection.link)
   const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string>()
@@ -49,6 +50,16 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
       document.getElementById('message-box')?.focus()
     } catch (error) {
       setProblem(`A new conversation could not be started: ${explain(error)}`)
+    }
+  }
+
+  const earlier = async (): Promise<void> => {
+    const before = scroll.frame.current?.scrollHeight ?? 0
+    try {
+      await chat.loadEarlier()
+      requestAnimationFrame(() => { if (scroll.frame.current) scroll.frame.current.scrollTop += scroll.frame.current.scrollHeight - before })
+    } catch (error) {
+      setProblem(`Earlier messages could not be loaded: ${explain(error)}`)
     }
   }
 
@@ -77,6 +88,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
             </div>
           )}
           {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} onSend={send} />}
+          {more && <button type="button" class="quiet earlier" disabled={busy} onClick={() => void earlier()}>Show earlier messages</button>}
           <ol class="entries">
             {entries.map((entry, at) => entry.kind === 'question'
               ? <QuestionItem key={entry.id} question={entry} />

@@ -34,7 +34,7 @@ export function AnswerItem({ answer, name, last, onRetry, onReload }: AnswerProp
         {pondering && <p class="thinking"><span class="dots" aria-hidden="true"><i /><i /><i /></span>Thinking</p>}
         {answer.state === 'detached' && <p class="aside" role="status">The connection went away. {name} goes on, and the answer appears here when it is ready.</p>}
         {answer.state === 'unanswered' && <Unanswered last={last} onRetry={onRetry} onReload={onReload} />}
-        {answer.state === 'stopped' && <p class="aside">Stopped.</p>}
+        {answer.aside !== undefined && <p class="aside">{answer.aside}</p>}
         {answer.problem !== undefined && (
           <div class="problem" role="alert">
             <WarningIcon />
@@ -62,7 +62,7 @@ function Footer({ answer }: { readonly answer: Answer }) {
   const text = textOf(answer.parts)
   return (
     <footer class="answer-foot">
-      {answer.cost && <span>{describeCost(answer.cost)}</span>}
+      {answer.cost && answer.cost.inputTokens + answer.cost.outputTokens > 0 && <span>{describeCost(answer.cost)}</span>}
       {text !== '' && (
         <button type="button" class="foot-copy" aria-label={copied ? 'Copied' : 'Copy this answer'} onBlur={() => setCopied(false)}
           onClick={() => { void copyText(text).then(setCopied) }}>{copied ? 'Copied' : 'Copy'}</button>

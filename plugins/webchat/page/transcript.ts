@@ -1,4 +1,4 @@
-import type { ServerFrame, SessionView } from './wire.ts'
+import type { ServerFrame, SessionMessage } from './wire.ts'
 
 export interface ToolCall {
   readonly name: string
@@ -23,10 +23,19 @@ export interface Answer {
   /** `detached`: the connection went while the daemon was answering; the answer is read from the session when it is there. */
   readonly state: 'thinking' | 'streaming' | 'done' | 'stopped' | 'failed' | 'detached' | 'unanswered'
   readonly problem: string | undefined
+  /** Why it ends where it ends, when that is neither a failure nor what the model wanted. */
+  readonly aside: string | undefined
   readonly cost: Cost | undefined
 }
 export type Entry = Question | Answer
 export interface Transcript { readonly entries: readonly Entry[]; readonly nextId: number }
+
+const asides: Readonly<Record<string, string>> = {
+  cancelled: 'Stopped.',
+  length: 'The answer reached the longest length that is set for this agent.',
+  refused: 'The provider refused to go on.',
+  iterations: 'Stopped after as many steps as this agent may take for one answer.',
+}
 
 export const emptyTranscript: Transcript = { entries: [], nextId: 1 }
 
@@ -38,7 +47,7 @@ export function openAnswer(transcript: Transcript): Answer | undefined {
 
 export function ask(transcript: Transcript, text: string): Transcript {
   const question: Question = { kind: 'question', id: transcript.nextId, text }
-  const answer: Answer = { kind: 'answer', id: transcript.nextId + 1, parts: [], state: 'thinking', problem: undefined, cost: undefined }
+  const answer: Answer = { kind: 'answer', id: transcript.nextId + 1, parts: [], state: 'thinking', problem: undefined, aside: undefined, cost: undefined }
   return { entries: [...transcript.entries, question, answer], nextId: transcript.nextId + 2 }
 }
 
@@ -59,6 +68,7 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
       return replaceLast(transcript, {
         ...answer,
         state: frame.stop === 'cancelled' ? 'stopped' : 'done',
+        aside: asides[frame.stop ?? ''],
         parts: completeText(answer.parts, frame.content).map(endCall),
         cost: { inputTokens: frame.input_tokens, outputTokens: frame.output_tokens, iterations: frame.iterations, costUsd: frame.cost_usd, model: frame.model },
       })
@@ -68,10 +78,10 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
 }
 
 export function fail(transcript: Transcript, problem: string): Transcript {
-  return endAnswer(transcript, { state: 'failed', problem })
+  return endAnswer(transcript, { state: 'failed', problem, aside: undefined })
 }
-export function detach(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'detached', problem: undefined }) }
-export function markStopped(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'stopped', problem: undefined }) }
+export function detach(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'detached', problem: undefined, aside: undefined }) }
+export function markStopped(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'stopped', problem: undefined, aside: asides['cancelled'] }) }
 
 /** Takes a question and what followed it out again, so that it can be asked anew. */
 export function withoutLastExchange(transcript: Transcript): Transcript {
@@ -83,8 +93,8 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
   return transcript.entries.findLast((entry) => entry.kind === 'question')
 }
 
-/** The recorded session. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
-export function fromSession(view: SessionView, known: Transcript): Transcript {
+/** The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
+export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const costs = new Map<string, Cost>()
   for (const entry of known.entries) if (entry.kind === 'answer' && entry.cost) costs.set(textOf(entry.parts), entry.cost)
   const entries: Entry[] = []
@@ -93,8 +103,8 @@ export function fromSession(view: SessionView, known: Transcript): Transcript {
     const shown = known.entries[entries.length]
     return shown?.kind === kind ? shown.id : nextId++
   }
-  const blank = { parts: [], problem: undefined, cost: undefined }
-  for (const message of view.messages) {
+  const blank = { parts: [], problem: undefined, aside: undefined, cost: undefined }
+  for (const message of messages) {
     if (message.role === 'User') {
       if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
       entries.push({ kind: 'question', id: idFor('question'), text: message.content })
@@ -106,7 +116,8 @@ export function fromSession(view: SessionView, known: Transcript): Transcript {
       entries.push({
         kind: 'answer', id: answer?.id ?? idFor('answer'), parts,
         state: message.mark === 'cancelled' ? 'stopped' : 'done',
-        problem: message.mark === 'interrupted' || message.mark === 'cut' ? 'The answer was cut off before its end.' : undefined,
+        problem: message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined,
+        aside: message.mark === 'cancelled' ? asides['cancelled'] : message.mark === 'cut' ? 'The answer was cut off here.' : undefined,
         cost: costs.get(textOf(parts)),
       })
     }
@@ -119,7 +130,7 @@ export function textOf(parts: readonly Part[]): string {
   return parts.flatMap((part) => part.kind === 'text' ? [part.text] : []).join('\n\n')
 }
 
-function recordedParts(message: SessionView['messages'][number]): readonly Part[] {
+function recordedParts(message: SessionMessage): readonly Part[] {
   const tools = (message.tools ?? []).map((tool): Part => {
     const state = tool.is_error ? 'failed' : tool.result === undefined || tool.result === null ? 'unknown' : 'done'
     return { kind: 'tool', call: { name: tool.name, id: undefined, state, input: tool.input, result: tool.result ?? undefined } }
@@ -127,7 +138,7 @@ function recordedParts(message: SessionView['messages'][number]): readonly Part[
   return message.content === '' ? tools : [{ kind: 'text', text: message.content }, ...tools]
 }
 
-function endAnswer(transcript: Transcript, end: Pick<Answer, 'state' | 'problem'>): Transcript {
+function endAnswer(transcript: Transcript, end: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
   const answer = openAnswer(transcript)
   return answer ? replaceLast(transcript, { ...answer, ...end, parts: answer.parts.map(endCall) }) : transcript
 }

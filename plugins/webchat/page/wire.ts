@@ -17,6 +17,7 @@ const ToolRecord = v.object({
   is_error: v.optional(v.boolean()),
 })
 const SessionMessage = v.object({
+  id: v.optional(v.string()),
   role: v.string(),
   content: v.string(),
   tools: v.optional(v.array(ToolRecord)),
@@ -27,6 +28,7 @@ export const SessionView = v.object({
   message_count: v.number(),
   messages: v.array(SessionMessage),
 })
+export type SessionMessage = v.InferOutput<typeof SessionMessage>
 export type SessionView = v.InferOutput<typeof SessionView>
 
 const tokens = v.optional(v.number(), 0)

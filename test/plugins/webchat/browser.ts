@@ -35,6 +35,7 @@ export async function openTab(browser: Browser, url: string, options: BrowserCon
   const { path = '/', before, ...contextOptions } = options
   const context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...contextOptions })
   const page = await context.newPage()
+  page.setDefaultTimeout(8_000)
   const complaints: string[] = []
   page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()) })
   page.on('pageerror', (error) => { complaints.push(`exception: ${error.message}`) })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, detach, emptyTranscript, fromSession, openAnswer, receive } from '../../../plugins/webchat/page/transcript.ts'
+import { ask, detach, emptyTranscript, fromRecord, openAnswer, receive } from '../../../plugins/webchat/page/transcript.ts'
 import type { Answer, Transcript } from '../../../plugins/webchat/page/transcript.ts'
 import { parseFrame } from '../../../plugins/webchat/page/wire.ts'
 
@@ -60,16 +60,13 @@ test('frames that belong to no open answer, or that this page does not know, cha
 })
 
 test('a recorded session becomes questions and answers, and the messages of one turn one answer', () => {
-  const transcript = fromSession({
-    session_id: 's', message_count: 4,
-    messages: [
+  const transcript = fromRecord([
       { role: 'System', content: 'be nice' },
       { role: 'User', content: 'time?' },
       { role: 'Assistant', content: '', tools: [{ name: 'time', input: {}, result: 'noon', is_error: false }] },
       { role: 'Assistant', content: 'Noon.' },
       { role: 'User', content: 'and now?' },
-    ],
-  }, emptyTranscript)
+  ], emptyTranscript)
   expect(transcript.entries).toMatchObject([
     { kind: 'question', text: 'time?' },
     { kind: 'answer', state: 'done', parts: [{ call: { name: 'time', result: 'noon', state: 'done' } }, { text: 'Noon.' }] },
@@ -80,15 +77,15 @@ test('a recorded session becomes questions and answers, and the messages of one 
 
 test('reading the record again keeps the ids on screen and the figures that were seen', () => {
   const seen = play(ask(emptyTranscript, 'hi'), response('Hello'))
-  const read = fromSession({ session_id: 's', message_count: 2, messages: [{ role: 'User', content: 'hi' }, { role: 'Assistant', content: 'Hello' }] }, seen)
+  const read = fromRecord([{ role: 'User', content: 'hi' }, { role: 'Assistant', content: 'Hello' }], seen)
   expect(read.entries.map(({ id }) => id)).toEqual(seen.entries.map(({ id }) => id))
   expect(last(read).cost).toMatchObject({ inputTokens: 3 })
 })
 
 test('a record marked as cancelled or interrupted says so', () => {
-  const read = (mark: string) => last(fromSession({ session_id: 's', message_count: 2, messages: [{ role: 'User', content: 'hi' }, { role: 'Assistant', content: 'He', mark }] }, emptyTranscript))
+  const read = (mark: string) => last(fromRecord([{ role: 'User', content: 'hi' }, { role: 'Assistant', content: 'He', mark }], emptyTranscript))
   expect(read('cancelled').state).toBe('stopped')
-  expect(read('interrupted').problem).toContain('cut off')
+  expect(read('interrupted').problem).toContain('before this answer was complete')
 })
 
 test('a connection that goes leaves the answer waiting for its record', () => {
