@@ -55,11 +55,13 @@ const TYPES: readonly (readonly [sqlite: string, postgresql: string])[] = [['INT
  * PostgreSQL the types are replaced and what only SQLite knows (STRICT, WITHOUT ROWID, AUTOINCREMENT) is dropped.
  */
 export function toDialect(statement: string, dialect: Dialect): string {
-  const table = /^\s*create\s+(temp\s+|temporary\s+)?table\b/i.test(stripOpaque(statement))
-  const definition = table || /^\s*alter\s+table\b/i.test(stripOpaque(statement))
+  const bare = stripOpaque(statement)
+  if (/\bas\s+(select|with|values)\b/i.test(bare)) return statement
+  const table = /^\s*create\s+(temp\s+|temporary\s+)?table\b/i.test(bare)
+  const definition = table || /^\s*alter\s+table\b/i.test(bare)
   if (dialect === 'sqlite') {
     const text = definition ? mapCode(statement, (code) => TYPES.reduce((now, [to, from]) => now.replace(new RegExp(`\\b${from}\\b`, 'gi'), to), code)) : statement
-    if (!table || /\bas\s+(select|with|values)\b/i.test(stripOpaque(text))) return text
+    if (!table) return text
     const tail = tailOf(text)
     if (/\bstrict\b/i.test(tail)) return text
     return `${text.trimEnd()}${/\browid\b/i.test(tail) ? ',' : ''} STRICT`

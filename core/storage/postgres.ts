@@ -50,13 +50,13 @@ export class PostgresDatabase implements PluginDatabase {
     if (statements.length === 0) return []
     for (const statement of statements) refuseControl(statement.sql)
     const only = statements[0]
-    if (only && statements.length === 1) return this.#writer.use(async (client) => [await this.#ask(client, only)])
+    if (only && statements.length === 1) return this.#writer.use(async (client) => [changesOf(await this.#ask(client, only))])
     return this.#writer.use(async (client) => {
       for (let attempt = 1; ; attempt++) {
         await client.query('BEGIN', [])
         try {
           const changes: Changes[] = []
-          for (const statement of statements) changes.push(await this.#ask(client, statement))
+          for (const statement of statements) changes.push(changesOf(await this.#ask(client, statement)))
           await client.query('COMMIT', [])
           return changes
         } catch (error) {
@@ -130,6 +130,7 @@ class Line {
   }
 }
 
+const changesOf = ({ changes }: Changes): Changes => ({ changes })
 async function ask(client: Client, text: string, values: readonly Value[]): Promise<{ readonly changes: number; readonly rows: readonly Row[] }> {
   const answer = await client.query(text, values)
   return { changes: answer.rowCount ?? answer.affectedRows ?? 0, rows: toNumbers(answer) }

@@ -36,7 +36,8 @@ export class SqliteDatabase implements PluginDatabase {
     return { changes: outcome?.changes ?? 0 }
   }
   async batch(statements: readonly Statement[]): Promise<readonly Changes[]> {
-    return this.#commit.submit(statements)
+    const outcomes = await this.#commit.submit(statements)
+    return outcomes.map(({ changes }) => ({ changes }))
   }
 
   close(): Promise<void> { return this.#commit.close() }

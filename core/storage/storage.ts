@@ -17,7 +17,7 @@ export function openStorage(database: Database, filesDir: string): PluginStorage
   const mounts = new Map<string, Storage>()
   const mount = (id: string, driver: () => Driver): Storage => {
     let storage = mounts.get(id)
-    if (!storage) mounts.set(id, storage = createStorage({ driver: driver() }))
+    if (!storage) mounts.set(id, storage = clearable(createStorage({ driver: driver() })))
     return storage
   }
   return {
@@ -32,6 +32,12 @@ export function openStorage(database: Database, filesDir: string): PluginStorage
       mounts.clear()
     },
   }
+}
+
+/** Left alone, unstorage clears whole mounts only and ignores a base below one without a word. */
+function clearable(storage: Storage): Storage {
+  storage.clear = async (base) => { for (const key of await storage.getKeys(base)) await storage.removeItem(key) }
+  return storage
 }
 
 function checked(name: string): string {
@@ -74,7 +80,6 @@ function rowsDriver(db: PluginDatabase, plugin: string): Driver {
       const rows = await db.all<{ key: string }>`SELECT key FROM core_storage WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base} ORDER BY key`
       return rows.map((row) => row.key)
     },
-    async clear(base = '') { await db.run`DELETE FROM core_storage WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base}` },
   }
 }
 // Both engines count characters, not UTF-16 units.

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { chmod, link, lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -20,12 +20,15 @@ interface Sealed { readonly nonce: Uint8Array; readonly sealed: Uint8Array }
 export async function openVault(database: Database, keyFile: string, log?: ConsolaInstance): Promise<{ forPlugin(name: string): Vault }> {
   const { sql } = database
   let key: KeyObject | undefined
+  let making: Promise<KeyObject> | undefined
   async function loadKey(make: boolean): Promise<KeyObject> {
     key ??= await readKey(keyFile, log)
     if (key) return key
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
     if (!make || (kept && kept.count > 0)) throw new Error(`the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`)
-    key = await makeKey(keyFile, log)
+    // Two first writes at once must not seal with two keys.
+    making ??= makeKey(keyFile, log).finally(() => { making = undefined })
+    key = await making
     return key
   }
   // A wrong mode is to be seen at the start, not at the first secret.
@@ -114,16 +117,15 @@ async function makeKey(file: string, log: ConsolaInstance | undefined): Promise<
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const bytes = randomBytes(KEY_BYTES)
   const text = Buffer.from(`${bytes.toString('hex')}\n`, 'latin1')
-  const draft = `${file}.${process.pid}.new`
+  const draft = `${file}.${randomUUID()}.new`
   try {
-    await rm(draft, { force: true })
     const handle = await open(draft, 'wx', 0o600)
     try { await handle.writeFile(text); await handle.sync() } finally { await handle.close() }
     // Unlike a rename, a link never replaces a key that another write has just made.
     try { await link(draft, file) } catch (error) { if (codeOf(error) !== 'EEXIST') throw error }
-    await rm(draft, { force: true })
     syncFolder(dirname(file))
   } finally {
+    await rm(draft, { force: true })
     bytes.fill(0)
     text.fill(0)
   }

@@ -1,0 +1,61 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { PGlite } from '@electric-sql/pglite'
+import { createConsola } from 'consola'
+import type { ConsolaInstance } from 'consola'
+import type { Connector } from 'db0'
+import pgliteConnector from 'db0/connectors/pglite'
+import { afterAll, afterEach } from 'vitest'
+import { openDatabase } from '../../../core/storage/open.ts'
+import type { Database } from '../../../core/storage/database.ts'
+
+export type EngineName = 'sqlite' | 'pglite'
+export const engines: readonly EngineName[] = ['sqlite', 'pglite']
+
+export interface Opened { readonly database: Database; readonly dir: string; readonly file: string; readonly url: string; readonly log: readonly string[] }
+
+let folders: string[] = []
+let databases: Database[] = []
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database[Symbol.asyncDispose]()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+})
+
+/** A temporary folder that is gone after the test. */
+export async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'svc-storage-'))
+  folders.push(made)
+  return made
+}
+
+export function recorder(): { readonly log: ConsolaInstance; readonly lines: string[] } {
+  const lines: string[] = []
+  return { lines, log: createConsola({ level: 5, reporters: [{ log: (entry) => { lines.push(entry.args.map((arg) => (typeof arg === 'string' ? arg : JSON.stringify(arg))).join(' ')) } }] }) }
+}
+
+// Starting PGlite takes seconds and a lot of memory: one for the file of tests, with an empty schema for each database.
+let server: Connector<PGlite> | undefined
+afterAll(async () => { await server?.dispose?.() })
+export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
+  server ??= pgliteConnector({})
+  const client = await server.getInstance()
+  if (!options.keep) await client.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
+  return { ...server, async dispose() { /* Shared by the tests of this file. */ } }
+}
+
+/** An empty database on a file or on PGlite, closed after the test. */
+export async function open(engine: EngineName): Promise<Opened> {
+  const dir = await folder()
+  const file = join(dir, 'data', 'svc.db')
+  const { log, lines } = recorder()
+  const url = `sqlite:${file}`
+  const database = await openDatabase({ url, log, ...(engine === 'pglite' ? { connector: await pglite() } : {}) })
+  databases.push(database)
+  return { database, dir, file, url, log: lines }
+}
+/** Ties a database that a test opened itself to the test. */
+export function closing(database: Database): Database {
+  databases.push(database)
+  return database
+}
