@@ -41,11 +41,13 @@ export class Notes {
     if (!(await this.#agents.find(agentId))) await this.clear(agentId)
   }
 
-  /** The note of that key, else those that hold the text in their key or value, newest first. */
+  /** The note of that key, else those it may read that hold the text in their key or value, newest first. Throws `forbidden`. */
   async recall(agentId: string, key: string): Promise<readonly Note[]> {
-    await this.#agents.checkMemory(agentId, 'read', key)
     const exact = await this.#store.find(agentId, key)
-    if (exact) return [exact]
+    if (exact) {
+      await this.#agents.checkMemory(agentId, 'read', key)
+      return [exact]
+    }
     const wanted = key.toLowerCase()
     const notes = await this.#readable(agentId)
     return notes.filter((note) => note.key.toLowerCase().includes(wanted) || note.value.toLowerCase().includes(wanted))
