@@ -57,23 +57,25 @@ export class EventLog implements AsyncIterable<TurnEvent> {
 class Reader implements AsyncIterator<TurnEvent> {
   readonly #log: EventLog
   #at = 0
+  #left = false
   constructor(log: EventLog) { this.#log = log }
 
   next(): Promise<IteratorResult<TurnEvent>> {
     const step = this.take()
     if (step) return Promise.resolve(step)
-    if (!this.#log.ended) return this.#log.wait(this)
-    if (this.#log.error !== undefined) return Promise.reject(this.#log.error)
+    if (!this.#left && !this.#log.ended) return this.#log.wait(this)
+    if (!this.#left && this.#log.error !== undefined) return Promise.reject(this.#log.error)
     return Promise.resolve({ done: true, value: undefined })
   }
   return(): Promise<IteratorResult<TurnEvent>> {
-    this.#at = Infinity
+    this.#left = true
     this.#log.forget(this)
     return Promise.resolve({ done: true, value: undefined })
   }
 
   /** What comes next, if it is there. */
   take(): IteratorResult<TurnEvent> | undefined {
+    if (this.#left) return undefined
     const { events } = this.#log
     const first = events[this.#at]
     if (!first) return undefined

@@ -1,4 +1,4 @@
-import type { ToolCall, Turn } from 'svc/providers'
+import type { Part, ToolCall, Turn } from 'svc/providers'
 
 /** How many defects of each kind were mended. */
 export interface RepairReport {
@@ -26,10 +26,11 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   const report = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
   const slots = answer(turns, report)
   const kept: Turn[] = []
+  let merged: Merged | undefined
   for (const [place, turn] of turns.entries()) {
     if (turn.role === 'tool') continue
     if (isEmpty(turn)) { report.empty++; continue }
-    add(kept, turn, report)
+    merged = add(kept, turn, merged, report)
     for (const slot of slots.get(place) ?? []) {
       if (!slot.result) report.synthetic++
       kept.push(slot.result ? shorten(slot.result, report) : { role: 'tool', callId: slot.call.id, tool: slot.call.name, text: UNANSWERED, failed: true })
@@ -80,15 +81,25 @@ function isEmpty(turn: Exclude<Turn, Result>): boolean {
   return turn.parts.every((part) => part.type === 'text' && part.text === '')
 }
 
-function add(kept: Turn[], turn: Exclude<Turn, Result>, report: { merged: number }): void {
+/** A message made of several neighbours; its lists are its own, so that merging a thousand of them copies each once. */
+type Merged = { role: 'user'; parts: Part[] } | { role: 'assistant'; text: string; calls: ToolCall[] }
+
+/** Adds a message, or merges it into the last one. `own` is the merged message that is last, when there is one. */
+function add(kept: Turn[], turn: Exclude<Turn, Result>, own: Merged | undefined, report: { merged: number }): Merged | undefined {
   const last = kept.at(-1)
-  if (turn.role === 'user' && last?.role === 'user') {
-    kept[kept.length - 1] = { role: 'user', parts: [...last.parts, ...turn.parts] }
-    report.merged++
-  } else if (turn.role === 'assistant' && last?.role === 'assistant') {
-    kept[kept.length - 1] = { role: 'assistant', text: [last.text, turn.text].filter((text) => text !== '').join('\n\n'), calls: [...last.calls, ...turn.calls] }
-    report.merged++
-  } else kept.push(turn)
+  if (!last || last.role === 'tool' || last.role !== turn.role) {
+    kept.push(turn)
+    return undefined
+  }
+  report.merged++
+  const merged: Merged = own ?? (last.role === 'user' ? { role: 'user', parts: [...last.parts] } : { role: 'assistant', text: last.text, calls: [...last.calls] })
+  kept[kept.length - 1] = merged
+  if (merged.role === 'user' && turn.role === 'user') for (const part of turn.parts) merged.parts.push(part)
+  else if (merged.role === 'assistant' && turn.role === 'assistant') {
+    merged.text += merged.text !== '' && turn.text !== '' ? `\n\n${turn.text}` : turn.text
+    for (const call of turn.calls) merged.calls.push(call)
+  }
+  return merged
 }
 
 function shorten(result: Result, report: { oversize: number }): Result {

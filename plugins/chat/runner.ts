@@ -128,7 +128,7 @@ export class TurnRunner {
   }
 
   #ports(live: LiveTurn, agent: Agent, progress: Progress, known: ReadonlyMap<string, Outcome> | undefined): LoopPorts {
-    const { db, inference, tools, hooks, record, limits } = this.#parts
+    const { db, tools, hooks, record, limits } = this.#parts
     const patterns = agent.manifest.capabilities.tools
     const offered = patterns.length === 0 ? [] : tools.list().filter(({ name }) => granted(patterns, name))
     return {

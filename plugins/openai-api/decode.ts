@@ -20,7 +20,7 @@ export function decodeQuestion(messages: readonly Message[]): Question {
 
 // Decision: an address is refused instead of dropped. The agent would answer about a picture it never saw.
 function toImage(url: string): Question['images'][number] {
-  const [, mime, base64] = DATA_URL.exec(url) ?? []
+  const [, mime, base64] = url.match(DATA_URL) ?? []
   if (mime === undefined || base64 === undefined) {
     throw new Refusal('invalid_request', 'messages: an image_url must be a data URL with base64 content', { details: { code: 'invalid_image_url', param: 'messages' } })
   }

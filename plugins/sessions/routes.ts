@@ -45,7 +45,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, contextM
     auth: 'bearer', cost: 5, params: AgentParams, returns: AgentSessionList, errors: ['agent_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
-      return { sessions: (await sessions.list(agent.id)).map((session) => ({ ...toItem(session, agent), session_id: session.id })) }
+      return { sessions: (await sessions.list(agent.id)).map((session) => Object.assign(toItem(session, agent), { session_id: session.id })) }
     },
   })
   const create = defineRoute({

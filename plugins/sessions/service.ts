@@ -57,7 +57,7 @@ export class SessionService implements Sessions {
       if (!earlier) break
       page.push(earlier)
     }
-    return page.reverse().map(toMessage)
+    return page.toReversed().map(toMessage)
   }
 
   async turn(sessionId: string, turnId: string): Promise<readonly Message[]> {
