@@ -5,15 +5,15 @@ import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 import { pluginChecks } from './plugin.ts'
 
-const definitions = await Promise.all((await builtInFolders()).map(async (folder) => (await import(`${folder}/index.ts`) as { default: { name: string } }).default.name))
+const subjects = await Promise.all((await builtInFolders()).map(async (folder) => ({ folder, name: (await import(`${folder}/index.ts`) as { default: { name: string } }).default.name })))
 
 describe('the contract of plugins', () => {
   let host: TestHost
   beforeAll(async () => { host = await startHost() })
   afterAll(async () => { await host[Symbol.asyncDispose]() })
 
-  describe.each(definitions)('%s', (name) => {
-    it.each(Object.entries(pluginChecks))('%s', async (_id, check) => { await check(host, name) })
+  describe.each(subjects)('$name', (subject) => {
+    it.each(Object.entries(pluginChecks))('%s', async (_id, check) => { await check(host, subject) })
   })
 })
 
@@ -23,12 +23,12 @@ describe('the contract suite fails a plugin that', () => {
     await using host = await startHost({ plugins: [broken(name)], config: { plugins: { drain_ms: 10 } } })
     const run = pluginChecks[check]
     if (!run) throw new Error(`there is no check "${check}"`)
-    await expect(run(host, name)).rejects.toThrow(message)
+    await expect(run(host, { name, folder: broken(name) })).rejects.toThrow(message)
   }
 
-  it('starts a timer that nothing owns', () => failing('leaky-timer', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', /resource Timeout/))
-  it('listens to the process', () => failing('leaky-listener', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', /process listener SIGUSR2/))
-  it('keeps memory of every copy', () => failing('leaky-listener', 'can be reloaded twenty times without growth of the heap or of what is registered', /the heap grew by/))
-  it('throws in setup', () => failing('throws-in-setup', 'is loaded without an error', /failed/))
+  it('starts a timer that nothing owns', () => failing('leaky-timer', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', 'left behind: resource Timeout'))
+  it('listens to the process', () => failing('leaky-listener', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', 'process listener SIGUSR2'))
+  it('keeps memory of every copy', () => failing('leaky-memory', 'can be reloaded twenty times without growth of the heap or of what is registered', /the heap grew by/))
+  it('throws in setup', () => failing('throws-in-setup', 'is loaded without an error', 'throws-in-setup is failed, not loaded: setup failed: the setup of this plugin fails'))
   it('ignores the abort signal', () => failing('ignores-abort', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', /ignored the abort signal/))
 })

@@ -1,0 +1,52 @@
+import { cp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import { temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+
+const source = fileURLToPath(new URL('../../../playground/plugins/hello', import.meta.url))
+
+describe('the plugin of a third party, outside the repository', () => {
+  it('is loaded from a path of the configuration, with its section, route, table and tool', async () => {
+    await using outside = await temporaryFolder()
+    await cp(source, join(outside.path, 'hello'), { recursive: true })
+    await using host = await startHost({ plugins: [], memory: true, config: { plugins: { paths: [outside.path], hello: { greeting: 'Welcome' } } } })
+    expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 1 })
+    expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 2 })
+    expect(host.app.registrations()).toEqual(['hook agents:spawned x 1', 'route GET /api/hello/:name', 'tool hello'])
+    expect(host.app.daemon.plugins()).toMatchObject([{ name: 'hello', state: 'loaded', source: join(outside.path, 'hello') }])
+  })
+
+  it('hears the hooks of built-in plugins, which it knows by id', async () => {
+    await using outside = await temporaryFolder()
+    await cp(source, join(outside.path, 'hello'), { recursive: true })
+    await using host = await startHost({ config: { plugins: { paths: [join(outside.path, 'hello')] } } })
+    const { status } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "grace"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' })
+    expect(status).toBe(201)
+    expect((await host.json('GET', '/api/hello/grace')).body).toMatchObject({ greeted: 2 })
+  })
+
+  it('answers with the status of a Refusal it throws, because it has the class of the host', async () => {
+    await using host = await startHost({ plugins: [source], memory: true })
+    expect(await host.json('GET', '/api/hello/nobody')).toMatchObject({ status: 404, body: { error: 'There is nobody to greet' } })
+  })
+
+  it('is live after an edit, goes on after a bad one, and is gone with its folder', async () => {
+    await using host = await startHost({ plugins: [], memory: true, config: { plugins: { watch: true } } })
+    const folder = join(host.home, 'plugins', 'hello')
+    await cp(source, folder, { recursive: true })
+    await host.plugin('hello', 'loaded')
+    const text = await readFile(join(folder, 'index.ts'), 'utf8')
+    await writePlugin(folder, text.replace('${name}!', '${name}, edited!'))
+    await host.plugin('hello', 'loaded', ({ reloads }) => reloads === 1)
+    expect((await host.json('GET', '/api/hello/Ada')).body).toMatchObject({ text: 'Hello, Ada, edited!' })
+    await writePlugin(folder, text.replace('setup({', 'setup(({'))
+    await host.plugin('hello', 'loaded', ({ error }) => /hello\/index\.ts:\d+:\d+/.test(error ?? ''))
+    expect((await host.json('GET', '/api/hello/Ada')).body).toMatchObject({ text: 'Hello, Ada, edited!', greeted: 2 })
+    await rm(folder, { recursive: true })
+    await host.plugin('hello', 'gone')
+    expect((await host.fetch('/api/hello/Ada')).status).toBe(404)
+    expect(host.app.registrations()).toEqual([])
+  })
+})

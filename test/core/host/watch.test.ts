@@ -1,0 +1,103 @@
+import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import { pluginText, routeText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+
+const says = (text: string) => pluginText('one', { setup: `${routeText('/api/one', text)}; return {}` })
+const watching = async (paths: readonly string[] = []) => startHost({ plugins: [], memory: true, listen: false, config: { plugins: { watch: true, paths } } })
+
+describe('a watched folder of plugins', () => {
+  it('loads a plugin that appears, follows its edits, and unloads it when it goes', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, says('first'))
+    await host.plugin('one', 'loaded')
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'first' })
+    await writePlugin(folder, says('second'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'second' })
+    await rm(folder, { recursive: true })
+    await host.plugin('one', 'gone')
+    expect((await host.fetch('/api/one')).status).toBe(404)
+  })
+
+  it('follows a file the plugin imports, in a folder of its own', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, `export const text = 'a'`, 'parts/text.ts')
+    await writePlugin(folder, says('x').replace('"x"', 'text').replace('import * as v', `import { text } from './parts/text.ts'\nimport * as v`))
+    await host.plugin('one', 'loaded')
+    await writePlugin(folder, `export const text = 'b'`, 'parts/text.ts')
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads > 0)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'b' })
+  })
+
+  it('takes a plugin that is moved in whole', async () => {
+    await using outside = await temporaryFolder()
+    await using host = await watching()
+    await writePlugin(join(outside.path, 'one'), says('moved'))
+    await rename(join(outside.path, 'one'), join(host.home, 'plugins', 'one'))
+    await host.plugin('one', 'loaded')
+  })
+
+  it('keeps the old code and shows where the error is when an edit does not parse, and recovers with the next edit', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, says('good'))
+    await host.plugin('one', 'loaded')
+    await writePlugin(folder, 'import nothing from')
+    await host.plugin('one', 'loaded', ({ error }) => error !== undefined)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'good' })
+    expect(host.app.daemon.plugins()[0]?.error).toMatch(/not reloaded, the code before goes on: .*plugins\/one\/index\.ts:1:/)
+    expect(host.app.daemon.health().configWarnings.join()).toMatch(/plugins\/one\/index\.ts:1:/)
+    await writePlugin(folder, says('better'))
+    await host.plugin('one', 'loaded', ({ error }) => error === undefined)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'better' })
+  })
+
+  it('loads a plugin that was broken when it appeared once it is mended', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, 'export default 1')
+    await host.plugin('one', 'failed')
+    await writePlugin(folder, says('mended'))
+    await host.plugin('one', 'loaded')
+  })
+
+  it('does not reload for a file that was only touched or that is not part of the plugin', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, says('same'))
+    await host.plugin('one', 'loaded')
+    await writeFile(join(folder, '.index.ts.swp'), 'editor')
+    await mkdir(join(folder, 'node_modules'))
+    await writeFile(join(folder, 'node_modules', 'x.js'), '')
+    // The edit after is seen, so the others would have been.
+    await writePlugin(folder, says('edited'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads > 0)
+    expect(host.app.daemon.plugins()[0]?.reloads).toBe(1)
+  })
+
+  it('follows a single plugin folder named by a path, also when it goes and comes back', async () => {
+    await using outside = await temporaryFolder()
+    const folder = await writePlugin(join(outside.path, 'one'), says('named'))
+    await using host = await watching([folder])
+    await host.plugin('one', 'loaded')
+    await cp(folder, join(outside.path, 'copy'), { recursive: true })
+    await rm(folder, { recursive: true })
+    await host.plugin('one', 'gone')
+    await rename(join(outside.path, 'copy'), folder)
+    await host.plugin('one', 'loaded')
+  })
+
+  it('leaves no watcher behind', async () => {
+    const watchers = () => process.getActiveResourcesInfo().filter((name) => /FSEvent|StatWatcher/.test(name)).length
+    const before = watchers()
+    const host = await watching()
+    await writePlugin(join(host.home, 'plugins', 'one'), says('x'))
+    await host.plugin('one', 'loaded')
+    await host[Symbol.asyncDispose]()
+    expect(watchers()).toBe(before)
+  })
+})
