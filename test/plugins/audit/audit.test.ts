@@ -1,0 +1,95 @@
+import Sqlite from 'better-sqlite3'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+let host: TestHost
+let home: string
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-audit-'))
+  host = await startHost({ plugins: ['audit', 'agents'], listen: false, home })
+})
+afterEach(async () => {
+  await host[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+
+const manifest = (name: string): object => ({ manifest_toml: `name = "${name}"\nversion = "0.1.0"\ndescription = "x"\nmodule = "builtin:chat"\n` })
+async function spawn(...names: string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const name of names) {
+    const answer = await host.json('POST', '/api/agents', manifest(name))
+    expect(answer.status).toBe(201)
+    ids.push(answer.body.agent_id)
+  }
+  return ids
+}
+
+describe('the routes of the audit trail', () => {
+  it('a spawn and a kill leave entries, newest last', async () => {
+    const [id] = await spawn('one')
+    await host.json('DELETE', `/api/agents/${id}`)
+    const { status, body } = await host.json('GET', `/api/audit/recent?agent_id=${id}`)
+    expect(status).toBe(200)
+    expect(body.entries.map((entry: { event_type: string }) => entry.event_type)).toEqual(['agent_spawned', 'agent_killed'])
+    expect(body.total).toBe(2)
+    expect(Object.keys(body.entries[0]).toSorted()).toEqual(['agent_id', 'details', 'event_type', 'hash', 'id', 'prev_hash', 'timestamp'])
+  })
+
+  it('limits, filters and counts the whole chain', async () => {
+    await spawn('a', 'b', 'c')
+    const all = await host.json('GET', '/api/audit/recent')
+    const two = await host.json('GET', '/api/audit/recent?limit=2')
+    expect(two.body.entries).toEqual(all.body.entries.slice(-2))
+    expect(two.body.total).toBe(all.body.total)
+    const spawned = await host.json('GET', '/api/audit/recent?event_type=agent_spawned&limit=500')
+    expect(new Set(spawned.body.entries.map((entry: { event_type: string }) => entry.event_type))).toEqual(new Set(['agent_spawned']))
+    expect(spawned.body.total).toBe(spawned.body.entries.length)
+  })
+
+  it.each(['501', '0', '-1', 'ten', '1.5', '99999999999999999999'])('a limit of %s is 400', async (limit) => {
+    expect((await host.json('GET', `/api/audit/recent?limit=${limit}`)).status).toBe(400)
+  })
+
+  it('the alternate listings answer the same', async () => {
+    await spawn('a')
+    const { body } = await host.json('GET', '/api/audit/recent')
+    expect((await host.json('GET', '/api/audit/logs')).body).toEqual(body)
+    expect((await host.json('GET', '/api/audit/chain')).body).toEqual(body)
+  })
+
+  it('verify tells an edit of the database file while the daemon runs', async () => {
+    await spawn('a', 'b')
+    const before = await host.json('GET', '/api/audit/verify')
+    expect(before).toMatchObject({ status: 200, body: { status: 'valid', first_entry: 1 } })
+    expect(before.body.last_entry).toBe(before.body.chain_length)
+    const { body } = await host.json('GET', '/api/audit/recent')
+    const target = body.entries.at(-1).id
+    const file = new Sqlite(databaseFile())
+    file.prepare("UPDATE audit_entry SET details = 'nothing' WHERE id = ?").run(target)
+    file.close()
+    expect((await host.json('GET', '/api/audit/verify')).body).toMatchObject({ status: 'invalid', first_invalid_id: target })
+  })
+
+  it('the chain goes on after a restart, and a cut end is found by it', async () => {
+    await spawn('a', 'b')
+    const { body } = await host.json('GET', '/api/audit/verify')
+    await host.stop()
+    host = await startHost({ plugins: ['audit', 'agents'], listen: false, home })
+    await spawn('c')
+    const after = await host.json('GET', '/api/audit/verify')
+    expect(after.body.status).toBe('valid')
+    expect(after.body.chain_length).toBeGreaterThan(body.chain_length)
+    await host.stop()
+    const file = new Sqlite(databaseFile())
+    file.prepare('DELETE FROM audit_entry WHERE id >= ?').run(after.body.last_entry)
+    file.close()
+    host = await startHost({ plugins: ['audit', 'agents'], listen: false, home })
+    expect((await host.json('GET', '/api/audit/verify')).body).toMatchObject({ status: 'invalid', first_invalid_id: after.body.last_entry })
+  })
+})
+
+const databaseFile = (): string => join(home, 'data', 'svc.db')

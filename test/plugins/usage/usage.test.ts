@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../../../plugins/usage/migrations.ts'
+import { dayStart, hourStart, nextHour, periodStart } from '../../../plugins/usage/period.ts'
+import { usageLedger } from '../../../plugins/usage/service.ts'
+import { UsageStore } from '../../../plugins/usage/store.ts'
+import type { UsageRecord } from '../../../plugins/usage/contract.ts'
+import { engines, open } from '../../core/storage/engines.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+const record = (change: Partial<UsageRecord> = {}): UsageRecord => ({
+  agentId: 'agent-1', sessionId: 's', turnId: 't', provider: 'fake', model: 'small', inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, costUsd: 0.1, estimated: false, ...change,
+})
+const NOON = Date.parse('2026-03-29T12:30:00.000Z')
+
+describe.each(engines)('the ledger on %s', (engine) => {
+  async function start() {
+    const { database } = await open(engine)
+    await database.migrate('usage', migrations)
+    const store = new UsageStore(database.sql)
+    let now = NOON
+    const ledger = usageLedger(store, () => now)
+    return {
+      store, db: database.sql,
+      async add(at: string, ...records: UsageRecord[]) {
+        now = Date.parse(at)
+        await database.sql.batch(records.map((one) => ledger.entry(one)))
+      },
+    }
+  }
+
+  it('sums are what was recorded, and an unknown cost is counted, not taken for 0', async () => {
+    const { store, add } = await start()
+    await add('2026-03-29T12:00:00Z', record(), record({ costUsd: 0.2 }), record({ costUsd: null, agentId: 'agent-2', estimated: true }), record({ costUsd: 0 }))
+    const sums = await store.totals(periodStart('day', NOON))
+    expect(sums).toMatchObject({ input_tokens: 40, output_tokens: 20, requests: 4, unpriced: 1, agents: 2, estimated: 1 })
+    expect(sums.cost_usd).toBeCloseTo(0.3, 12)
+  })
+
+  it('an empty ledger sums to zero', async () => {
+    const { store } = await start()
+    expect(await store.totals('2026')).toEqual({ input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 })
+    expect(await store.firstDay()).toBeNull()
+  })
+
+  it('periods reach back from now', async () => {
+    const { store, add } = await start()
+    await add('2026-03-29T12:00:00Z', record())
+    await add('2026-03-29T11:00:00Z', record())
+    await add('2026-03-28T10:00:00Z', record())
+    await add('2026-03-20T10:00:00Z', record())
+    await add('2026-01-01T10:00:00Z', record())
+    const counts = await Promise.all((['hour', 'day', 'week', 'month'] as const).map(async (period) => (await store.totals(periodStart(period, NOON))).requests))
+    expect(counts).toEqual([1, 2, 3, 4])
+  })
+
+  it('groups by model, provider, agent and day', async () => {
+    const { store, add } = await start()
+    await add('2026-03-28T10:00:00Z', record(), record({ model: 'big', costUsd: null }))
+    await add('2026-03-29T10:00:00Z', record({ provider: 'other', agentId: 'agent-2' }))
+    expect((await store.byModel()).map((row) => [row.model, row.provider, row.requests, row.unpriced])).toEqual([['big', 'fake', 1, 1], ['small', 'fake', 1, 0], ['small', 'other', 1, 0]])
+    expect((await store.byProvider()).map((row) => [row.provider, row.requests])).toEqual([['fake', 2], ['other', 1]])
+    expect((await store.byAgent()).map((row) => [row.agent_id, row.input_tokens])).toEqual([['agent-1', 20], ['agent-2', 10]])
+    expect((await store.daily('2026-03-01')).map((row) => [row.date, row.requests, row.unpriced])).toEqual([['2026-03-28', 2, 1], ['2026-03-29', 1, 0]])
+    expect(await store.firstDay()).toBe('2026-03-28')
+  })
+
+  it('absurd numbers of a provider spoil no sum', async () => {
+    const { store, add } = await start()
+    await add('2026-03-29T12:00:00Z', record({ inputTokens: -5, outputTokens: 1e30, cachedInputTokens: NaN, costUsd: NaN }), record({ inputTokens: 1.6, costUsd: -1 }))
+    expect(await store.totals('2026')).toMatchObject({ input_tokens: 2, output_tokens: 5, cost_usd: 0, unpriced: 2 })
+  })
+})
+
+it('boundaries are in UTC', () => {
+  expect([dayStart(NOON), dayStart(NOON, 6), hourStart(NOON), nextHour(NOON)]).toEqual(['2026-03-29T00:00:00.000Z', '2026-03-23T00:00:00.000Z', '2026-03-29T12:00:00.000Z', '2026-03-29T13:00:00.000Z'])
+})
+
+describe('the routes of usage', () => {
+  let host: TestHost
+  let home: string
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'svc-usage-'))
+    host = await startHost({ plugins: ['usage'], listen: false, home })
+  })
+  afterEach(async () => {
+    await host[Symbol.asyncDispose]()
+    await rm(home, { recursive: true, force: true })
+  })
+  async function seed(): Promise<void> {
+    const { openDatabase } = await import('../../../core/storage/open.ts')
+    const { recorder } = await import('../../core/storage/engines.ts')
+    await host.stop()
+    await using database = await openDatabase({ url: `sqlite:${join(home, 'data', 'svc.db')}`, log: recorder().log })
+    const ledger = usageLedger(new UsageStore(database.sql), Date.now)
+    await database.sql.batch([record(), record({ costUsd: 0.2 }), record({ model: 'big', provider: 'other', costUsd: null, agentId: 'agent-2' })].map((one) => ledger.entry(one)))
+  }
+
+  it('answer for an empty ledger', async () => {
+    expect((await host.json('GET', '/api/usage')).body).toEqual({ period: 'day', total_input_tokens: 0, total_output_tokens: 0, total_cost_usd: 0, request_count: 0, active_agents: 0, unpriced_requests: 0, estimated_requests: 0 })
+    expect((await host.json('GET', '/api/usage/by-model')).body).toEqual({ models: [] })
+    expect((await host.json('GET', '/api/usage/daily')).body).toMatchObject({ today_cost_usd: 0, first_event_date: null })
+  })
+
+  it('answer what was recorded, after a restart', async () => {
+    await seed()
+    host = await startHost({ plugins: ['usage'], listen: false, home })
+    const { body } = await host.json('GET', '/api/usage?period=hour')
+    expect(body).toEqual({ period: 'hour', total_input_tokens: 30, total_output_tokens: 15, total_cost_usd: 0.3, request_count: 3, active_agents: 2, unpriced_requests: 1, estimated_requests: 0 })
+    const summary = await host.json('GET', '/api/usage/summary')
+    expect(summary.body.quota).toMatchObject({ hourly_token_limit: null })
+    expect(Object.keys(summary.body.today).toSorted()).toEqual(['cost_usd', 'input_tokens', 'output_tokens', 'requests', 'unpriced_requests'])
+    expect((await host.json('GET', '/api/usage/by-model')).body.models[0]).toEqual({ model: 'small', provider: 'fake', input_tokens: 20, output_tokens: 10, cost_usd: 0.3, request_count: 2, unpriced_requests: 0 })
+    expect((await host.json('GET', '/api/usage/agents')).body.agents[1]).toMatchObject({ agent_id: 'agent-2', name: null, total_tokens: 15, unpriced_requests: 1 })
+    expect((await host.json('GET', '/api/usage/providers')).body.providers).toHaveLength(2)
+    const { days } = (await host.json('GET', '/api/usage/daily')).body
+    expect(days).toHaveLength(7)
+  })
+
+  it.each(['year', 'DAY', ''])('a period of "%s" is 400', async (period) => {
+    expect((await host.json('GET', `/api/usage?period=${period}`)).status).toBe(400)
+  })
+})
