@@ -1,0 +1,68 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pglite } from '../../core/storage/engines.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+const plugins = ['audit', 'agents', 'kv', 'memory', 'system', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
+const config = { plugins: { kv: { max_keys_per_agent: 5 }, memory: { max_notes_per_agent: 2 } } }
+
+describe('agents, keys and notes on PostgreSQL', () => {
+  let host: TestHost
+  beforeAll(async () => { host = await startHost({ plugins, config, connector: await pglite() }) })
+  afterAll(async () => { await host[Symbol.asyncDispose]() })
+  const spawn = (name: string) => host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })
+
+  it('a first boot makes the assistant', async () => {
+    expect((await host.json('GET', '/api/agents')).body).toMatchObject([{ name: 'assistant', state: 'Running' }])
+  })
+
+  it('an agent is spawned, changed and killed', async () => {
+    const { body } = await spawn('one')
+    expect((await host.json('PATCH', `/api/agents/${body.id}`, { name: 'renamed', description: 'd' })).status).toBe(200)
+    expect((await host.json('GET', `/api/agents/${body.id.toUpperCase()}`)).body).toMatchObject({ name: 'renamed', description: 'd' })
+    expect((await host.json('DELETE', `/api/agents/${body.id}`)).status).toBe(200)
+    expect((await host.json('GET', `/api/agents/${body.id}`)).status).toBe(404)
+  })
+
+  it('a name is given once, also to many at the same time', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => spawn('wanted')))
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, ...Array.from({ length: 9 }, () => 409)])
+    const { entries } = (await host.json('GET', '/api/audit/recent?limit=500')).body
+    expect(entries.filter((entry: { details: string }) => entry.details.includes('"wanted"'))).toHaveLength(1)
+  })
+
+  it('what another daemon writes is seen', async () => {
+    const db = await pglite({ keep: true })
+    const { body } = await spawn('elsewhere')
+    await db.exec(`UPDATE agents_agent SET name = 'moved', manifest_toml = 'name = "moved"' WHERE id = '${body.id}'`)
+    expect((await host.json('GET', `/api/agents/${body.id}`)).body.name).toBe('moved')
+    await db.exec(`DELETE FROM agents_agent WHERE id = '${body.id}'`)
+    expect((await host.json('GET', `/api/agents/${body.id}`)).status).toBe(404)
+    expect((await host.json('GET', '/api/agents?q=moved')).body).toEqual([])
+  })
+
+  it('keys hold any JSON, within their limit', async () => {
+    const { body } = await spawn('keys')
+    const put = (key: string, text: string) => host.fetch(`/api/memory/agents/${body.id}/kv/${encodeURIComponent(key)}`, { method: 'PUT', body: text, headers: { 'content-type': 'application/json' } })
+    for (const [at, value] of ['null', '"\\u0000 🦊"', '12345678901234567890', '{"__proto__":1}', '[]'].entries()) {
+      expect((await put(`k ${at}`, `{"value":${value}}`)).status).toBe(200)
+      expect(await (await host.fetch(`/api/memory/agents/${body.id}/kv/k%20${at}`)).text()).toBe(`{"key":"k ${at}","value":${value}}`)
+    }
+    expect((await put('one more', '1')).status).toBe(400)
+    expect((await put('k 0', '2')).status).toBe(200)
+    expect((await host.json('GET', `/api/memory/agents/${body.id}/kv`)).body.kv_pairs).toHaveLength(5)
+    expect((await host.json('DELETE', `/api/memory/agents/${body.id}/kv/k%200`)).status).toBe(200)
+    expect((await put('one more', '1')).status).toBe(200)
+  })
+
+  it('notes are kept, found and limited', async () => {
+    const { body } = await spawn('notes')
+    const call = async (tool: string, args: unknown): Promise<{ text: string; failed: boolean }> => (await host.json('POST', `/test/tools/${tool}`, { agent_id: body.id, args })).body
+    expect((await call('memory_store', { key: 'a', value: 'Käse' })).failed).toBe(false)
+    expect((await call('memory_store', { key: 'b', value: 'x' })).failed).toBe(false)
+    expect((await call('memory_store', { key: 'c', value: 'x' })).failed).toBe(true)
+    expect((await call('memory_store', { key: 'a', value: 'KÄSE' })).failed).toBe(false)
+    expect(JSON.parse((await call('memory_recall', { key: 'käse' })).text)).toMatchObject([{ key: 'a', value: 'KÄSE' }])
+  })
+})
