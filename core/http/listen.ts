@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Server as NetServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
@@ -13,7 +14,7 @@ import type { HttpSettings } from './settings.ts'
 export interface Address { readonly url: string; readonly host: string; readonly port: number }
 export interface Listener {
   readonly address: Address
-  /** Accepts no more connections and closes the idle ones; settles when the last one is closed. */
+  /** Accepts no more connections; settles when the last one is closed. */
   stop(): Promise<void>
   /** Ends every connection. */
   destroy(): void
@@ -58,11 +59,14 @@ function listenerOf(server: Server, host: string, scheme: 'http' | 'https'): Lis
   return {
     address: { url: `${scheme}://${shown}:${port}`, host, port },
     stop: () => new Promise((resolve) => {
+      // Not the server's own close: that cuts idle connections, and a request just under way on one of them, without an answer.
       // The only failure is that it was closed already, which is what we want.
-      server.close(() => resolve())
-      server.closeIdleConnections()
+      NetServer.prototype.close.call(server, () => resolve())
     }),
-    destroy: () => server.closeAllConnections(),
+    destroy() {
+      server.close()
+      server.closeAllConnections()
+    },
   }
 }
 
@@ -75,7 +79,8 @@ function prepare(server: Server, options: ListenOptions): void {
     const { problem } = outcomeOf(new Refusal('invalid_request', `The expectation ${String(request.headers.expect)} cannot be met`), id)
     const guarded = response instanceof GuardedResponse ? response : guardResponse(response)
     guarded.requestId = id
-    guarded.writeHead(417, { 'content-type': 'application/json' }).end(JSON.stringify(errorBody(problem)))
+    const body = JSON.stringify(errorBody(problem))
+    guarded.writeHead(417, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
   })
 }
 
