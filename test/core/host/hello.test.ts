@@ -14,7 +14,7 @@ describe('the plugin of a third party, outside the repository', () => {
     await using host = await startHost({ plugins: [], memory: true, config: { plugins: { paths: [outside.path], hello: { greeting: 'Welcome' } } } })
     expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 1 })
     expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 2 })
-    expect(host.app.registrations()).toEqual(['hook agents:spawned x 1', 'route GET /api/hello/:name', 'tool hello'])
+    expect(host.app.registrations()).toEqual(expect.arrayContaining(['hook agents:spawned x 1', 'route GET /api/hello/:name', 'tool hello']))
     expect(host.app.daemon.plugins()).toMatchObject([{ name: 'hello', state: 'loaded', source: join(outside.path, 'hello') }])
   })
 
@@ -29,7 +29,7 @@ describe('the plugin of a third party, outside the repository', () => {
 
   it('answers with the status of a Refusal it throws, because it has the class of the host', async () => {
     await using host = await startHost({ plugins: [source], memory: true })
-    expect(await host.json('GET', '/api/hello/nobody')).toMatchObject({ status: 404, body: { error: 'There is nobody to greet' } })
+    expect(await host.json('GET', '/api/hello/nobody')).toMatchObject({ status: 404, body: { error: { code: 'greeting_not_found', message: 'There is nobody to greet' } } })
   })
 
   it('is live after an edit, goes on after a bad one, and is gone with its folder', async () => {
@@ -47,6 +47,6 @@ describe('the plugin of a third party, outside the repository', () => {
     await rm(folder, { recursive: true })
     await host.plugin('hello', 'gone')
     expect((await host.fetch('/api/hello/Ada')).status).toBe(404)
-    expect(host.app.registrations()).toEqual([])
+    expect(host.app.registrations().filter((line) => line.includes('hello'))).toEqual([])
   })
 })
