@@ -24,11 +24,11 @@ export default definePlugin({
   async setup({ config, db, hooks, log, optional, routes, services, storage }) {
     const store = new AgentStore(db)
     const roster = new Roster(store, log)
-    const names = () => modelNames(optional('inference'))
+    const inference = () => optional('inference')
     await roster.load()
-    const agents = new AgentService({ store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, names })
+    const agents = new AgentService({ store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, names: () => modelNames(inference()) })
     await welcome(agents, storage)
-    routes.add(...agentRoutes(agents, names))
+    routes.add(...agentRoutes(agents, inference))
     return { agents }
   },
 })

@@ -20,9 +20,11 @@ export const AgentName = v.pipe(
 export const Description = v.pipe(v.string(), v.maxLength(4096, 'at most 4096 characters'))
 export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
 
+/** Manifests of compatible services leave it to the daemon with an empty text or `auto`. */
+const nameOrDefault = v.optional(v.pipe(text, v.transform((name) => (name === '' || name === 'auto' ? 'default' : name))), 'default')
 const choice = {
-  provider: v.optional(v.pipe(v.string(), v.minLength(1)), 'default'),
-  model: v.optional(v.pipe(v.string(), v.minLength(1)), 'default'),
+  provider: nameOrDefault,
+  model: nameOrDefault,
   api_key_env: v.exactOptional(v.string()),
   base_url: v.exactOptional(v.string()),
 }

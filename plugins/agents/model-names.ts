@@ -15,3 +15,11 @@ export async function modelNames(inference: Inference | undefined): Promise<Name
     return { provider: named, model: named === fallback.provider ? fallback.model : ownDefaults.get(named) ?? model }
   }
 }
+
+/** `groq/llama-3.3-70b` names the provider too, when there is one of that name; the ids of some models have slashes of their own. */
+export function splitModel(inference: Inference | undefined, id: string): { readonly provider?: string; readonly model: string } {
+  const slash = id.indexOf('/')
+  const prefix = id.slice(0, Math.max(slash, 0))
+  const known = inference?.providers().some((provider) => provider.name === prefix) ?? false
+  return known && slash < id.length - 1 ? { provider: prefix, model: id.slice(slash + 1) } : { model: id }
+}

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
+import type { Inference } from '../providers/contract.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
 import { toDetail } from './detail.ts'
-import type { NameModel } from './model-names.ts'
+import { modelNames, splitModel } from './model-names.ts'
 import type { HeldAgent } from './roster.ts'
 import {
   AgentChange, AgentDetail, Killed, ListQuery, ModelChange, ModelChanged, NewAgent, Patched, SpawnedAgent, Updated,
@@ -11,7 +12,10 @@ import {
 import type { AgentService } from './service.ts'
 import { starters } from './starter.ts'
 
-export function agentRoutes(agents: AgentService, names: () => Promise<NameModel>): readonly AnyRoute[] {
+/** `inference` is asked for each time: it may be reloaded, or missing. */
+export function agentRoutes(agents: AgentService, inference: () => Inference | undefined): readonly AnyRoute[] {
+  const names = () => modelNames(inference())
+
   const list = defineRoute({
     method: 'GET', path: '/api/agents', summary: 'List agents',
     description: 'Oldest first. `q` searches in names and descriptions.',
@@ -60,12 +64,11 @@ export function agentRoutes(agents: AgentService, names: () => Promise<NameModel
 
   const model = defineRoute({
     method: 'PUT', path: '/api/agents/:id/model', summary: 'Change the model of an agent',
-    description: 'Without `provider` the one of the manifest stays.',
+    description: '`model` may be `provider/model`. Without a provider the one of the manifest stays.',
     auth: 'bearer', cost: 5, params: AgentParams, body: ModelChange, returns: ModelChanged, errors: ['agent_not_found'],
     async handle({ params, body }) {
-      const agent = await agents.edit(params.id, {
-        'model.model': body.model, ...(body.provider === undefined ? {} : { 'model.provider': body.provider }),
-      })
+      const { provider, model: name } = body.provider === undefined ? splitModel(inference(), body.model) : { provider: body.provider, model: body.model }
+      const agent = await agents.edit(params.id, { 'model.model': name, ...(provider === undefined ? {} : { 'model.provider': provider }) })
       return { status: 'updated' as const, ...(await names())(agent.manifest.model) }
     },
   })

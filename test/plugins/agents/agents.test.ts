@@ -75,6 +75,16 @@ describe('a restart', () => {
   })
 })
 
+describe('with the providers loaded', () => {
+  it('default is shown as what it stands for', async () => {
+    await using host = await startHost({ plugins: [...plugins, 'usage', 'providers', 'providers/builtin'], home, config: { default_provider: 'builtin', default_model: 'offline' } })
+    const [agent] = (await host.json('GET', '/api/agents')).body
+    expect(agent).toMatchObject({ model_provider: 'builtin', model_name: 'offline' })
+    expect((await host.json('GET', `/api/agents/${agent.id}`)).body.model).toMatchObject({ provider: 'builtin', model: 'offline' })
+    expect((await host.json('PUT', `/api/agents/${agent.id}/model`, { model: 'builtin/other' })).body).toEqual({ status: 'updated', provider: 'builtin', model: 'other' })
+  })
+})
+
 describe('the plugin', () => {
   it('finds its agents again after a reload', async () => {
     await using host = await startHost({ plugins, home })

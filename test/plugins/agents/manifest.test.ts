@@ -36,6 +36,10 @@ describe('parsing a manifest', () => {
     expect(parseManifest('tags = "a"\n[capabilities]\ntools = "kv_get"').document).toMatchObject({ tags: ['a'], capabilities: { tools: ['kv_get'] } })
   })
 
+  it('an empty provider or model, and auto, mean the default', () => {
+    expect(parseManifest('[model]\nprovider = "auto"\nmodel = ""').document.model).toMatchObject({ provider: 'default', model: 'default' })
+  })
+
   it('the four forms of a schedule are accepted', () => {
     expect(parseManifest('schedule = "reactive"').document.schedule).toBe('reactive')
     expect(parseManifest('schedule = { periodic = { cron = "0 8 * * *" } }').document.schedule).toEqual({ periodic: { cron: '0 8 * * *' } })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Inference } from '../../../plugins/providers/contract.ts'
-import { modelNames } from '../../../plugins/agents/model-names.ts'
+import { modelNames, splitModel } from '../../../plugins/agents/model-names.ts'
 
 const inference: Inference = {
   resolve: () => Promise.reject(new Error('not asked for')),
@@ -25,4 +25,15 @@ it.each([
 it('without providers the manifest is shown as it is', async () => {
   const names = await modelNames(undefined)
   expect(names({ provider: 'default', model: 'x' })).toEqual({ provider: 'default', model: 'x' })
+})
+
+it.each([
+  ['openai/gpt-4o', { provider: 'openai', model: 'gpt-4o' }],
+  ['gpt-4o', { model: 'gpt-4o' }],
+  ['meta-llama/llama-3', { model: 'meta-llama/llama-3' }],
+  ['openai/', { model: 'openai/' }],
+  ['/x', { model: '/x' }],
+])('%s names %j', (id, named) => {
+  expect(splitModel(inference, id)).toEqual(named)
+  expect(splitModel(undefined, id)).toEqual({ model: id })
 })
