@@ -24,6 +24,8 @@ export class AgentChat {
   /** Messages older than the newest page, when they were asked for. */
   #earlier: readonly SessionMessage[] = []
   #newest: SessionView | undefined
+  /** Something was sent before the session was read: what came before is still to be shown. */
+  #unread = false
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
@@ -69,6 +71,7 @@ export class AgentChat {
       if (era !== this.#era || this.busy) return
       this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       this.history.set('loaded')
+      this.#unread = false
     } catch (error) {
       if (era === this.#era && this.history.value !== 'loaded') this.history.set({ problem: explain(error) })
       return
@@ -93,6 +96,7 @@ export class AgentChat {
   send(text: string): void {
     if (this.busy || text.trim() === '') return
     this.#era++
+    this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
     this.transcript.update((transcript) => ask(transcript, text))
     if (!this.connection.send({ type: 'message', content: text })) void this.#sendOverHttp(text)
@@ -146,7 +150,7 @@ export class AgentChat {
     if (frame.type === 'response' && /^\/(new|reset)\b/.test(question)) this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
     if (!this.#shown) return this.connection.close()
     // Where a call's result did not travel with the answer, the session has it.
-    if (frame.type === 'response' && lacksResults(this.transcript.value)) void this.load()
+    if (frame.type === 'response' && (this.#unread || lacksResults(this.transcript.value))) void this.load()
   }
 
   async #sendOverHttp(text: string): Promise<void> {

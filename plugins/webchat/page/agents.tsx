@@ -17,13 +17,20 @@ interface AgentsProps {
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
-    if (open) drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
+    if (!open) return
+    drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
+    const closeOnEscape = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape') return
+      event.preventDefault()
+      onClose()
+    }
+    document.addEventListener('keydown', closeOnEscape, { capture: true })
+    return () => document.removeEventListener('keydown', closeOnEscape, { capture: true })
   }, [open])
   return (
     <>
       {open && <div class="shade" onClick={onClose} />}
-      <nav ref={drawer} id="agents" class={open ? 'agents open' : 'agents'} aria-label="Agents"
-        onKeyDown={(event) => { if (event.key === 'Escape' && open) { event.stopPropagation(); onClose() } }}>
+      <nav ref={drawer} id="agents" class={open ? 'agents open' : 'agents'} aria-label="Agents">
         <div class="brand">
           <Mark /><span>svc</span>
           <button type="button" class="quiet square only-narrow" onClick={onClose}><CloseIcon /><span class="hidden">Close the list</span></button>

@@ -42,11 +42,19 @@ function Desk({ client }: { readonly client: Client }) {
     document.title = agent ? `${agent.name} · svc` : 'svc chat'
   }, [agent?.name])
 
-  const closeMenu = (): void => {
-    if (!menuOpen) return
-    setMenuOpen(false)
-    menuButton.current?.focus()
-  }
+  const menuWasOpen = useRef(false)
+  useEffect(() => {
+    if (menuWasOpen.current && !menuOpen && !adding) menuButton.current?.focus()
+    menuWasOpen.current = menuOpen
+  }, [menuOpen])
+  useEffect(() => {
+    // The list stands beside the conversation again.
+    const wide = matchMedia('(min-width: 761px)')
+    const close = (): void => setMenuOpen(false)
+    wide.addEventListener('change', close)
+    return () => wide.removeEventListener('change', close)
+  }, [])
+  const closeMenu = (): void => setMenuOpen(false)
   const add = (): void => { setMenuOpen(false); setAdding(true) }
 
   return (

@@ -64,7 +64,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   }
 
   return (
-    <main class="conversation">
+    <main class="conversation" inert={menuOpen}>
       <header class="top">
         <button type="button" ref={menuButton} class="quiet square only-narrow" aria-expanded={menuOpen} aria-controls="agents" onClick={onMenu}>
           <MenuIcon /><span class="hidden">Agents</span>

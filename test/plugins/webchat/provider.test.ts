@@ -1,0 +1,98 @@
+import type { Browser, WebSocketRoute } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFakeProvider } from '../../support/fake-provider.ts'
+import type { FakeProvider } from '../../support/fake-provider.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage } from './browser.ts'
+
+let browser: Browser
+let built: BuiltPage
+let fake: FakeProvider
+beforeAll(async () => { [browser, built, fake] = await Promise.all([launchBrowser(), builtPage(), startFakeProvider()]) })
+afterAll(async () => {
+  await browser?.close()
+  await Promise.all([built?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
+})
+function daemon(): Promise<TestHost> {
+  return startHost({ config: {
+    default_provider: 'openai', default_model: 'gpt-5-mini', providers: { openai: { api_key: 'k-123456789', base_url: fake.url } }, plugins: { webchat: { page_dir: built.folder } },
+  } })
+}
+/** Text whose second half comes when it is let go. */
+function halves(first: string, second: string): { readonly text: AsyncIterable<string>; readonly letGo: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { letGo: resolve, text: (async function* () { yield first; await promise; yield second })() }
+}
+
+test('with a provider the model is named, and no word is said of the offline one', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByRole('heading', { name: 'Say something to assistant' }).waitFor()
+  expect(await tab.page.locator('.top-model').innerText()).toBe('gpt-5-mini')
+  expect(await tab.page.getByText('offline').count()).toBe(0)
+  fake.always({ text: ['Good ', 'day.'] })
+  expect(await tab.say('hello')).toMatch(/Good day\.[\s\S]*gpt-5-mini/)
+  expect(tab.complaints).toEqual([])
+})
+
+test('Escape stops an answer, and what was said stays', async () => {
+  const { text, letGo } = halves('The first half, ', 'never heard')
+  fake.script({ text })
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await tab.page.locator('#message-box').fill('tell me')
+  await tab.page.keyboard.press('Enter')
+  await tab.page.locator('.growing', { hasText: 'The first half' }).waitFor()
+  await tab.page.getByRole('button', { name: 'Stop the answer' }).waitFor()
+  await tab.page.keyboard.press('Escape')
+  await tab.page.locator('.answer', { hasText: 'Stopped.' }).waitFor()
+  letGo()
+  expect(await tab.page.locator('.answer .prose').innerText()).toContain('The first half')
+  await tab.page.getByRole('button', { name: 'Send' }).waitFor()
+  fake.always({ text: 'On with it.' })
+  expect(await tab.say('and now?')).toContain('On with it.')
+  await tab.page.reload()
+  await tab.page.locator('.answer', { hasText: 'Stopped.' }).waitFor()
+})
+
+test('a refusal of the provider is shown in the place of the answer, and asking again works', async () => {
+  fake.script({ status: 401, body: JSON.stringify({ error: { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' } }) })
+  fake.always({ text: 'Now it works.' })
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await tab.say('hello')
+  const problem = tab.page.locator('.answer').getByRole('alert')
+  expect(await problem.innerText()).toMatch(/key|openai/i)
+  await problem.getByRole('button', { name: 'Ask again' }).click()
+  await tab.page.locator('.answer', { hasText: 'Now it works.' }).locator('.answer-foot').waitFor()
+  expect(await tab.page.locator('.question').count()).toBe(1)
+  expect(tab.complaints).toEqual([])
+})
+
+test('an answer whose connection went away under it appears when it is ready', async () => {
+  const { text, letGo } = halves('Half of it, ', 'and the rest.')
+  fake.script({ text })
+  await using host = await daemon()
+  const routes: WebSocketRoute[] = []
+  await using tab = await openTab(browser, host.url, {
+    before: (page) => page.routeWebSocket(/\/ws$/, (route) => {
+      route.connectToServer()
+      routes.push(route)
+    }),
+  })
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await tab.page.locator('#message-box').fill('tell me')
+  await tab.page.keyboard.press('Enter')
+  await tab.page.locator('.growing', { hasText: 'Half of it' }).waitFor()
+  await routes.at(-1)?.close({ code: 1012, reason: 'service restart' })
+  await tab.page.getByText('The connection went away.').waitFor()
+  letGo()
+  await tab.page.locator('.answer', { hasText: 'Half of it, and the rest.' }).waitFor()
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  expect(routes.length).toBeGreaterThan(1)
+  expect(await tab.page.locator('.answer').count()).toBe(1)
+})
