@@ -247,6 +247,7 @@ export class Host {
     await this.#parts.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
     const dependents = this.#slots.dependents(slot.name)
     const release = this.#parts.hold(this.#slots.subtree(slot.name))
+    const since = performance.now()
     try {
       for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
       const unclean = await this.#takeDown(slot)
@@ -255,6 +256,7 @@ export class Host {
     } finally {
       await this.#bringUp(dependents)
       release()
+      this.#parts.log.debug(`plugin "${slot.name}" was away for ${(performance.now() - since).toFixed(1)} ms`)
     }
     await this.#bringUpWaiting(slot)
   }
