@@ -8,8 +8,13 @@ type Awaitable<T> = T | Promise<T>
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Takes the body as bytes instead of parsed JSON. The limit is in bytes; over it the answer is 413. */
-export interface RawBody { readonly '~body': 'raw'; readonly maxBytes: number }
-export const rawBody = (maxBytes: number): RawBody => ({ '~body': 'raw', maxBytes })
+export interface RawBody {
+  readonly '~body': 'raw'
+  readonly maxBytes: number
+  /** The bytes are JSON of this shape, which the handler reads itself; for the OpenAPI document only. */
+  readonly json?: Schema
+}
+export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({ '~body': 'raw', maxBytes, ...(json ? { json } : {}) })
 
 /** One event of a stream. `data` is encoded already, so that it is serialised once however many read it. */
 export interface ServerSentEvent { readonly event?: string; readonly data: string; readonly id?: string }

@@ -121,7 +121,8 @@ function queryParameters(schema: v.GenericSchema | undefined, id: string, schema
 function isRaw(body: v.GenericSchema | RawBody): body is RawBody { return '~body' in body }
 
 function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject | undefined {
-  const body: v.GenericSchema | RawBody | undefined = route.body
+  const declared: v.GenericSchema | RawBody | undefined = route.body
+  const body = declared && isRaw(declared) && declared.json ? declared.json : declared
   // OpenAPI 3.0 gives a body of GET no meaning; it is accepted all the same.
   if (body === undefined || route.method === 'GET') return undefined
   if (isRaw(body)) return { required: false, content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }
