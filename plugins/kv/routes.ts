@@ -2,7 +2,7 @@ import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, Reply } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { readValue } from './json-text.ts'
-import { Deleted, Pair, PairParams, Pairs, Stored } from './schema.ts'
+import { Deleted, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
 import type { Limits, PairRow } from './schema.ts'
 import type { Pairs as Service } from './service.ts'
 
@@ -29,7 +29,7 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
     method: 'PUT', path: '/api/memory/agents/:id/kv/:key', summary: 'Create or overwrite one key of an agent',
     description: 'The body is JSON. The value is its member `value`; a body without one is stored whole. Any JSON comes back as it was sent.',
     // White space and escapes may make the body several times as large as the value that is kept.
-    auth: 'bearer', cost: 5, params: PairParams, body: rawBody(limits.max_value_bytes * 4 + 1024), returns: Stored, errors: ['agent_not_found', 'payload_too_large'],
+    auth: 'bearer', cost: 5, params: PairParams, body: rawBody(limits.max_value_bytes * 4 + 1024, NewValue), returns: Stored, errors: ['agent_not_found', 'payload_too_large'],
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
       await pairs.write(params.id, params.key, readValue(body, limits.max_value_depth))

@@ -7,7 +7,7 @@ let host: TestHost
 let agent: string
 let other: string
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'kv'], config: { plugins: { kv: { max_keys_per_agent: 60, max_value_bytes: 4096, max_key_chars: 64 } } } })
+  host = await startHost({ plugins: ['audit', 'agents', 'kv', 'system'], config: { plugins: { kv: { max_keys_per_agent: 60, max_value_bytes: 4096, max_key_chars: 64 } } } })
   agent = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "kv-one"' })).body.agent_id
   other = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "kv-two"' })).body.agent_id
 })
@@ -146,6 +146,11 @@ describe('limits and traces', () => {
     const { value } = (await host.json('GET', path('race'))).body
     expect(value).toBeGreaterThanOrEqual(0)
     expect(value).toBeLessThan(20)
+  })
+
+  it('the document of the interface says that the body is JSON', async () => {
+    const { paths } = (await host.json('GET', '/api/openapi.json')).body
+    expect(Object.keys(paths['/api/memory/agents/{id}/kv/{key}'].put.requestBody.content)).toEqual(['application/json'])
   })
 
   it('clients may label an empty body as JSON', async () => {
