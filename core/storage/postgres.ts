@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
+import { Refusal } from '../errors/error.ts'
 import type { Changes, PluginDatabase, Statement, Value } from './database.ts'
 import { codeOf, isConflict, translate, unavailable } from './failure.ts'
 import { toNumbered } from './dialect.ts'
@@ -12,6 +13,7 @@ interface Client { query(text: string, values: readonly Value[]): Promise<Answer
 
 const MAX_WAITING = 10_000
 const CONFLICT_TRIES = 5
+const GOODBYE_MS = 1_000
 const INT8 = 20
 const NUMERIC = 1700
 const WRITES = /^\s*(insert|update|delete|with\b[\s\S]*\b(insert\s+into|update|delete\s+from))\b/i
@@ -60,7 +62,7 @@ export class PostgresDatabase implements PluginDatabase {
           await client.query('COMMIT', [])
           return changes
         } catch (error) {
-          await client.query('ROLLBACK', [])
+          await rollback(client, error)
           if (!isConflict(codeOf(error)) || attempt === CONFLICT_TRIES) throw error
         }
       }
@@ -113,9 +115,20 @@ class Line {
     } catch (error) {
       const reason = translate(error)
       // A lost client never comes back by itself: without it db0 connects anew at the next call.
-      if (reason !== error) await this.#connector.dispose?.()
+      if (reason instanceof Refusal) await this.#drop()
       throw reason
     }
+  }
+
+  /** Saying goodbye over a dead connection may take for ever; nobody waits longer than a second for it. */
+  async #drop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, GOODBYE_MS) })
+    const goodbye = Promise.resolve(this.#connector.dispose?.()).catch((error: unknown) => {
+      this.#log.debug('a broken connection was not closed properly', { error: error instanceof Error ? error.message : String(error) })
+    })
+    await Promise.race([goodbye, late])
+    clearTimeout(timer)
   }
 
   async #client(): Promise<Client> {
@@ -128,6 +141,11 @@ class Line {
     }
     return client
   }
+}
+
+async function rollback(client: Client, reason: unknown): Promise<void> {
+  // A client that cannot even do this may be left inside the transaction, so it is given up.
+  try { await client.query('ROLLBACK', []) } catch { throw unavailable('The database server does not answer', reason, 5) }
 }
 
 const changesOf = ({ changes }: Changes): Changes => ({ changes })

@@ -8,7 +8,7 @@ import { refuseControl, Recent } from './text.ts'
 
 export type Row = Record<string, unknown>
 export interface Outcome { readonly changes: number; readonly rows: readonly Row[] }
-interface Prepared { readonly statement: BetterSqlite3.Statement; readonly returns: boolean; readonly reads: boolean }
+interface Prepared { readonly statement: BetterSqlite3.Statement<unknown[], Row>; readonly returns: boolean; readonly reads: boolean }
 
 /** A blocked lock holds the whole event loop, so the engine itself hardly waits; the queue above retries without blocking. */
 const BUSY_MS = 5
@@ -53,13 +53,13 @@ export class SqliteConnection {
   rollbackToSavepoint(): void { this.#control('ROLLBACK TO batch'); this.#control('RELEASE batch') }
 
   isRead(sql: string): boolean { return this.#prepare(sql).reads }
-  all(statement: Statement): Row[] { return rows(this.#prepare(statement.sql).statement.all(...statement.values)) }
-  one(statement: Statement): Row | undefined { return row(this.#prepare(statement.sql).statement.get(...statement.values)) }
+  all(statement: Statement): Row[] { return this.#prepare(statement.sql).statement.all(...statement.values) }
+  one(statement: Statement): Row | undefined { return this.#prepare(statement.sql).statement.get(...statement.values) }
 
   run(statement: Statement): Outcome {
     const prepared = this.#prepare(statement.sql)
     if (prepared.returns) {
-      const found = rows(prepared.statement.all(...statement.values))
+      const found = prepared.statement.all(...statement.values)
       return { changes: prepared.reads ? 0 : found.length, rows: found }
     }
     return { changes: prepared.statement.run(...statement.values).changes, rows: [] }
@@ -94,7 +94,7 @@ export class SqliteConnection {
     return this.#prepared.get(sql, (text) => { refuseControl(text); return this.#compile(text) })
   }
   #compile(sql: string): Prepared {
-    const statement = this.#db.prepare(sql)
+    const statement = this.#db.prepare<unknown[], Row>(sql)
     return { statement, returns: statement.reader, reads: statement.readonly }
   }
 }
@@ -112,7 +112,3 @@ async function connect(path: string | undefined): Promise<{ connector: Connector
   }
   return { connector, db }
 }
-
-const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null
-function rows(found: unknown[]): Row[] { return found.filter(isRow) }
-function row(found: unknown): Row | undefined { return isRow(found) ? found : undefined }
