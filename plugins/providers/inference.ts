@@ -61,6 +61,8 @@ export function createInference(parts: InferenceParts): Inference {
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       const connection = await connections.open(model)
+      // From here to the listener for the abort nothing waits.
+      signal.throwIfAborted()
       let begun = false
       try {
         for await (const event of attempt(connection, model, request, deadline, signal)) { begun = true; yield event }

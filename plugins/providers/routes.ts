@@ -1,0 +1,173 @@
+import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import type { AnyRoute, Fetch } from 'svc/sdk'
+import type { Connections } from './connection.ts'
+import type { Inference, ProviderState } from './contract.ts'
+import { Detection, KeyBody, KeyRemoved, KeySaved, ModelListBody, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
+import type { ModelRow, ProviderRow } from './schema.ts'
+import type { Keys } from './keys.ts'
+import type { Ollama } from './ollama.ts'
+
+const TEST_MS = 30_000
+const REACH_MS = 3000
+
+export interface RouteParts {
+  readonly inference: Inference
+  readonly connections: Connections
+  readonly keys: Keys
+  readonly ollama: Ollama
+  readonly fetch: Fetch
+  /** Keeps an address over restarts. */
+  readonly saveUrl: (provider: string, url: string) => Promise<void>
+  /** Told of what was changed, as one line for the audit trail. */
+  readonly changed: (provider: string, details: string) => Promise<void>
+}
+
+/** Providers and what is known of their models (Interface 4.6). */
+export function providerRoutes({ inference, connections, keys, ollama, fetch, saveUrl, changed }: RouteParts): readonly AnyRoute[] {
+  function known(name: string): ProviderState {
+    const state = inference.providers().find((provider) => provider.name === name)
+    if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
+    return state
+  }
+
+  /** What can be said of a provider's models without asking it: the one it uses, those with a price, those Ollama has. */
+  async function modelsOf({ name, defaultModel, authStatus }: ProviderState): Promise<readonly string[]> {
+    if (name === 'ollama') return (await ollama.detected()).models
+    if (authStatus === 'missing' || defaultModel === 'default') return []
+    return [...new Set([defaultModel, ...Object.keys(connections.section(name)?.prices ?? {})])]
+  }
+  const toRow = async (state: ProviderState): Promise<ProviderRow> => ({
+    name: state.name, display_name: state.title, auth_status: state.authStatus, default_model: state.defaultModel,
+    ...(state.envVar !== undefined && { env_var: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
+    model_count: (await modelsOf(state)).length,
+  })
+
+  const models = defineRoute({
+    method: 'GET', path: '/api/models', summary: 'List the models of the providers that can be used', auth: 'bearer', cost: 2, returns: ModelListBody,
+    async handle() {
+      const rows = await Promise.all(inference.providers().map(async (state): Promise<ModelRow[]> => {
+        const local = state.authStatus === 'no_key_needed'
+        const ids = await modelsOf(state)
+        return Promise.all(ids.filter((id) => !local || state.name === 'builtin' || state.name === 'ollama' || id !== 'default').map(async (id) => {
+          const { price, contextWindow } = await inference.resolve({ provider: state.name, model: id })
+          return {
+            id, provider: state.name, display_name: id, tier: local ? 'local' : 'custom', context_window: contextWindow,
+            input_cost_per_1m: price?.input ?? null, output_cost_per_1m: price?.output ?? null,
+            supports_tools: state.name === 'builtin' ? true : null, supports_vision: state.name === 'builtin' ? false : null, supports_streaming: true,
+          }
+        }))
+      }))
+      const all = rows.flat()
+      return { models: all, total: all.length }
+    },
+  })
+
+  const list = defineRoute({
+    method: 'GET', path: '/api/providers', summary: 'List the providers and whether they can be used', auth: 'bearer', cost: 2, returns: ProviderList,
+    async handle() {
+      const providers = await Promise.all(inference.providers().map(toRow))
+      return { providers, total: providers.length }
+    },
+  })
+
+  const read = defineRoute({
+    method: 'GET', path: '/api/providers/:name', summary: 'Read one provider', auth: 'bearer', cost: 2, params: ProviderParams, returns: ProviderDetail, errors: ['provider_not_found'],
+    async handle({ params }) {
+      const state = known(params.name)
+      return { ...await toRow(state), models: [...await modelsOf(state)] }
+    },
+  })
+
+  const detect = defineRoute({
+    method: 'GET', path: '/api/providers/ollama/detect', summary: 'Look whether a local Ollama answers, and which models it has', auth: 'bearer', cost: 20, returns: Detection,
+    async handle() {
+      const { available, models: names } = await ollama.look()
+      return { available, models: [...names] }
+    },
+  })
+
+  const test = defineRoute({
+    method: 'POST', path: '/api/providers/:name/test', summary: 'Call a provider once to prove its address and key', auth: 'bearer', cost: 20,
+    description: 'A provider that fails is an answer of 200 with `status` error, so that the reason can be shown.',
+    params: ProviderParams, returns: Tested, errors: ['provider_not_found', 'invalid_request'],
+    async handle({ params: { name }, signal }) {
+      if (known(name).authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${known(name).envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
+      const started = performance.now()
+      try {
+        const { model } = await probe(name, signal)
+        return { status: 'ok' as const, provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
+        return { status: 'error' as const, provider: name, latency_ms: Math.round(performance.now() - started), error: error.message }
+      }
+    },
+  })
+
+  async function probe(name: string, signal: AbortSignal): Promise<{ readonly model: string }> {
+    const { entry, client } = await connections.open({ provider: name })
+    const controller = new AbortController()
+    const leave = entry.enter(controller)
+    const stop = (): void => controller.abort(signal.reason)
+    const timer = setTimeout(() => controller.abort(new UpstreamFailure(name, `${name} did not answer within ${TEST_MS / 1000} s`, { reason: 'timeout', retry: 'later' })), TEST_MS)
+    signal.addEventListener('abort', stop, { once: true })
+    try { return await client.probe(controller.signal) } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
+      leave()
+    }
+  }
+
+  const setKey = defineRoute({
+    method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', cost: 10,
+    params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-…' } },
+    async handle({ params: { name }, body }) {
+      known(name)
+      await keys.store(name, 'api_key' in body ? body.api_key : body.key)
+      await changed(name, `key of provider ${name} stored`)
+      return { status: 'configured' as const, provider: name }
+    },
+  })
+
+  const removeKey = defineRoute({
+    method: 'DELETE', path: '/api/providers/:name/key', summary: "Remove a provider's stored key", auth: 'bearer', cost: 10,
+    params: ProviderParams, returns: KeyRemoved, errors: ['provider_not_found', 'invalid_request'],
+    async handle({ params: { name } }) {
+      if (known(name).authStatus === 'no_key_needed') throw new Refusal('invalid_request', `Provider ${name} needs no key`)
+      await keys.remove(name)
+      await changed(name, `key of provider ${name} removed`)
+      return { status: 'removed' as const, provider: name }
+    },
+  })
+
+  const setUrl = defineRoute({
+    method: 'PUT', path: '/api/providers/:name/url', summary: "Send a provider's requests to another address", auth: 'bearer', cost: 10,
+    description: 'A key from the environment is not sent to another origin unless `key_origins` of the provider names it.',
+    params: ProviderParams, body: UrlBody, returns: UrlSaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { url: 'http://127.0.0.1:8080/v1' } },
+    async handle({ params: { name }, body, signal }) {
+      known(name)
+      const url = 'url' in body ? body.url : body.base_url
+      const started = performance.now()
+      const reachable = await reach(url, signal)
+      await saveUrl(name, url)
+      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`)
+      return { status: 'saved' as const, provider: name, base_url: url, reachable, ...(reachable && { latency_ms: Math.round(performance.now() - started) }) }
+    },
+  })
+
+  /** Whether anything answers there. Throws `invalid_request` for an address that may not be called at all. */
+  async function reach(url: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const response = await fetch(url, { signal, headersTimeoutMs: REACH_MS, totalTimeoutMs: REACH_MS, maxBytes: 65_536 })
+      for await (const _ of response.chunks()) break
+      return true
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof Refusal) throw new Refusal('invalid_request', error.message)
+      if (error instanceof UpstreamFailure) return false
+      throw error
+    }
+  }
+
+  return [models, list, detect, read, test, setKey, removeKey, setUrl]
+}

@@ -1,0 +1,91 @@
+import * as v from 'valibot'
+import type { Fetch, UpstreamFailure, Vault } from 'svc/sdk'
+import type { CompletionEvent, ProviderDriver } from 'svc/providers'
+import { builtin } from '../../../adapters/providers/builtin/driver.ts'
+import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
+import { vendors } from '../../../adapters/providers/openai-compatible/vendors.ts'
+import { createOutbound } from '../../../core/net/outbound.ts'
+import { Breaker } from '../../../plugins/providers/breaker.ts'
+import { Config } from '../../../plugins/providers/config.ts'
+import { Connections } from '../../../plugins/providers/connection.ts'
+import type { Inference, ResolvedModel } from '../../../plugins/providers/contract.ts'
+import { DefaultModel } from '../../../plugins/providers/default-model.ts'
+import { createInference } from '../../../plugins/providers/inference.ts'
+import { Keys } from '../../../plugins/providers/keys.ts'
+import { Ollama } from '../../../plugins/providers/ollama.ts'
+import { DriverRegistry } from '../../../plugins/providers/registry.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+import { outboundSettings } from '../../support/provider-stage.ts'
+
+export interface Rig extends AsyncDisposable {
+  readonly inference: Inference
+  readonly registry: DriverRegistry
+  readonly connections: Connections
+  readonly keys: Keys
+  readonly ollama: Ollama
+  readonly clock: ManualClock
+  /** The pauses between tries so far, in ms. Each is over at once. */
+  readonly pauses: number[]
+  readonly failures: UpstreamFailure[]
+  /** Everything the model says to "hi". */
+  ask(model?: ResolvedModel, signal?: AbortSignal): Promise<string>
+}
+export interface RigOptions {
+  readonly config?: v.InferInput<typeof Config>
+  readonly env?: Readonly<Record<string, string>>
+  readonly wanted?: { readonly provider?: string; readonly model?: string }
+  readonly drivers?: readonly ProviderDriver[]
+  readonly fetch?: Fetch
+  readonly random?: number
+  readonly holdPauses?: boolean
+}
+
+/** The parts of the providers plugin put together as it does, with a clock that is moved by hand. */
+export async function createRig(options: RigOptions = {}): Promise<Rig> {
+  const clock = new ManualClock()
+  const config = v.parse(Config, options.config ?? {})
+  const outbound = createOutbound({ settings: () => outboundSettings })
+  const fetch = options.fetch ?? outbound.forOperator()
+  const keys = await Keys.open(memoryVault(), options.env ?? {}, config.providers)
+  const registry = new DriverRegistry(clock, () => {})
+  const connections = new Connections({ registry, sections: config.providers, keys, urls: new Map(), fetch })
+  const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
+  const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }) })
+  for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
+  const pauses: number[] = []
+  const failures: UpstreamFailure[] = []
+  const inference = createInference({
+    config, connections, keys, defaults, ollama, clock, random: () => options.random ?? 0.5,
+    breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
+    retrying: (_, failure, waitMs) => {
+      pauses.push(waitMs)
+      failures.push(failure)
+      if (!options.holdPauses) setImmediate(() => clock.advance(waitMs))
+    },
+  })
+  return {
+    inference, registry, connections, keys, ollama, clock, pauses, failures,
+    async ask(model, signal = new AbortController().signal) {
+      const chosen = model ?? await inference.resolve({ provider: 'openai', model: 'fake-1' })
+      let text = ''
+      for await (const event of inference.complete(chosen, hi, signal)) if (event.type === 'text') text += event.delta
+      return text
+    },
+    async [Symbol.asyncDispose]() { await ollama.close(); await outbound[Symbol.asyncDispose]() },
+  }
+}
+export const hi = { system: '', tools: [], turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }] }
+
+export async function collectAll(events: AsyncIterable<CompletionEvent>): Promise<CompletionEvent[]> {
+  const all: CompletionEvent[] = []
+  for await (const event of events) all.push(event)
+  return all
+}
+
+function memoryVault(): Vault {
+  const secrets = new Map<string, string>()
+  return {
+    read: async (name) => secrets.get(name), write: async (name, secret) => { secrets.set(name, secret) },
+    remove: async (name) => secrets.delete(name), names: async () => [...secrets.keys()],
+  }
+}

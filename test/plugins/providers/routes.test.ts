@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startFakeProvider } from '../../support/fake-provider.ts'
+import type { FakeProvider } from '../../support/fake-provider.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+let fake: FakeProvider
+let host: TestHost
+beforeAll(async () => { fake = await startFakeProvider({ key: 'right', ollama: true }) })
+afterAll(() => fake[Symbol.asyncDispose]())
+beforeEach(async () => {
+  host = await startHost({
+    plugins: ['audit', 'providers', 'providers/builtin', 'providers/openai-compatible'], memory: true,
+    config: { providers: { openai: { base_url: fake.url }, ollama: { base_url: fake.url }, mine: { base_url: fake.url, api_key: 'right' } } },
+  })
+})
+afterEach(() => host[Symbol.asyncDispose]())
+
+describe('providers over the API', () => {
+  it('are listed with what is known of them and without keys', async () => {
+    const { status, body } = await host.json('GET', '/api/providers')
+    expect(status).toBe(200)
+    expect(body.total).toBe(body.providers.length)
+    const named = (name: string) => body.providers.find((row: { name: string }) => row.name === name)
+    expect(named('builtin')).toEqual({ name: 'builtin', display_name: 'Built-in offline model', auth_status: 'no_key_needed', default_model: 'offline', model_count: 1 })
+    expect(named('groq')).toMatchObject({ auth_status: 'missing', env_var: 'GROQ_API_KEY', base_url: 'https://api.groq.com/openai/v1', model_count: 0 })
+    expect(named('mine')).toMatchObject({ auth_status: 'configured', base_url: fake.url })
+    expect(JSON.stringify(body)).not.toContain('right')
+  })
+  it('are read one by one', async () => {
+    expect((await host.json('GET', '/api/providers/ollama')).body).toMatchObject({ name: 'ollama', models: ['fake-1', 'fake-2'], model_count: 2 })
+    expect(await host.json('GET', '/api/providers/nonsense')).toMatchObject({ status: 404, body: { error: { code: 'provider_not_found' } } })
+  })
+  it('models are those of the providers that can be used', async () => {
+    const { body } = await host.json('GET', '/api/models')
+    const names = body.models.map(({ provider, id }: { provider: string; id: string }) => `${provider}/${id}`)
+    expect(names).toContain('builtin/offline')
+    expect(names).toContain('ollama/fake-1')
+    expect(names.some((name: string) => name.startsWith('groq/'))).toBe(false)
+  })
+  it('Ollama is detected', async () => {
+    expect((await host.json('GET', '/api/providers/ollama/detect')).body).toEqual({ available: true, models: ['fake-1', 'fake-2'] })
+  })
+  for (const field of ['api_key', 'key']) {
+    it(`a key sent as ${field} holds at once, is audited and can be removed`, async () => {
+      expect((await host.json('POST', '/api/providers/openai/test')).status).toBe(400)
+      expect(await host.json('POST', '/api/providers/openai/key', { [field]: 'right' })).toMatchObject({ status: 200, body: { status: 'configured', provider: 'openai' } })
+      expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('configured')
+      expect((await host.json('POST', '/api/providers/openai/test')).body).toMatchObject({ status: 'ok', provider: 'openai', model_tested: expect.any(String), latency_ms: expect.any(Number) })
+      expect(await host.json('DELETE', '/api/providers/openai/key')).toMatchObject({ status: 200, body: { status: 'removed', provider: 'openai' } })
+      expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('missing')
+      const { body } = await host.json('GET', '/api/audit/recent')
+      const details = JSON.stringify(body)
+      expect(details).toContain('key of provider openai stored')
+      expect(details).not.toContain('"right"')
+    })
+  }
+  it('a key has to be one', async () => {
+    for (const body of [{}, { api_key: '' }, { api_key: 'a b' }, { api_key: 5 }, { api_key: 'a\nb' }]) expect((await host.json('POST', '/api/providers/openai/key', body)).status).toBe(400)
+    expect((await host.json('POST', '/api/providers/nonsense/key', { api_key: 'k' })).status).toBe(404)
+    expect((await host.json('DELETE', '/api/providers/builtin/key')).status).toBe(400)
+  })
+  it('a test that fails says why', async () => {
+    await host.json('POST', '/api/providers/openai/key', { api_key: 'wrong' })
+    expect(await host.json('POST', '/api/providers/openai/test')).toMatchObject({ status: 200, body: { status: 'error', error: expect.stringContaining('401') } })
+    expect((await host.json('POST', '/api/providers/nonsense/test')).status).toBe(404)
+  })
+  it('the offline model can be tested', async () => {
+    expect((await host.json('POST', '/api/providers/builtin/test')).body).toMatchObject({ status: 'ok', model_tested: 'offline' })
+  })
+  it('an address is changed and said to be reachable or not; metadata services are refused', async () => {
+    expect(await host.json('PUT', '/api/providers/groq/url', { url: fake.url })).toMatchObject({ status: 200, body: { status: 'saved', base_url: fake.url, reachable: true } })
+    expect((await host.json('GET', '/api/providers/groq')).body.base_url).toBe(fake.url)
+    const gone = await startFakeProvider()
+    await gone[Symbol.asyncDispose]()
+    expect((await host.json('PUT', '/api/providers/groq/url', { base_url: gone.url })).body).toMatchObject({ reachable: false, base_url: gone.url })
+    for (const url of ['ftp://example.org', 'nonsense', 'http://169.254.169.254/latest', 'http://user:pass@127.0.0.1/']) expect((await host.json('PUT', '/api/providers/groq/url', { url })).status, url).toBe(400)
+  })
+  it('the log says which model is the default', async () => {
+    await expect.poll(() => host.log.join('\n')).toContain('default model: mine / default ([providers.mine] api_key is set)')
+  })
+})
