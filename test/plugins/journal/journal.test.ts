@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { engines, open, pglite } from '../../core/storage/engines.ts'
+import type { EngineName } from '../../core/storage/engines.ts'
+import type { Turn } from '../../../plugins/journal/contract.ts'
+import { migrations } from '../../../plugins/journal/migrations.ts'
+import { JournalService } from '../../../plugins/journal/service.ts'
+import { JournalStore } from '../../../plugins/journal/store.ts'
+
+async function start(engine: EngineName) {
+  const { database } = await open(engine)
+  await database.migrate('journal', migrations)
+  const { sql: db } = database
+  let tick = 0
+  /** The journal as another process opens it. */
+  const boot = (owner: string) => new JournalService(new JournalStore(db), owner, () => new Date(tick++).toISOString())
+  return { db, boot }
+}
+const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error'> => ({
+  id, agentId: 'agent', sessionId: 'session', door: 'rest', onCrash: 'interrupt', options: '{}', createdAt: `2026-01-01T00:00:0${id}.000Z`, ...more,
+})
+
+describe.each(engines)('the journal on %s', (engine) => {
+  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+
+  it('a turn is queued, moves, and stays in its end state', async () => {
+    const { db, boot } = await start(engine)
+    const journal = boot('one')
+    await db.batch([journal.accept(turn('1'))])
+    expect(await journal.find('1')).toEqual({ ...turn('1'), state: 'queued', error: undefined })
+    await db.batch([journal.move('1', 'running')])
+    await db.batch([journal.move('1', 'failed', 'the provider is gone')])
+    await db.batch([journal.move('1', 'done')])
+    expect(await journal.find('1')).toMatchObject({ state: 'failed', error: 'the provider is gone' })
+    expect(await journal.find('2')).toBeUndefined()
+  })
+
+  it('what never ended is handed to the next process once, oldest first', async () => {
+    const { db, boot } = await start(engine)
+    const first = boot('one')
+    await db.batch([first.accept(turn('3')), first.accept(turn('1')), first.accept(turn('2')), first.accept(turn('4'))])
+    await db.batch([first.move('1', 'running'), first.move('2', 'done')])
+    expect(await first.orphans()).toEqual([])
+    const second = boot('two')
+    expect((await second.orphans()).map(({ id }) => id)).toEqual(['1', '3', '4'])
+    expect(await second.orphans()).toEqual([])
+  })
+
+  it('a released turn is handed out again, to the same process too', async () => {
+    const { db, boot } = await start(engine)
+    const journal = boot('one')
+    await db.batch([journal.accept(turn('1', { onCrash: 'resume', door: 'channel' }))])
+    await db.batch([journal.release('1')])
+    expect((await journal.orphans()).map(({ id, onCrash }) => [id, onCrash])).toEqual([['1', 'resume']])
+    expect(await journal.orphans()).toEqual([])
+  })
+
+  it('an effect without a receipt is unknown after a crash, and the others keep their results', async () => {
+    const { db, boot } = await start(engine)
+    const journal = boot('one')
+    const intent = (key: string) => journal.intend({ key, turnId: '1', kind: 'tool', name: 'send', input: '{}' })
+    await db.batch([journal.accept(turn('1')), intent('a'), intent('b'), intent('c'), intent('a')])
+    await db.batch([journal.settle('a', 'done', 'sent'), journal.settle('b', 'failed', 'no')])
+    await db.batch([journal.settle('a', 'failed', 'a second receipt')])
+    expect((await journal.effects('1')).map(({ key, state, result }) => [key, state, result])).toEqual([['a', 'done', 'sent'], ['b', 'failed', 'no'], ['c', 'intent', undefined]])
+    await boot('two').orphans()
+    expect((await journal.effects('1')).map(({ state }) => state)).toEqual(['done', 'failed', 'unknown'])
+    expect(await journal.effects('2')).toEqual([])
+  })
+})

@@ -1,0 +1,130 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { engines, open, pglite } from '../../core/storage/engines.ts'
+import type { EngineName } from '../../core/storage/engines.ts'
+import type { Block, Message } from '../../../plugins/sessions/contract.ts'
+import { migrations } from '../../../plugins/sessions/migrations.ts'
+import { SessionService } from '../../../plugins/sessions/service.ts'
+import { SessionStore } from '../../../plugins/sessions/store.ts'
+
+async function start(engine: EngineName) {
+  const { database } = await open(engine)
+  await database.migrate('sessions', migrations)
+  const store = new SessionStore(database.sql)
+  const nobody = (): never => { throw new Error('not in this test') }
+  const sessions = new SessionService({
+    store, now: () => new Date().toISOString(), audit: { entry: nobody, write: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
+    agents: { find: nobody, findByName: nobody, require: nobody, list: nobody, summaries: nobody, spawn: nobody, kill: nobody, activate: nobody } as never,
+  })
+  let n = 0
+  async function say(turnId: string, role: Message['role'], blocks: readonly Block[] | string = `m${n}`, session = 's'): Promise<string> {
+    const id = `m${n++}`
+    await store.commit(sessions.append(session, {
+      id, turnId, role, createdAt: '2026-01-01T00:00:00.000Z', blocks: typeof blocks === 'string' ? [{ type: 'text', text: blocks }] : blocks,
+    }))
+    return id
+  }
+  await store.commit(sessions.ensure('s', 'agent'))
+  return { sessions, store, say, db: database.sql }
+}
+const texts = (messages: readonly Message[]): string[] => messages.map(({ blocks }) => blocks.map((block) => (block.type === 'text' ? block.text : block.type)).join())
+
+describe.each(engines)('sessions on %s', (engine) => {
+  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+
+  it('making one twice is making it once', async () => {
+    const { sessions, store } = await start(engine)
+    await store.commit(sessions.ensure('s', 'agent'))
+    expect(await sessions.find('s')).toMatchObject({ id: 's', agentId: 'agent', messageCount: 0, label: null })
+    expect(await sessions.list('agent')).toHaveLength(1)
+    expect(await sessions.list('other')).toEqual([])
+  })
+
+  it('the messages of a turn stand together however many turns were queued meanwhile', async () => {
+    const { sessions, say } = await start(engine)
+    await say('t1', 'user', 'q1')
+    await say('t2', 'user', 'q2')
+    await say('t3', 'user', 'q3')
+    await say('t1', 'assistant', 'a1')
+    await say('t2', 'assistant', 'a2')
+    expect(texts(await sessions.page('s', { limit: 10 }))).toEqual(['q1', 'a1', 'q2', 'a2', 'q3'])
+    expect((await sessions.find('s'))?.messageCount).toBe(5)
+  })
+
+  it('a turn sees what came before it and nothing that was accepted after it', async () => {
+    const { sessions, say } = await start(engine)
+    await say('t1', 'user', 'q1')
+    await say('t2', 'user', 'q2')
+    await say('t1', 'assistant', 'a1')
+    expect(texts(await sessions.tail('s', 't1', 10))).toEqual(['q1', 'a1'])
+    expect(texts(await sessions.tail('s', 't2', 10))).toEqual(['q1', 'a1', 'q2'])
+    expect(await sessions.tail('s', 'ghost', 10)).toEqual([])
+  })
+
+  it('the tail is cut to begin with the user, and never cuts the turn itself', async () => {
+    const { sessions, say } = await start(engine)
+    for (let n = 1; n <= 3; n++) { await say(`t${n}`, 'user', `q${n}`); await say(`t${n}`, 'assistant', `a${n}`) }
+    await say('t4', 'user', 'q4')
+    expect(texts(await sessions.tail('s', 't4', 4))).toEqual(['q3', 'a3', 'q4'])
+    expect(texts(await sessions.tail('s', 't4', 1))).toEqual(['q4'])
+    for (let n = 0; n < 5; n++) await say('t4', n % 2 === 0 ? 'assistant' : 'tool', `step ${n}`)
+    expect(texts(await sessions.tail('s', 't4', 3))).toEqual(['q4', 'step 0', 'step 1', 'step 2', 'step 3', 'step 4'])
+  })
+
+  it('pages back to the beginning without a gap, and never parts a call from its results', async () => {
+    const { sessions, say } = await start(engine)
+    for (let n = 1; n <= 4; n++) {
+      await say(`t${n}`, 'user', `q${n}`)
+      await say(`t${n}`, 'assistant', [{ type: 'call', id: 'c', tool: 'look', args: { n } }])
+      await say(`t${n}`, 'tool', [{ type: 'result', callId: 'c', tool: 'look', text: 'x', failed: false }])
+      await say(`t${n}`, 'assistant', `a${n}`)
+    }
+    const whole = await sessions.page('s', { limit: 100 })
+    expect(whole).toHaveLength(16)
+    const pages: Message[][] = []
+    for (let before: string | undefined; ;) {
+      const page = await sessions.page('s', { limit: 2, ...(before === undefined ? {} : { before }) })
+      if (page.length === 0) break
+      expect(page[0]?.role).not.toBe('tool')
+      pages.unshift([...page])
+      before = page[0]?.id
+    }
+    expect(pages.flat().map(({ id }) => id)).toEqual(whole.map(({ id }) => id))
+    expect(await sessions.page('s', { limit: 2, before: 'ghost' })).toEqual([])
+  })
+
+  it('keeps every kind of block and mark as it was', async () => {
+    const { sessions, store } = await start(engine)
+    const blocks: Block[] = [
+      { type: 'text', text: 'ünï \u0000 \ud83d\ude00 "quoted"\n' }, { type: 'image', mime: 'image/png', base64: 'AAAA' },
+      { type: 'call', id: 'c', tool: 't', args: { deep: [1, null, { __proto__x: 1 }] } }, { type: 'result', callId: 'c', tool: 't', text: '', failed: true },
+    ]
+    await store.commit(sessions.append('s', { id: 'x', turnId: 't', role: 'assistant', blocks, createdAt: '2026-01-01T00:00:00.000Z', mark: 'cut' }))
+    expect(await sessions.turn('s', 't')).toEqual([{ id: 'x', turnId: 't', role: 'assistant', blocks, createdAt: '2026-01-01T00:00:00.000Z', mark: 'cut' }])
+  })
+
+  it('nothing is written to a session that is gone, and another keeps what it has', async () => {
+    const { sessions, store, say } = await start(engine)
+    await store.commit([...sessions.ensure('other', 'agent'), ...sessions.ensure('foreign', 'another')])
+    await say('t1', 'user', 'here')
+    await say('t2', 'user', 'there', 'other')
+    await say('t3', 'user', 'elsewhere', 'foreign')
+    await store.commit(store.remove('s'))
+    await say('t1', 'assistant', 'too late')
+    expect(await sessions.page('s', { limit: 10 })).toEqual([])
+    expect(texts(await sessions.page('other', { limit: 10 }))).toEqual(['there'])
+    await sessions.forget('agent')
+    expect((await sessions.list()).map(({ id }) => id)).toEqual(['foreign'])
+    expect(texts(await sessions.page('foreign', { limit: 10 }))).toEqual(['elsewhere'])
+  })
+
+  it('reads the tail of a long session through an index', async () => {
+    const { db, sessions, say } = await start(engine)
+    await say('t1', 'user', 'q')
+    if (db.dialect === 'sqlite') {
+      const plan = await db.all<{ detail: string }>`EXPLAIN QUERY PLAN SELECT id FROM sessions_message WHERE session_id = ${'s'} AND turn_seq <= (
+        SELECT m.turn_seq FROM sessions_message m WHERE m.session_id = ${'s'} AND m.turn_id = ${'t1'} LIMIT 1) ORDER BY turn_seq DESC, seq DESC LIMIT ${10}`
+      expect(plan.map(({ detail }) => detail).join('; ')).not.toMatch(/SCAN|TEMP B-TREE/)
+    }
+    expect(await sessions.chars('s', 10)).toBe(17)
+  })
+})
