@@ -49,10 +49,10 @@ export class Decoder {
     this.#events = []
     let text = this.#utf8.decode(bytes, { stream: true })
     if (text.length === 0) return this.#events
-    // The parser waits for the next character after a CR; a stream with CR alone would always be one event late.
+    // The parser waits for the next character after a CR, so a stream with CR alone would always be one event late.
     if (this.#carriage && text.startsWith('\n')) text = text.slice(1)
     this.#carriage = text.endsWith('\r')
-    if (this.#carriage) text = `${text.slice(0, -1)}\n`
+    if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n')
     this.#parser.feed(text)
     this.#flush()
     return this.#events

@@ -51,7 +51,8 @@ export function readRetryAfter(header: string | undefined, ms: string | undefine
   if (ms !== undefined && /^\d+(\.\d+)?$/.test(ms.trim())) return Number(ms) / 1000
   if (header === undefined) return undefined
   if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Number(header)
-  const at = Date.parse(header)
+  // A date names its month; without one the parser would make a year of any number.
+  const at = /[a-z]{3}/i.test(header) ? Date.parse(header) : NaN
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
 }
 
