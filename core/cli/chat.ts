@@ -31,15 +31,16 @@ async function once(talk: Conversation, message: string): Promise<number> {
   } finally { process.off('SIGINT', onInterrupt) }
 }
 
-/** Messages go one after the other; a line typed during an answer waits, but /stop and /exit do not. */
+/** Messages go one after the other; a line typed during an answer waits, but /stop does not. */
 async function converse(talk: Conversation): Promise<number> {
   const terminal = process.stdin.isTTY === true
   const lines = createInterface({ input: process.stdin, ...(terminal ? { output: process.stdout } : {}), terminal, prompt: talk.prompt })
   let failure: unknown
   let work = Promise.resolve()
-  let open = true
+  // Not the end of the input: what was typed before that is still sent.
+  let left = false
   const leave = (): void => {
-    open = false
+    left = true
     lines.close()
   }
   const onInterrupt = (): void => {
@@ -53,19 +54,19 @@ async function converse(talk: Conversation): Promise<number> {
     if (terminal) talk.greet()
     lines.prompt()
     lines.on('line', (line) => {
-      if (line.trim() === '/stop' && talk.cancel()) return
+      if (terminal && line.trim() === '/stop' && talk.cancel()) return
       work = work.then(async () => {
-        if (failure !== undefined) return
+        if (left) return
         try {
           if (await talk.take(line) === 'exit') leave()
         } catch (error) {
           // In a terminal one can try again; a script has to know.
-          if (terminal && talk.survives(error)) return
-          failure = error
-          leave()
-          return
+          if (!terminal || !talk.survives(error)) {
+            failure = error
+            leave()
+          }
         }
-        if (open && terminal) lines.prompt()
+        if (terminal && !left) lines.prompt()
       })
     })
     await new Promise<void>((resolve) => lines.once('close', resolve))

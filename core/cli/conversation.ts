@@ -9,8 +9,8 @@ import { renderFailure, toFailure } from './report.ts'
 
 const Chunk = v.looseObject({ content: v.string() })
 const ToolUse = v.looseObject({ tool: v.string() })
-const ToolResult = v.looseObject({ tool: v.string(), input: v.optional(v.unknown()), failed: v.optional(v.boolean(), false) })
-const Done = v.looseObject({ usage: v.optional(v.looseObject({ input_tokens: v.number(), output_tokens: v.number() })) })
+const ToolResult = v.looseObject({ tool: v.string(), input: v.optional(v.unknown()), is_error: v.optional(v.boolean(), false) })
+const Done = v.looseObject({ stop: v.optional(v.string()) })
 const Problem = v.looseObject({ content: v.optional(v.string()), message: v.optional(v.string()), error: v.optional(v.union([v.string(), v.looseObject({ message: v.string() })])) })
 
 const help: readonly (readonly [command: string, meaning: string])[] = [
@@ -112,11 +112,14 @@ export class Conversation {
         if (!this.#parts.json) note(dim(`${written === '' || written.endsWith('\n') ? '' : '\n'}[${escapeControls(v.parse(ToolUse, data).tool)} …]`))
         return written
       case 'tool_result': {
-        const { tool, input, failed } = v.parse(ToolResult, data)
+        const { tool, input, is_error: failed } = v.parse(ToolResult, data)
         if (!this.#parts.json) note(dim(`[${escapeControls(tool)} ${escapeControls(JSON.stringify(input ?? {})).slice(0, 200)}${failed ? ' failed' : ''}]`))
         return written
       }
-      case 'done': v.parse(Done, data); return written
+      case 'done':
+        // Somebody else may have stopped it, on the page or through the API.
+        if (v.parse(Done, data).stop === 'cancelled') this.cancelled = true
+        return written
       case 'error': {
         const { content, message, error } = v.parse(Problem, typeof data === 'string' ? { message: data } : data)
         throw new Failure(exits.failed, content ?? message ?? (typeof error === 'string' ? error : error?.message) ?? 'the agent failed', 'send the message again, or look at the log of the daemon')

@@ -57,7 +57,7 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const layers: Layer[] = []
   const files: string[] = []
   if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped))
-  const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: join(home, 'cache', 'config') })
+  const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined })
   if (module) {
     layers.push(module.layer)
     files.push(module.file)

@@ -18,7 +18,7 @@ export interface ConfigModule {
 }
 
 /** `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc. */
-export async function readConfigModule(options: { readonly cwd: string; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string }): Promise<ConfigModule | undefined> {
+export async function readConfigModule(options: { readonly cwd: string; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string | undefined }): Promise<ConfigModule | undefined> {
   const file = options.configFile === undefined ? findConfigModule(options.cwd) : resolve(options.cwd, options.configFile)
   if (file === undefined || (options.configFile === undefined && file === options.shippedFrom)) return undefined
   if (!existsSync(file)) throw new ConfigError([{ file, message: 'the file named with --config does not exist' }])
@@ -29,7 +29,7 @@ export async function readConfigModule(options: { readonly cwd: string; readonly
     const loaded = await loadConfig({
       cwd: dirname(file), configFile: file, rcFile: false, globalRc: false, packageJson: false, dotenv: false, envName: false, extend: false, giget: false,
       // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
-      jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir },
+      jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir ?? false },
     })
     // The joined result is an object whatever the file exports.
     tree = loaded.layers?.find((layer) => layer.configFile !== undefined)?.config ?? loaded.config

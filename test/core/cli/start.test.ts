@@ -1,0 +1,181 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runHere } from './here.ts'
+import { runCli, startCli, startDaemon } from './process.ts'
+
+let home: string
+beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-start-')) })
+afterEach(() => rm(home, { recursive: true, force: true }))
+
+/** A plugin of the test in the home. */
+async function addPlugin(name: string, setup: string): Promise<void> {
+  await mkdir(join(home, 'plugins', name), { recursive: true })
+  await writeFile(join(home, 'plugins', name, 'index.ts'), `
+    import * as v from 'valibot'
+    import { definePlugin, defineRoute } from 'svc/sdk'
+    export default definePlugin({ name: '${name}', version: '1.0.0', config: v.object({}), setup({ routes }) { ${setup}; return {} } })`)
+}
+const route = (body: string): string => `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
+
+describe('svc start', () => {
+  it('says where it listens, last where the chat page is, and ends in order on SIGTERM', async () => {
+    await using daemon = await startDaemon(home)
+    expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200)
+    expect(JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8'))).toMatchObject({ pid: daemon.pid })
+    daemon.kill('SIGTERM')
+    const { code, stdout, stderr } = await daemon.ended
+    expect(stdout).toBe(`svc listening on ${daemon.url}\nOpen the chat page: ${daemon.url}/\n`)
+    expect(stderr).toContain('stopped: SIGTERM')
+    expect(code).toBe(0)
+    expect(existsSync(join(home, 'daemon.json'))).toBe(false)
+    expect((await stat(join(home, 'data', 'svc.db'))).mode & 0o077).toBe(0)
+  })
+  it('says in JSON where it listens, and logs in JSON', async () => {
+    const daemon = startCli(['start', '--home', home, '--port', '0', '--json', '--log-format', 'json'])
+    const [line] = await daemon.prints(/^\{"status":"listening".*$/m)
+    expect(JSON.parse(line)).toMatchObject({ status: 'listening', url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string, pid: daemon.pid, home, api_key_set: false })
+    daemon.kill('SIGINT')
+    const { code, stderr } = await daemon.ended
+    expect(code).toBe(0)
+    expect(stderr.trim().split('\n').map((text) => (JSON.parse(text) as { level: string }).level)).toContain('info')
+  })
+  it('says that a key is set, and never which', async () => {
+    await using daemon = await startDaemon(home, { env: { SVC_API_KEY: 'a-very-secret-key' }, args: ['--log-level', 'debug'] })
+    expect((await fetch(`${daemon.url}/api/agents`)).status).toBe(401)
+    daemon.kill('SIGTERM')
+    const { stdout, stderr } = await daemon.ended
+    expect(stdout).toMatch(/A key is set[^\n]*\nOpen the chat page: \S+\/\n$/)
+    expect(stdout + stderr).not.toContain('a-very-secret-key')
+  })
+  it('ends at once when another one uses the home, naming its process', async () => {
+    await using daemon = await startDaemon(home)
+    const second = await runCli(['start', '--home', home, '--port', '0'])
+    expect(second).toMatchObject({ code: 7, stdout: '' })
+    expect(second.stderr).toContain(`another svc (process ${daemon.pid}, 127.0.0.1:`)
+    expect(second.stderr).toContain('svc stop')
+    expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200)
+  })
+  it('names the port that is taken and what to do', async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    try {
+      const { code, stdout, stderr } = await runCli(['start', '--home', home, '--port', String(port)])
+      expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
+      expect(stderr).toMatch(new RegExp(`svc: port ${port} on 127\\.0\\.0\\.1 is taken by another program\\n {2}-> choose another one with --port`))
+      // Nothing of the failed start is left.
+      await using daemon = await startDaemon(home)
+      expect(daemon.url).not.toContain(String(port))
+    } finally { server.close() }
+  })
+  it.each([
+    [['--port', 'foo'], 6, '--port: expected a whole number from 0 to 65535, found "foo"'],
+    [['--port', '70000'], 6, '--port: expected a whole number from 0 to 65535'],
+    [['--host', 'a b'], 6, '--host: expected a host name or an address'],
+    [['--log-level', 'loud'], 6, '--log-level: expected one of silent, error'],
+    [['--log-format', 'xml'], 6, '--log-format: expected one of text, json'],
+    [['--config', '/nonexistent/x.ts'], 6, '/nonexistent/x.ts: the file named with --config does not exist'],
+    [['--prot', '1'], 2, 'unknown flag --prot\n  -> did you mean --port?'],
+    [['--port'], 2, '--port needs a value'],
+    [['--port='], 2, '--port needs a value'],
+    [['--port', '--open'], 2, '--port needs a value'],
+    [['surplus'], 2, 'too many arguments'],
+    [['--host', '0.0.0.0'], 5, '0.0.0.0 can be reached by other machines, and no key is set'],
+    [['--public'], 5, 'no key is set'],
+    [['--host', '203.0.113.7'], 5, 'no key is set'],
+  ] as const)('refuses %j with exit code %i', async (args, code, message) => {
+    const ended = await runHere(['start', '--home', home, '--port', '0', ...args])
+    expect({ code: ended.code, stdout: ended.stdout }).toEqual({ code, stdout: '' })
+    expect(ended.stderr).toContain(message)
+    expect(ended.stderr).not.toMatch(/\n\s+at /)
+  })
+  it('says that an address is not of this machine', async () => {
+    const { code, stderr } = await runCli(['start', '--home', home, '--host', '203.0.113.7', '--port', '0'], { env: { SVC_API_KEY: 'k-123456' } })
+    expect(code).toBe(1)
+    expect(stderr).toContain('this machine has no address 203.0.113.7')
+  })
+  it('refuses a home it cannot use', async () => {
+    await writeFile(join(home, 'file'), '')
+    const { code, stderr } = await runHere(['start', '--home', join(home, 'file', 'home'), '--port', '0'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/the home \S+ cannot be used \(ENOTDIR\)\n {2}-> make it writable/)
+  })
+  it('refuses a wrong configuration with file, line and key, and warns of unknown keys', async () => {
+    await writeFile(join(home, 'config.toml'), '[rate_limit]\ntokens_per_minute = "many"\n')
+    const { code, stderr } = await runHere(['start', '--home', home, '--port', '0'])
+    expect(code).toBe(6)
+    expect(stderr).toContain(`${join(home, 'config.toml')}:2:1: rate_limit.tokens_per_minute: expected a whole number`)
+    await writeFile(join(home, 'config.toml'), 'log_levle = "info"\n')
+    await using daemon = await startDaemon(home)
+    await daemon.prints(/warn .*config\.toml:1: unknown key "log_levle" is ignored; did you mean "log_level"\?/)
+    expect(await (await fetch(`${daemon.url}/api/health/detail`)).json()).toMatchObject({ config_warnings: [expect.stringContaining('log_levle')] })
+  })
+  it('refuses a database that is damaged, without a stack', async () => {
+    await mkdir(join(home, 'data'))
+    await writeFile(join(home, 'data', 'svc.db'), 'this is no database')
+    const { code, stderr } = await runCli(['start', '--home', home, '--port', '0'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('is not an SQLite database')
+    expect(stderr).not.toMatch(/\n\s+at /)
+  })
+})
+
+describe('restart', () => {
+  it('goes on in the same process with the configuration read again', async () => {
+    const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+    await writeFile(join(home, 'config.toml'), 'api_key = "key-before"\n')
+    await using daemon = await startDaemon(home)
+    await writeFile(join(home, 'config.toml'), 'api_key = "key-after"\n')
+    expect((await fetch(`${daemon.url}/api/restart`, { method: 'POST', ...bearer('key-before') })).status).toBe(200)
+    const [, url] = await daemon.prints(/Open[^]*svc listening on (\S+)[^]*Open/)
+    expect((await fetch(`${url}/api/status`, bearer('key-before'))).status).toBe(401)
+    expect((await fetch(`${url}/api/status`, bearer('key-after'))).status).toBe(200)
+    expect(await (await fetch(`${url}/api/health`)).json()).toMatchObject({ restart_count: 1 })
+    expect(JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8'))).toMatchObject({ pid: daemon.pid })
+  })
+  it('goes on with the old configuration when the new one is broken, and says so', async () => {
+    await using daemon = await startDaemon(home)
+    await writeFile(join(home, 'config.toml'), 'log_level = 5\n')
+    daemon.kill('SIGHUP')
+    await daemon.prints(/the new configuration cannot be used, going on with the old one[^]*config\.toml:1:1: log_level/)
+    const [, url] = await daemon.prints(/Open[^]*svc listening on (\S+)[^]*Open/)
+    expect(await (await fetch(`${url}/api/health/detail`)).json()).toMatchObject({ status: 'ok', config_warnings: [expect.stringContaining('not taken over')] })
+  })
+})
+
+describe('the end', () => {
+  it('comes at once with a second signal while work still runs', async () => {
+    await addPlugin('odd', route('globalThis.process.stderr.write("working\\n"); await new Promise(() => {}); return { ok: true }'))
+    await using daemon = await startDaemon(home, { env: { SVC_PLUGINS__DRAIN_MS: '60000' } })
+    const request = fetch(`${daemon.url}/api/odd`, { method: 'POST' }).catch(() => 'cut')
+    await daemon.prints(/working/)
+    daemon.kill('SIGINT')
+    await daemon.prints(/SIGINT: stopping/)
+    const begun = performance.now()
+    daemon.kill('SIGINT')
+    expect((await daemon.ended).code).toBe(130)
+    expect(performance.now() - begun).toBeLessThan(2000)
+    expect(await request).toBe('cut')
+  })
+  it('comes with code 1 after an exception nobody caught, logged and in order', async () => {
+    await addPlugin('odd', route('setImmediate(() => { throw new Error("lost") }); return { ok: true }'))
+    await using daemon = await startDaemon(home)
+    await fetch(`${daemon.url}/api/odd`, { method: 'POST' }).catch(() => undefined)
+    const { code, stderr } = await daemon.ended
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/error .*an exception was not caught[^]*Error: lost/)
+    expect(existsSync(join(home, 'daemon.json'))).toBe(false)
+  })
+  it('does not come with a promise nobody watched: it is logged and counted', async () => {
+    await addPlugin('odd', route('setImmediate(() => { Promise.reject(new Error("lost")) }); return { ok: true }'))
+    await using daemon = await startDaemon(home)
+    await fetch(`${daemon.url}/api/odd`, { method: 'POST' })
+    await daemon.prints(/nobody was watching[^]*Error: lost/)
+    expect(await (await fetch(`${daemon.url}/api/health`)).json()).toMatchObject({ panic_count: 1 })
+  })
+})
