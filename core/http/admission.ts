@@ -1,5 +1,6 @@
 import type { Auth } from '../auth/bearer.ts'
 import { checkOrigin } from '../auth/origin.ts'
+import type { OriginRules } from '../auth/origin.ts'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { clientAddress, limiterKey, trustedProxies } from '../limit/client.ts'
@@ -23,6 +24,7 @@ export class Admission {
   readonly limiter: Limiter
   readonly auth: Auth
   #settings: () => HttpSettings
+  #rules: OriginRules = { host: '', keySet: true, allowedHosts: [], allowedOrigins: [], accepted: new Set() }
   #proxies: { readonly from: readonly string[]; readonly trusted: TrustedProxies } | undefined
 
   constructor(settings: () => HttpSettings, limiter: Limiter, auth: Auth) {
@@ -33,9 +35,13 @@ export class Admission {
 
   /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
   origin(caller: Caller): void {
-    const settings = this.#settings()
+    const { host, allowedHosts, allowedOrigins } = this.#settings()
     const keySet = this.auth.required()
-    const cors = checkOrigin({ host: settings.host, keySet, allowedHosts: settings.allowedHosts, allowedOrigins: settings.allowedOrigins }, caller)
+    let rules = this.#rules
+    if (rules.host !== host || rules.keySet !== keySet || rules.allowedHosts !== allowedHosts || rules.allowedOrigins !== allowedOrigins) {
+      rules = this.#rules = { host, keySet, allowedHosts, allowedOrigins, accepted: new Set() }
+    }
+    const cors = checkOrigin(rules, caller)
     if (cors) caller.setCors(cors)
   }
 

@@ -39,6 +39,8 @@ export class NodeExchange implements Exchange {
   readonly request: IncomingMessage
   readonly response: GuardedResponse
   #consumed = false
+  #first: ((complete: boolean) => void) | undefined
+  #more: ((complete: boolean) => void)[] | undefined
 
   constructor(request: IncomingMessage, response: GuardedResponse) {
     this.request = request
@@ -66,10 +68,17 @@ export class NodeExchange implements Exchange {
   onClose(listener: (complete: boolean) => void): void {
     const { response } = this
     if (response.destroyed || response.closed) { listener(response.writableFinished); return }
-    response.once('close', () => {
-      if (this.hasBody && !this.#consumed) this.#discard()
-      listener(response.writableFinished)
-    })
+    if (this.#first === undefined) {
+      this.#first = listener
+      response.on('close', () => this.#closed())
+    } else (this.#more ??= []).push(listener)
+  }
+
+  #closed(): void {
+    if (this.hasBody && !this.#consumed) this.#discard()
+    const complete = this.response.writableFinished
+    this.#first?.(complete)
+    if (this.#more) for (const listener of this.#more.splice(0)) listener(complete)
   }
 
   read(maxBytes: number): Promise<Uint8Array> {

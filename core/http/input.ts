@@ -5,8 +5,11 @@ import type { Exchange } from './exchange.ts'
 import { parseJson } from './json-text.ts'
 import type { AnyRoute, RawBody } from './route.ts'
 
+const none: Readonly<Record<string, string>> = Object.freeze({})
+
 /** Parameters decoded once: what is still encoded afterwards belongs to the value. */
-export function decodeParams(raw: Readonly<Record<string, string>>): Record<string, string> {
+export function decodeParams(raw: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+  if (raw === undefined) return none
   const params: Record<string, string> = {}
   for (const name in raw) {
     const value = raw[name]

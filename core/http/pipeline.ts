@@ -70,7 +70,7 @@ export class Pipeline {
       // Again after a hold: the new route may ask for more than the old one did.
       const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address)
       if (holds.holds(entry.scope.name)) return this.#held(event, exchange, entry)
-      return this.#serve(exchange, entry, { address, principal }, event.context.params ?? {})
+      return this.#serve(exchange, entry, { address, principal }, event.context.params)
     } catch (error) { return this.#failed(exchange, entry, error) }
   }
 
@@ -99,11 +99,11 @@ export class Pipeline {
     return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), [['allow', allow]])
   }
 
-  #serve(exchange: Exchange, entry: Entry, caller: { address: string; principal: Principal }, raw: Record<string, string>): Answer | Promise<Answer> {
+  #serve(exchange: Exchange, entry: Entry, caller: { address: string; principal: Principal }, raw: Record<string, string> | undefined): Answer | Promise<Answer> {
     const { route, scope } = entry
     if (scope.state === 'closed') throw new Refusal('service_unavailable', 'The plugin was unloaded', { retryAfterSecs: 1 })
     const run = new Running(exchange, scope, this.#signals, route.feed === true)
-    const input: Input & { body: unknown } = {
+    const input: { -readonly [K in keyof Input]: Input[K] } = {
       params: undefined, query: undefined, body: undefined,
       requestId: exchange.requestId, principal: caller.principal, clientAddress: caller.address,
       header: (name) => exchange.header(name),
@@ -111,8 +111,8 @@ export class Pipeline {
     }
     try {
       const params = decodeParams(raw)
-      const parsed = { params: route.params ? parse(route.params, params, 'path') : params, query: route.query ? parse(route.query, parseQuery(exchange.query), 'query') : undefined }
-      Object.assign(input, parsed)
+      input.params = route.params ? parse(route.params, params, 'path') : params
+      if (route.query) input.query = parse(route.query, parseQuery(exchange.query), 'query')
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#parts.settings()).then((body) => {
         input.body = body
