@@ -123,6 +123,7 @@ export class AgentService implements Agents {
       }
       const parsed = changed.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
       if (parsed) row.name = parsed.document.name
+      if (parsed && parsed.document.enabled !== agent.manifest.enabled) row.state = parsed.document.enabled ? 'Running' : 'Stopped'
       // A move between sessions is recorded by whoever owns the sessions.
       await this.#commit(row, this.#parts.store.update(row), what === undefined ? undefined : { event: 'agent_updated', agentId: row.id, details: `agent "${row.name}": ${what}` })
       const held = this.#parts.roster.put(row, parsed)

@@ -229,6 +229,16 @@ describe('changing an agent', () => {
     expect((await host.json('PATCH', `/api/agents/${id}`, { manifest_toml: 'x' })).status).toBe(400)
   })
 
+  it('a manifest that disables the agent stops it, one that enables it starts it', async () => {
+    const id = await spawn('switched')
+    const state = async (rest: string): Promise<string> => {
+      await host.json('PATCH', `/api/agents/${id}`, { manifest_toml: manifest('switched', rest) })
+      return (await host.json('GET', `/api/agents/${id}`)).body.state
+    }
+    expect(await state('enabled = false')).toBe('Stopped')
+    expect(await state('enabled = true')).toBe('Running')
+  })
+
   it('changes at the same time are all kept', async () => {
     const id = await spawn('busy')
     await Promise.all([
