@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { CloseIcon, Mark, PlusIcon } from './icons.tsx'
+import { useValue } from './observable.ts'
 import type { AgentSummary } from './wire.ts'
 
 interface AgentsProps {
@@ -15,6 +16,7 @@ interface AgentsProps {
 }
 
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
+  const answering = useValue(client.answering)
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
     if (!open) return
@@ -46,7 +48,7 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
                   <span class="agent-model">{modelLabel(agent)}</span>
                 </span>
                 {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
-                {agent.id !== selectedId && client.busy(agent.id) && <span class="state">answering</span>}
+                {agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>}
               </button>
             </li>
           ))}

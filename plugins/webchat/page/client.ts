@@ -14,6 +14,8 @@ export class Client {
   readonly gate = new Observable<Gate>({ state: 'checking' })
   readonly agents = new Observable<readonly AgentSummary[]>([])
   readonly selected = new Observable<AgentChat | undefined>(undefined)
+  /** Agents that are answering a message of this page. */
+  readonly answering = new Observable<ReadonlySet<string>>(new Set())
   readonly api: Api
   #chats = new Map<string, AgentChat>()
 
@@ -41,15 +43,12 @@ export class Client {
   select(agentId: string): void {
     if (this.selected.value?.agentId === agentId) return
     this.selected.value?.hide()
-    const chat = this.#chats.get(agentId) ?? new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents) })
-    this.#chats.set(agentId, chat)
+    const chat = this.#chats.get(agentId) ?? this.#openChat(agentId)
     this.selected.set(chat)
     // So that a reload comes back to the same agent. Nothing else is ever put there.
     history.replaceState(undefined, '', `#${agentId}`)
     if (this.gate.value.state === 'ready') chat.show()
   }
-
-  busy(agentId: string): boolean { return this.#chats.get(agentId)?.busy ?? false }
 
   /** Whether the daemon answers. Throws when it wants a key. */
   async refresh(): Promise<boolean> {
@@ -72,6 +71,20 @@ export class Client {
     await this.api.kill(agentId)
     this.#take(this.agents.value.filter(({ id }) => id !== agentId))
     await this.refresh()
+  }
+
+  #openChat(agentId: string): AgentChat {
+    const chat = new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents) })
+    this.#chats.set(agentId, chat)
+    // Both have the same life: the page holds the chat, and the chat its watchers.
+    chat.transcript.watch(() => {
+      if (chat.busy === this.answering.value.has(agentId)) return
+      const answering = new Set(this.answering.value)
+      if (chat.busy) answering.add(agentId)
+      else answering.delete(agentId)
+      this.answering.set(answering)
+    })
+    return chat
   }
 
   #take(agents: readonly AgentSummary[]): void {

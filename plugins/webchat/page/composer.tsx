@@ -12,6 +12,11 @@ const commands = [
   ['/help', 'all commands of this daemon'],
 ] as const
 
+/** Not where it would make a phone open its keyboard over what was just opened. */
+export function focusMessageBox(): void {
+  if (!matchMedia('(pointer: coarse)').matches) document.getElementById('message-box')?.focus()
+}
+
 interface ComposerProps {
   readonly name: string
   readonly busy: boolean
@@ -25,8 +30,7 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   const offered = /^\/\w*$/.test(draft) ? commands.filter(([command]) => command.startsWith(draft) && command !== draft) : []
 
   useEffect(() => {
-    // A phone would open its keyboard over the page that was just opened.
-    if (!matchMedia('(pointer: coarse)').matches) field.current?.focus()
+    focusMessageBox()
   }, [])
   useLayoutEffect(() => {
     const area = field.current

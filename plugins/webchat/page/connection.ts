@@ -97,18 +97,18 @@ export class Connection {
       else if (silentMs > quietMs) this.send({ type: 'ping' })
     }, quietMs / 2)
     await new Promise<void>((resolve) => {
-      socket.onopen = () => {
+      socket.addEventListener('open', () => {
         opened = true
         this.link.set({ state: 'open' })
         if (this.#everOpen) this.#parts.onReopened()
         this.#everOpen = true
-      }
-      socket.onmessage = (event: MessageEvent<unknown>) => {
+      })
+      socket.addEventListener('message', (event: MessageEvent<unknown>) => {
         heardMs = Date.now()
         const frame = typeof event.data === 'string' ? parseFrame(parseJson(event.data)) : undefined
         if (frame && !signal.aborted) this.#parts.onFrame(frame)
-      }
-      socket.onclose = () => resolve()
+      })
+      socket.addEventListener('close', () => resolve())
     })
     clearInterval(watchdog)
     if (this.#socket === socket) this.#socket = undefined

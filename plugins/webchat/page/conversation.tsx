@@ -4,7 +4,7 @@ import type { AgentChat } from './agent-chat.ts'
 import { modelLabel } from './agents.tsx'
 import { explain } from './api.ts'
 import type { Client } from './client.ts'
-import { Composer } from './composer.tsx'
+import { Composer, focusMessageBox } from './composer.tsx'
 import { DownIcon, FreshIcon, MenuIcon, TrashIcon, WarningIcon } from './icons.tsx'
 import { LinkState, LostBanner } from './link-state.tsx'
 import { AnswerItem, QuestionItem } from './message.tsx'
@@ -47,7 +47,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
     try {
       setProblem(undefined)
       await chat.reset()
-      document.getElementById('message-box')?.focus()
+      focusMessageBox()
     } catch (error) {
       setProblem(`A new conversation could not be started: ${explain(error)}`)
     }
@@ -133,7 +133,7 @@ function Announcer({ name, answer }: { readonly name: string; readonly answer: A
 }
 
 /** Keeps the end in view while the reader is there, and leaves a reader who scrolled back in peace. */
-function useStickyScroll(entries: unknown) {
+function useStickyScroll(entries: readonly unknown[]) {
   const frame = useRef<HTMLElement>(null)
   const following = useRef(true)
   const [away, setAway] = useState(false)
@@ -141,11 +141,12 @@ function useStickyScroll(entries: unknown) {
     following.current = true
     if (frame.current) frame.current.scrollTop = frame.current.scrollHeight
   }
-  useLayoutEffect(() => { if (following.current) toEnd() }, [entries])
+  // What greets a newcomer is read from its top.
+  useLayoutEffect(() => { if (following.current && entries.length > 0) toEnd() }, [entries])
   useEffect(() => {
     const column = frame.current?.firstElementChild
     if (!column) return
-    const observer = new ResizeObserver(() => { if (following.current) toEnd() })
+    const observer = new ResizeObserver(() => { if (following.current && frame.current?.querySelector('.entries > li')) toEnd() })
     observer.observe(column)
     if (frame.current) observer.observe(frame.current)
     return () => observer.disconnect()
@@ -154,7 +155,7 @@ function useStickyScroll(entries: unknown) {
     const at = frame.current
     if (!at) return
     following.current = at.scrollHeight - at.scrollTop - at.clientHeight < 60
-    setAway(!following.current)
+    setAway(!following.current && at.querySelector('.entries > li') !== null)
   }
   return { frame, away, toEnd, onScroll, follow: () => { following.current = true } }
 }

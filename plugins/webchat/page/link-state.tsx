@@ -18,7 +18,7 @@ export function LostBanner({ link, connection }: { readonly link: Extract<Link, 
   }, [])
   const seconds = Math.max(0, Math.ceil((link.retryAtMs - now) / 1000))
   return (
-    <div class="lost">
+    <div class="lost-banner">
       <p>The connection to the daemon is lost. <span aria-hidden="true">{seconds > 0 ? `Trying again in ${seconds} s.` : 'Trying again.'}</span></p>
       <button type="button" onClick={() => connection.retryNow()}>Try now</button>
     </div>

@@ -10,7 +10,8 @@ export class Observable<T> {
   set(value: T): void {
     if (Object.is(value, this.#value)) return
     this.#value = value
-    for (const watcher of [...this.#watchers]) watcher()
+    // Watchers that join while others are told saw the new value already.
+    for (const watcher of Array.from(this.#watchers)) watcher()
   }
   update(change: (value: T) => T): void { this.set(change(this.#value)) }
   watch(watcher: () => void): () => void {

@@ -1,7 +1,7 @@
 import { Avatar, isOffline } from './agents.tsx'
 import type { AgentSummary } from './wire.ts'
 
-const offlineIdeas = ['What can you do?', 'List your tools', 'What is 12 * (3 + 4)?']
+const offlineIdeas = ['What can you do?', 'List your tools', 'use system_time {}']
 const ideas = ['What can you do?', 'Which tools do you have?', 'What time is it?']
 
 /** What a newcomer sees before the first message. */

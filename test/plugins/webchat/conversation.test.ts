@@ -81,7 +81,7 @@ test('a new conversation empties the page and the session', async () => {
 test('where no socket opens, answers stream over server-sent events and tool results are shown all the same', async () => {
   await using host = await daemon()
   await using tab = await openTab(browser, host.url, {
-    before: async (page) => { await page.addInitScript(() => { Object.assign(window, { WebSocket: class { constructor() { throw new Error('no sockets here') } } }) }) },
+    before: async (page) => { await page.addInitScript(() => { Object.assign(window, { WebSocket: function () { throw new Error('no sockets here') } }) }) },
   })
   await tab.page.getByText('Connected over HTTP').waitFor()
   expect(await tab.say('echo over the wire')).toContain('over the wire')
