@@ -3,6 +3,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
+import { callbackify } from 'node:util'
 import type { ConsolaInstance } from 'consola'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { Fetch, OutboundRequest } from './fetch.ts'
@@ -54,15 +55,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
       return policy
     }
     // Vetting happens where the address is used: the socket connects to nothing but what this function hands out.
-    const lookup: LookupFunction = (hostname, { all }, done) => {
-      resolve(hostname).then((addresses) => {
-        const [first] = addresses
-        if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
-        for (const { address } of addresses) current().checkAddress(hostname, address)
-        if (all) done(null, addresses.map(({ address, family }) => ({ address, family })))
-        else done(null, first.address, first.family)
-      }).catch((error: unknown) => done(error instanceof Error ? error : new Error(String(error)), '', 0))
-    }
+    const vet = callbackify(async (hostname: string) => {
+      const addresses = await resolve(hostname)
+      for (const { address } of addresses) current().checkAddress(hostname, address)
+      const [first] = addresses
+      if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
+      return { first, addresses: addresses.map(({ address, family }) => ({ address, family })) }
+    })
+    const lookup: LookupFunction = (hostname, { all }, done) => vet(hostname, (error, found) => {
+      if (error) done(error, '', 0)
+      else if (all) done(null, found.addresses)
+      else done(null, found.first.address, found.first.family)
+    })
     const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
     const agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) }
 
@@ -141,7 +145,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     forOperator: () => operator.fetch,
     async [Symbol.asyncDispose]() {
       closed = true
-      for (const abandon of [...open]) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
+      for (const abandon of open) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
       for (const { agents } of doors) for (const agent of agents) agent.destroy()
     },
   }

@@ -24,14 +24,14 @@ export class Connections {
   readonly #registry: DriverRegistry
   readonly #sections: Readonly<Record<string, Section>>
   readonly #keys: Keys
-  readonly #urls: ReadonlyMap<string, string>
+  readonly #addresses: { get(provider: string): string | undefined }
   readonly #fetch: Fetch
 
-  constructor(parts: { registry: DriverRegistry; sections: Readonly<Record<string, Section>>; keys: Keys; urls: ReadonlyMap<string, string>; fetch: Fetch }) {
+  constructor(parts: { registry: DriverRegistry; sections: Readonly<Record<string, Section>>; keys: Keys; addresses: { get(provider: string): string | undefined }; fetch: Fetch }) {
     this.#registry = parts.registry
     this.#sections = parts.sections
     this.#keys = parts.keys
-    this.#urls = parts.urls
+    this.#addresses = parts.addresses
     this.#fetch = parts.fetch
   }
 
@@ -48,7 +48,7 @@ export class Connections {
   }
   /** Where requests for a provider go when the manifest says nothing. */
   baseUrl(name: string): string | undefined {
-    return this.#urls.get(name) ?? this.#sections[name]?.base_url ?? this.driver(name)?.driver.baseUrl
+    return this.#addresses.get(name) ?? this.#sections[name]?.base_url ?? this.driver(name)?.driver.baseUrl
   }
 
   /** Throws `service_unavailable` with what to do when it cannot be called. */

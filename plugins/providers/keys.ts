@@ -3,7 +3,9 @@ import type { Section } from './config.ts'
 
 /** A key and where it came from: what a key of the environment may be sent to is limited. */
 export interface Key { readonly value: string; readonly source: 'stored' | 'config' | 'environment'; readonly variable: string | undefined }
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
+/** The process environment: vendors' keys are where their own tools look for them. */
+export const environment: Environment = process.env
 
 /** Finds keys: stored over the API first, then the configuration, then the environment. Never keeps one. */
 export class Keys {

@@ -1,5 +1,6 @@
 import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { AnyRoute, Fetch } from 'svc/sdk'
+import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import { Detection, KeyBody, KeyRemoved, KeySaved, ModelListBody, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
@@ -16,14 +17,13 @@ export interface RouteParts {
   readonly keys: Keys
   readonly ollama: Ollama
   readonly fetch: Fetch
-  /** Keeps an address over restarts. */
-  readonly saveUrl: (provider: string, url: string) => Promise<void>
+  readonly addresses: Addresses
   /** Told of what was changed, as one line for the audit trail. */
   readonly changed: (provider: string, details: string) => Promise<void>
 }
 
 /** Providers and what is known of their models (Interface 4.6). */
-export function providerRoutes({ inference, connections, keys, ollama, fetch, saveUrl, changed }: RouteParts): readonly AnyRoute[] {
+export function providerRoutes({ inference, connections, keys, ollama, fetch, addresses, changed }: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const state = inference.providers().find((provider) => provider.name === name)
     if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
@@ -149,7 +149,8 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, sa
       const url = 'url' in body ? body.url : body.base_url
       const started = performance.now()
       const reachable = await reach(url, signal)
-      await saveUrl(name, url)
+      await addresses.set(name, url)
+      if (name === 'ollama') ollama.forget()
       await changed(name, `address of provider ${name} set to ${new URL(url).origin}`)
       return { status: 'saved' as const, provider: name, base_url: url, reachable, ...(reachable && { latency_ms: Math.round(performance.now() - started) }) }
     },

@@ -48,7 +48,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const fetch = options.fetch ?? outbound.forOperator()
   const keys = await Keys.open(memoryVault(), options.env ?? {}, config.providers)
   const registry = new DriverRegistry(clock, () => {})
-  const connections = new Connections({ registry, sections: config.providers, keys, urls: new Map(), fetch })
+  const connections = new Connections({ registry, sections: config.providers, keys, addresses: new Map<string, string>(), fetch })
   const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
   const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }) })
   for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
