@@ -1,10 +1,115 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { lockHome } from '../../core/storage/lock.ts'
 import { startHost } from '../support/host.ts'
+import { pluginText, routeText, temporaryFolder, writePlugin } from '../support/plugin-folder.ts'
+
+async function temporaryHome(): Promise<{ readonly path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'svc-home-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+const controlling = pluginText('control', {
+  before: `import { Daemon } from 'svc/sdk'`, members: 'requires: { daemon: Daemon },',
+  setup: `for (const kind of ['shutdown', 'restart']) ctx.routes.add(defineRoute({ method: 'POST', path: '/api/' + kind, summary: 'x', auth: 'public', cost: 1, returns: v.object({ stopping: v.string() }),
+      handle() { ctx.services.daemon[kind]('asked by a test'); return { stopping: ctx.services.daemon.stopping } } }))
+    return {}`,
+})
 
 describe('the daemon', () => {
   it('starts with every built-in plugin loaded', async () => {
     await using host = await startHost()
     expect(host.app.daemon.plugins().filter(({ state }) => state !== 'loaded').map(({ name, error }) => `${name}: ${error}`)).toEqual([])
     expect((await host.json('GET', '/api/health')).body).toMatchObject({ status: 'ok' })
+  })
+
+  it('says where it listens and writes it down for the command line', async () => {
+    await using host = await startHost({ plugins: [] })
+    expect(host.app.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+/)
+    expect(await readdir(host.home)).toEqual(expect.arrayContaining(['daemon.json', 'daemon.lock']))
+  })
+
+  it('refuses a home that another daemon uses, and leaves that one alone', async () => {
+    await using host = await startHost({ plugins: [] })
+    await expect(startHost({ plugins: [], home: host.home })).rejects.toThrow(new RegExp(`another svc \\(process ${process.pid}`))
+    expect((await host.fetch('/api/nothing')).status).toBe(404)
+  })
+
+  it('gives everything back when it is closed: the home can be used again', async () => {
+    await using home = await temporaryHome()
+    const first = await startHost({ plugins: [], home: home.path })
+    await first[Symbol.asyncDispose]()
+    await using second = await startHost({ plugins: [], home: home.path })
+    expect(second.app.url).toBeDefined()
+  })
+
+  it('gives everything back when it cannot start', async () => {
+    await using home = await temporaryHome()
+    await expect(startHost({ plugins: [], home: home.path, config: { database_url: 'mysql://x' } })).rejects.toThrow('database_url')
+    const lock = await lockHome(home.path)
+    lock[Symbol.dispose]()
+  })
+
+  it('answers a running request before it closes', async () => {
+    await using folder = await temporaryFolder()
+    const gate = Promise.withResolvers<void>()
+    const entered = Promise.withResolvers<void>()
+    Object.assign(globalThis, { closeGate: { entered: () => entered.resolve(), open: gate.promise } })
+    const slow = pluginText('slow', { setup: `${routeText('/api/slow', 'done', '(globalThis as any).closeGate.entered(); await (globalThis as any).closeGate.open')}; return {}` })
+    const host = await startHost({ plugins: [await writePlugin(join(folder.path, 'slow'), slow)], memory: true })
+    const answer = host.json('GET', '/api/slow')
+    await entered.promise
+    const closed = host[Symbol.asyncDispose]()
+    gate.resolve()
+    expect((await answer).body).toEqual({ text: 'done' })
+    await closed
+  })
+
+  it.each(['shutdown', 'restart'] as const)('asks whoever made it for a %s once the request is answered', async (kind) => {
+    await using folder = await temporaryFolder()
+    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'control'), controlling)], memory: true })
+    expect(await host.json('POST', `/api/${kind}`)).toMatchObject({ status: 200, body: { stopping: 'asked by a test' } })
+    expect(await host.app.closed).toEqual({ kind, reason: 'asked by a test' })
+  })
+
+  it('counts restarts for the life of its home, and defects for its own', async () => {
+    await using home = await temporaryHome()
+    await using folder = await temporaryFolder()
+    const failing = pluginText('failing', { setup: `${routeText('/api/failing', 'x', `throw new Error('planned')`)}; return {}` })
+    const plugins = [await writePlugin(join(folder.path, 'control'), controlling), await writePlugin(join(folder.path, 'failing'), failing)]
+    const first = await startHost({ plugins, home: home.path })
+    expect((await first.fetch('/api/failing')).status).toBe(500)
+    expect(first.app.daemon.health()).toMatchObject({ panicCount: 1, restartCount: 0 })
+    expect(first.defects()).toMatchObject([{ error: { message: 'planned' } }])
+    first.app.daemon.restart('again')
+    await first.app.closed
+    await first[Symbol.asyncDispose]()
+    await using second = await startHost({ plugins, home: home.path })
+    expect(second.app.daemon.health()).toMatchObject({ panicCount: 0, restartCount: 1, status: 'ok', database: 'connected' })
+  })
+
+  it('copies the database before it changes the tables of a home that is in use', async () => {
+    await using home = await temporaryHome()
+    await using folder = await temporaryFolder()
+    const withTables = (count: number) => pluginText('one', { members: `migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],` })
+    const plugin = await writePlugin(join(folder.path, 'one'), withTables(1))
+    const snapshots = () => readdir(join(home.path, 'data', 'snapshots')).catch(() => [])
+    for (let start = 0; start < 2; start++) {
+      const host = await startHost({ plugins: [], home: home.path, config: { plugins: { paths: [plugin] } } })
+      await host[Symbol.asyncDispose]()
+    }
+    expect(await snapshots()).toEqual([])
+    await writePlugin(plugin, withTables(2))
+    const host = await startHost({ plugins: [], home: home.path, config: { plugins: { paths: [plugin] } } })
+    expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'loaded' }])
+    await host[Symbol.asyncDispose]()
+    expect(await snapshots()).toEqual([expect.stringMatching(/^before-migration-.*\.db$/)])
+  })
+
+  it('shows what is wrong with its plugins in its health', async () => {
+    await using folder = await temporaryFolder()
+    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'broken'), 'export const x = 1')], memory: true })
+    expect(host.app.daemon.health().configWarnings.join('\n')).toMatch(/plugin "broken" is not loaded: .*has no default export/)
   })
 })
