@@ -9,8 +9,7 @@ const NAME_BYTES = 1_024
 /** Names that mean a device on some system, with any extension. */
 const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\.|$)/i
 const ENCODED = /%[0-9a-f]{2}/i
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+const CONTROL = /[\p{Cc}\u2028\u2029]/u
 
 /**
  * The only way from a name to a path. The name is a relative one with `/` between its segments, decoded already; the path lies below

@@ -8,10 +8,11 @@ export const TAG = 'svc-audit-1'
 export interface Fields { readonly timestamp: string; readonly event_type: string; readonly agent_id: string; readonly details: string }
 export interface Link extends Fields { readonly id: number; readonly prev_hash: string; readonly hash: string }
 
-/** The fields, each with its length before it: no character can move from one field into the next without changing the text. */
-export function bodyOf(fields: Fields): string {
-  return [fields.timestamp, fields.event_type, fields.agent_id, fields.details].map((field) => `${Buffer.byteLength(field)}:${field}`).join('')
+/** The fields, each with its length in bytes before it: no character can move from one field into the next without changing the text. */
+export function bodyOf({ timestamp, event_type, agent_id, details }: Fields): string {
+  return `${bytes(timestamp)}:${timestamp}${bytes(event_type)}:${event_type}${bytes(agent_id)}:${agent_id}${bytes(details)}:${details}`
 }
+const bytes = (text: string): number => Buffer.byteLength(text)
 /** The same text that the INSERT of the store puts together in SQL. */
 export function hashOf(id: number, prevHash: string, body: string): string {
   return hash('sha256', `${TAG}:${id}:${prevHash}:${body}`)

@@ -15,8 +15,7 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/((?:api[_-]?key|access[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|authorization)["']?\s{0,3}[:=]\s{0,3}["']?)(?!\[secret\]|Bearer|Basic)[^\s"',;&}]{3,}/gi, '$1[secret]'],
   [/(\/\/[^\s/:@]{1,64}:)[^\s/@]{1,256}@/g, '$1[secret]@'],
 ]
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+const CONTROL = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 
 const escape = (text: string): string => text.toWellFormed().replace(CONTROL, (char) =>
   char === '\n' ? '\\n' : char === '\r' ? '\\r' : char === '\t' ? '\\t' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)

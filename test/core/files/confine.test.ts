@@ -117,9 +117,9 @@ describe('opening', () => {
     await mkdir(join(base, 'evil'))
     await writeFile(join(base, 'evil', 'deep.txt'), 'outside')
     await symlink(join(base, 'evil'), join(base, 'trap'))
-    let going = true
+    const loop = { going: true }
     const swapping = (async () => {
-      while (going) {
+      while (loop.going) {
         await rename(join(root, 'sub'), join(base, 'parked'))
         await rename(join(base, 'trap'), join(root, 'sub'))
         await rename(join(root, 'sub'), join(base, 'trap'))
@@ -134,7 +134,7 @@ describe('opening', () => {
       seen.add(await handle.readFile('utf8'))
       await handle.close()
     }
-    going = false
+    loop.going = false
     await swapping
     expect([...seen]).toEqual(['deep'])
   })

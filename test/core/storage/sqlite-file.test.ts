@@ -111,11 +111,11 @@ describe('a snapshot', () => {
     await database.migrate('file', table)
     await database.sql.batch(Array.from({ length: 3_000 }, (_, id) => database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(500)})`))
     const copy = join(dir, 'snapshots', 'one.db')
-    let going = true
+    const loop = { going: true }
     let id = 10_000
-    const writer = (async () => { while (going) await database.sql.batch([database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'a')`, database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'b')`]) })()
+    const writer = (async () => { while (loop.going) await database.sql.batch([database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'a')`, database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'b')`]) })()
     await database.snapshot(copy)
-    going = false
+    loop.going = false
     await writer
     expect(await mode(copy)).toBe('600')
     expect(await readdir(dirname(copy))).toEqual(['one.db'])
@@ -145,9 +145,9 @@ describe('faults', () => {
     await database.migrate('file', table)
     const other = new Sqlite(file)
     other.exec('BEGIN IMMEDIATE')
-    let lag = 0
-    let last = performance.now()
-    const beat = setInterval(() => { const now = performance.now(); lag = Math.max(lag, now - last - 5); last = now }, 5)
+    // Beats are counted, not timed: one long pause may be the machine's, hundreds of missing ones are ours.
+    let beats = 0
+    const beat = setInterval(() => { beats++ }, 5)
     const started = performance.now()
     const write = database.sql.run`INSERT INTO file_row (id, body) VALUES (1, 'x')`.then(() => undefined, (error: unknown) => error)
     expect(await database.sql.all`SELECT id FROM file_row`).toEqual([])
@@ -156,7 +156,7 @@ describe('faults', () => {
     expect(error).toBeInstanceOf(Refusal)
     expect(error).toMatchObject({ code: 'service_unavailable', retryAfterSecs: 1 })
     expect(performance.now() - started).toBeLessThan(5_000)
-    expect(lag).toBeLessThan(50)
+    expect(beats).toBeGreaterThan(60)
     const waiting = database.sql.run`INSERT INTO file_row (id, body) VALUES (2, 'y')`
     await database.sql.all`SELECT id FROM file_row`
     other.exec('ROLLBACK')
