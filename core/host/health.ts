@@ -30,12 +30,16 @@ export class HealthMonitor implements Disposable {
   countPanic(): void { this.#panics++ }
 
   async check(): Promise<void> {
-    if (this.#checking) return
+    // One that takes longer than the pause between two is as good as none.
+    if (this.#checking) return this.#note(false)
     this.#checking = true
-    const before = this.#connected
-    try { this.#connected = await this.#parts.check() } catch { this.#connected = false /* that it fails is the answer */ } finally { this.#checking = false }
-    if (before && !this.#connected) this.#parts.log.error('the database does not answer')
-    if (!before && this.#connected) this.#parts.log.info('the database answers again')
+    try { this.#note(await this.#parts.check()) } catch { this.#note(false) /* that it fails is the answer */ } finally { this.#checking = false }
+  }
+
+  #note(connected: boolean): void {
+    if (this.#connected && !connected) this.#parts.log.error('the database does not answer')
+    if (!this.#connected && connected) this.#parts.log.info('the database answers again')
+    this.#connected = connected
   }
 
   health(): Health {

@@ -27,12 +27,13 @@ describe('the health of the daemon', () => {
     expect(lines.map((line) => /the database.*/.exec(line)?.[0])).toEqual(['the database does not answer', 'the database answers again'])
   })
 
-  it('does not ask again while an answer is outstanding', async () => {
+  it('does not ask again while an answer is outstanding, and is degraded meanwhile', async () => {
     const { monitor, state } = bench()
     let asked = 0
     state.answer = () => { asked++; return new Promise(() => undefined) }
     await vi.advanceTimersByTimeAsync(60_000)
     expect(asked).toBe(1)
+    expect(monitor.health().status).toBe('degraded')
     monitor[Symbol.dispose]()
     expect(vi.getTimerCount()).toBe(0)
   })
