@@ -7,7 +7,7 @@ import type { Inference, ResolvedModel } from '../providers/contract.ts'
 import type { Message, Sessions } from '../sessions/contract.ts'
 import { PromptBuilt, ToolCallEnded, ToolCallStarting, TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
-import { explain } from './failure.ts'
+import { explain, naming } from './failure.ts'
 import { granted } from './grant.ts'
 import { createGuard, guardLimits } from './guard.ts'
 import { toTurns } from './history.ts'
@@ -75,7 +75,7 @@ export class TurnRunner {
       const { agent } = progress
       if (agent) this.#parts.background(() => this.#parts.hooks.emit(TurnEnded, { agent, door: live.door, result, durationMs: performance.now() - started }))
     } catch (error) {
-      await this.#broken(live, progress, error, follow)
+      await this.#broken(live, progress, naming(error, progress.model?.provider), follow)
     }
   }
 
