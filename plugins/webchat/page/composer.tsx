@@ -67,6 +67,11 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
         <textarea id="message-box" ref={field} rows={1} value={draft} placeholder={`Message ${name}`} enterkeyhint="send" aria-describedby="composer-hint"
           onInput={(event) => setDraft(event.currentTarget.value)}
           onKeyDown={(event) => {
+            if (event.key === 'Escape' && offered.length > 0) {
+              event.preventDefault()
+              setDraft('')
+              return
+            }
             if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
             event.preventDefault()
             send()

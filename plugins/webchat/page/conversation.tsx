@@ -141,8 +141,15 @@ function useStickyScroll(entries: readonly unknown[]) {
     following.current = true
     if (frame.current) frame.current.scrollTop = frame.current.scrollHeight
   }
-  // What greets a newcomer is read from its top.
-  useLayoutEffect(() => { if (following.current && entries.length > 0) toEnd() }, [entries])
+  useLayoutEffect(() => {
+    if (entries.length > 0) {
+      if (following.current) toEnd()
+      return
+    }
+    // What greets a newcomer is read from its top.
+    following.current = true
+    if (frame.current) frame.current.scrollTop = 0
+  }, [entries])
   useEffect(() => {
     const column = frame.current?.firstElementChild
     if (!column) return

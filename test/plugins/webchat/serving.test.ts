@@ -3,8 +3,10 @@ import { request } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findPage } from '../../../plugins/webchat/assets.ts'
 import { buildPage } from '../../../plugins/webchat/build.ts'
 import type { BuiltFile } from '../../../plugins/webchat/build.ts'
 import { chooseEncoding } from '../../../plugins/webchat/routes.ts'
@@ -101,6 +103,25 @@ test('every answer carries the policy that keeps foreign code out', async () => 
 
 test('script and style together stay under 80 KB on the wire', () => {
   expect(built.filter(({ path }) => /\.(js|css)$/.test(path)).reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(80 * 1024)
+})
+
+test('the page is found beside the built plugin and in dist of the source, and nowhere above the package', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'svc-tree-'))
+  const place = (path: string): string => pathToFileURL(join(root, path)).href
+  try {
+    await mkdir(join(root, 'svc/dist/plugins/webchat'), { recursive: true })
+    await mkdir(join(root, 'webchat'))
+    await writeFile(join(root, 'webchat/assets.json'), '{"assets":[]}')
+    await writeFile(join(root, 'svc/package.json'), '{}')
+    expect(findPage(place('svc/plugins/webchat/index.ts'))).toBeUndefined()
+    await mkdir(join(root, 'svc/dist/webchat'))
+    await writeFile(join(root, 'svc/dist/webchat/assets.json'), '{"assets":[]}')
+    for (const from of ['svc/plugins/webchat/index.ts', 'svc/dist/plugins/webchat/index.js', 'svc/dist/plugins/webchat.js']) {
+      expect(findPage(place(from))).toBe(join(root, 'svc/dist/webchat'))
+    }
+  } finally {
+    await rm(root, { recursive: true })
+  }
 })
 
 test('a daemon without a built page says how to build it, and serves it once it is there', async () => {
