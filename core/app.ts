@@ -7,7 +7,7 @@ import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
 import { Daemon } from './host/daemon.ts'
-import { builtInFolders, namedFolders } from './host/folders.ts'
+import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
 import { HealthMonitor } from './host/health.ts'
 import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
@@ -15,7 +15,6 @@ import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { watchPlugins } from './host/watch.ts'
 import { createHttp } from './http/server.ts'
-import type { HttpServer } from './http/server.ts'
 import type { HttpSettings } from './http/settings.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { MetricRegistry } from './metrics/registry.ts'
@@ -168,7 +167,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const outside = await namedFolders([...config.plugins.paths, join(home, 'plugins')])
   await host.start([...builtIns, ...outside])
   if (config.plugins.watch) {
-    owned('plugin watcher', await watchPlugins({ host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: builtIns }), (it) => it[Symbol.dispose]())
+    // Built code changes only with an installation, which ends in a restart.
+    const sources = builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts'))
+    owned('plugin watcher', await watchPlugins({ host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources }), (it) => it[Symbol.dispose]())
   }
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
 
@@ -178,7 +179,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     get url() { return url },
     async listen() {
       const listening = await http.listen()
-      lock.publish(toListenAddr(listening))
+      // An address alone means http.
+      lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
       return { url: listening.url }
     },

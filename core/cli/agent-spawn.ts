@@ -38,8 +38,8 @@ async function readManifest(args: { manifest?: string | undefined; name?: string
     }
   }
   if (args.name === undefined) throw new Failure(exits.usage, 'name a manifest or give --name', 'for example: svc agent spawn --name scout')
-  const { stringify } = await import('smol-toml')
-  return stringify({ name: args.name, module: 'builtin:chat', model: { provider: args.provider ?? 'default', model: args.model ?? 'default', ...(args.prompt === undefined ? {} : { system_prompt: args.prompt }) } })
+  const { renderToml } = await import('../config/toml-text.ts')
+  return renderToml({ name: args.name, module: 'builtin:chat', model: { provider: args.provider ?? 'default', model: args.model ?? 'default', ...(args.prompt === undefined ? {} : { system_prompt: args.prompt }) } })
 }
 async function readStdin(): Promise<string> {
   const parts: Buffer[] = []

@@ -10,7 +10,7 @@ import { createLog } from '../log/log.ts'
 import { createDaemonClient } from '../net/daemon-client.ts'
 import { readDaemonFile } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
-import { daemonUrl } from './connect.ts'
+import { daemonUrl, trustOwnCertificate } from './connect.ts'
 import { loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
 
@@ -77,7 +77,8 @@ async function checkConfig(place: Place): Promise<{ config: Config | undefined; 
 async function checkPort(config: Config): Promise<{ check: Check; url: string | undefined }> {
   const daemon = readDaemonFile(config.home_dir)
   if (daemon) {
-    const url = daemonUrl(daemon.listenAddr, config)
+    const url = daemonUrl(daemon.listenAddr)
+    trustOwnCertificate(url)
     try {
       const health = await createDaemonClient({ url }).call('GET', '/api/health', v.looseObject({ status: v.string() }), { timeoutMs: 3000 })
       return { url, check: health.status === 'ok' ? ok('daemon', `runs at ${url} (process ${daemon.pid})`) : warn('daemon', `${url} says it is ${health.status}`, 'svc status says more') }

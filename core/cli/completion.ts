@@ -1,20 +1,22 @@
-import { command } from './command.ts'
+import { command, homeArgs } from './command.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exits, Failure } from './failure.ts'
 import { listFlags } from './help.ts'
-import { print } from './output.ts'
+import { print, printJson } from './output.ts'
 
 interface Line { readonly path: readonly string[]; readonly summary: string; readonly flags: ReturnType<typeof listFlags>; readonly children: Readonly<Record<string, CommandEntry>> | undefined }
 
 export default command({
   description: 'Print the completion script of a shell.',
-  args: { shell: { type: 'positional', required: true, description: 'bash, zsh or fish' } },
+  args: { shell: { type: 'positional', required: true, description: 'bash, zsh or fish' }, json: homeArgs.json },
   examples: [['source <(svc completion bash)', 'for this shell; put it into ~/.bashrc to keep it'], ['svc completion zsh > ~/.zfunc/_svc', 'zsh, with ~/.zfunc in fpath'], ['svc completion fish > ~/.config/fish/completions/svc.fish', 'fish']],
   async run(args) {
     const shells = { bash: renderBash, zsh: renderZsh, fish: renderFish }
     if (!Object.hasOwn(shells, args.shell)) throw new Failure(exits.usage, `unknown shell "${args.shell}"`, 'it is one of bash, zsh, fish')
-    print(shells[args.shell as keyof typeof shells](await listLines(commands, [])))
+    const script = shells[args.shell as keyof typeof shells](await listLines(commands, []))
+    if (args.json) printJson({ shell: args.shell, script })
+    else print(script)
     return exits.ok
   },
 })

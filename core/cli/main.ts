@@ -26,3 +26,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const { runLine } = await import('./run.ts')
 process.exitCode = await runLine(argv)
+// Whatever a part forgot to close must not keep an ended command alive.
+setTimeout(() => process.exit(), 2000).unref()

@@ -27,7 +27,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { place } = options
   prepareHome(place.home)
   let settings = await loadSettings(place, options.flags)
-  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format })
+  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'] })
   using events = watchProcess(log)
   for (;;) {
     applyLog(log, settings.config)

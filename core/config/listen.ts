@@ -1,5 +1,3 @@
-import { isIP } from 'node:net'
-
 export interface ListenAddr {
   /** Without brackets. */
   readonly host: string
@@ -12,7 +10,7 @@ export function findListenAddr(text: string): ListenAddr | undefined {
   if (!match) return undefined
   const port = Number(match[3])
   if (port > 65_535) return undefined
-  if (match[1]) return isIP(match[1]) === 6 ? { host: match[1], port } : undefined
+  if (match[1]) return isIPv6(match[1]) ? { host: match[1], port } : undefined
   if (match[2]) return { host: match[2], port }
   return { host: text.trim().startsWith(':') ? '0.0.0.0' : '127.0.0.1', port }
 }
@@ -27,9 +25,14 @@ export function parseListenAddr(text: string): ListenAddr {
 }
 /** The opposite of `parseListenAddr`: brackets around IPv6. */
 export function toListenAddr({ host, port }: ListenAddr): string {
-  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 /** Whether only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/** The parser of URLs knows every form of it. */
+function isIPv6(host: string): boolean {
+  return host.includes(':') && URL.canParse(`http://[${host}]/`)
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { checkLayer, overlay, toTree } from './layer.ts'
 import type { Layer } from './layer.ts'
@@ -56,7 +56,7 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const { home, cwd, env } = options
   const layers: Layer[] = []
   const files: string[] = []
-  if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped))
+  if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped, options.shippedFrom === undefined ? cwd : dirname(options.shippedFrom)))
   const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined })
   if (module) {
     layers.push(module.layer)
@@ -70,7 +70,7 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   layers.push(readEnvironment(env, cwd))
   const { host, port, ...flags } = options.flags
   layers.push(readFlags(flags, cwd))
-  if (options.runtime) layers.push(readValues('run time', toTree(options.runtime)))
+  if (options.runtime) layers.push(readValues('run time', toTree(options.runtime), home))
 
   const checks = layers.map((layer) => checkLayer(ConfigSchema, layer))
   const problems = checks.flatMap((check) => check.problems)

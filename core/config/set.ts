@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { parse, stringify } from 'smol-toml'
+import { parse } from 'smol-toml'
 import { checkLayer, nest, overlay } from './layer.ts'
 import { findNearest } from './nearest.ts'
 import { ConfigError } from './problem.ts'
@@ -14,6 +14,7 @@ import { readToml } from './sources.ts'
 import { fromText } from './text-value.ts'
 import { indexToml } from './toml-index.ts'
 import type { KeyPlace } from './toml-index.ts'
+import { toToml } from './toml-text.ts'
 
 /**
  * Writes one dotted key into a `config.toml` (made when missing) and leaves every other line and comment as it is. The file is
@@ -116,15 +117,6 @@ function endLine(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`
 }
 
-/** A value in one line. */
-function toToml(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toToml).join(', ')}]`
-  if (isTree(value)) {
-    const entries = Object.entries(value).map(([key, item]) => `${/^[\w-]+$/.test(key) ? key : JSON.stringify(key)} = ${toToml(item)}`)
-    return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`
-  }
-  return stringify({ x: value }).trim().slice('x = '.length)
-}
 function plain(tree: object): Tree {
   return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, isTree(value) ? plain(value) : value]))
 }

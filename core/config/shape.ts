@@ -50,7 +50,7 @@ interface Rule { readonly type: string; readonly requirement?: unknown; readonly
 /** The items of a pipe, those of pipes inside it too. */
 function listRules(schema: object): readonly Rule[] {
   const items = 'pipe' in schema ? (schema.pipe as readonly Rule[]) : []
-  return items.flatMap((item) => (item !== schema && item.pipe ? [item, ...listRules(item)] : [item]))
+  return items.flatMap((item) => [item].concat(item !== schema && item.pipe ? listRules(item) : []))
 }
 /** What a schema accepts, in words: "a whole number from 1 to 100". */
 export function expectation(schema: Schema): string {

@@ -122,6 +122,6 @@ function toFlag(path: readonly string[]): string {
   return `--${last.replaceAll('_', '-')}`
 }
 
-export function readValues(file: string, tree: Tree): Layer {
-  return { file, tree, place: () => ({}) }
+export function readValues(file: string, tree: Tree, folder: string): Layer {
+  return { file, tree: anchorPaths(tree, folder), place: () => ({}) }
 }

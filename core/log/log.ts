@@ -15,11 +15,11 @@ export interface LogOptions {
   readonly format?: 'text' | 'json'
   /** Gets whole lines with their newline. Default: standard error, so that standard output holds only what a command answers. */
   readonly write?: (line: string) => void
-  /** Default: whether standard error is a terminal that wants colours. */
+  /** Default: whether standard error is a terminal. */
   readonly colored?: boolean
   /** Longest message, in characters. */
   readonly lineChars?: number
-  /** Gets each line after masking, also those below the level written: log streams are made of these. */
+  /** Gets each line that is written, after masking: log streams are made of these. */
   readonly onLine?: (line: LogLine) => void
 }
 /** The logger with what the whole process shares. Children made by `withTag` follow its level and know its secrets. */
@@ -37,7 +37,7 @@ export interface Log extends ConsolaInstance {
  */
 export function createLog(options: LogOptions = {}): Log {
   const write = options.write ?? ((line: string) => { process.stderr.write(line) })
-  const colored = options.colored ?? (process.stderr.isTTY === true && !process.env['NO_COLOR'])
+  const colored = options.colored ?? process.stderr.isTTY === true
   const lineChars = options.lineChars ?? 8192
   const mask = createMask()
   let level = levels[options.level ?? 'info']

@@ -30,7 +30,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
   [/^(node:)?child_process$/, ['core/process/spawn.ts']],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
-  [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/cli/doctor.ts']],
+  [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/cli/checks.ts']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
   [/^(node:)?vm$/, []],
   [/^(node:)?worker_threads$/, []],

@@ -217,6 +217,7 @@ describe('sections of plugins and providers', () => {
   it('takes plugin folders relative to the file that names them', async () => {
     expect((await load({ toml: '[plugins]\npaths = ["mine", "/abs"]\n' })).config.plugins.paths).toEqual([join(home, 'mine'), '/abs'])
     await rm(join(home, 'config.toml'))
+    expect((await load({ shipped: { plugins: { paths: ['./q'] } }, shippedFrom: '/repo/svc.config.ts' })).config.plugins.paths).toEqual(['/repo/q'])
     expect((await load({ module: 'export default { plugins: { paths: ["./p"] } }' })).config.plugins.paths).toEqual([join(cwd, 'p')])
   })
 })
