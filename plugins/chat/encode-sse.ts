@@ -14,11 +14,29 @@ export const MessageEvent = v.variant('type', [
   }),
 ])
 
-/** What makes the turn fail is thrown on: the stream then ends with an `error` event. */
-export async function* encodeSse(events: AsyncIterable<TurnEvent>): EventStream {
-  for await (const event of events) {
-    const encoded = encode(event)
-    if (encoded) yield encoded
+/**
+ * What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
+ * generator waits for the `next` that is under way: a reader that leaves would be kept until the model says its next word.
+ */
+export function encodeSse(events: AsyncIterable<TurnEvent>): EventStream {
+  return {
+    [Symbol.asyncIterator]() {
+      const reader = events[Symbol.asyncIterator]()
+      return {
+        async next() {
+          for (;;) {
+            const { done, value } = await reader.next()
+            if (done) return { done: true, value: undefined }
+            const encoded = encode(value)
+            if (encoded) return { done: false, value: encoded }
+          }
+        },
+        async return() {
+          await reader.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
   }
 }
 

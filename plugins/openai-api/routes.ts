@@ -1,7 +1,7 @@
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
-import type { AcceptedTurn, Chat, TurnResult } from '../chat/contract.ts'
+import type { AcceptedTurn, Chat } from '../chat/contract.ts'
 import { decodeQuestion } from './decode.ts'
 import { encodeChunks } from './encode-chunk.ts'
 import { encodeCompletion } from './encode-completion.ts'
@@ -23,8 +23,8 @@ export function openAiRoutes(agents: Agents, chat: Chat): readonly AnyRoute[] {
       const agent = await selectAgent(agents, body.model)
       const turn = await chat.accept({ agentId: agent.id, door: 'openai', ...question, ...options(body) })
       const head = toHead(turn, agent)
-      if (body.stream === true) return encodeChunks(head, turn)
-      return encodeCompletion(head, await cancelOnAbort(turn, signal))
+      cancelOnAbort(turn, signal)
+      return body.stream === true ? encodeChunks(head, turn) : encodeCompletion(head, await turn.result())
     },
   })
   const models = defineRoute({
@@ -40,12 +40,10 @@ export function openAiRoutes(agents: Agents, chat: Chat): readonly AnyRoute[] {
   return [completions, models]
 }
 
-/** The client left before it had the answer: nobody else waits for it. */
-async function cancelOnAbort(turn: AcceptedTurn, signal: AbortSignal): Promise<TurnResult> {
-  const cancel = (): void => turn.cancel()
-  if (signal.aborted) cancel()
-  signal.addEventListener('abort', cancel, { once: true })
-  try { return await turn.result() } finally { signal.removeEventListener('abort', cancel) }
+/** Here the client asks to stop by leaving: this API has no other way to say it. Cancelling a turn that has ended does nothing. */
+function cancelOnAbort(turn: AcceptedTurn, signal: AbortSignal): void {
+  if (signal.aborted) turn.cancel()
+  else signal.addEventListener('abort', () => turn.cancel(), { once: true })
 }
 function options(body: CompletionBody) {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens

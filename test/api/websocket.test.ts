@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { byHand, openChat } from '../support/chat-stage.ts'
+import type { ChatStage } from '../support/chat-stage.ts'
+
+type Frame = { readonly type: string } & Record<string, any>
+let stage: ChatStage
+let serial = 0
+beforeAll(async () => { stage = await openChat({ config: { plugins: { chat: { agents_updated_ms: 200, agents_updated_first_ms: 1, text_flush_ms: 25 } } } }) })
+afterAll(async () => { await stage[Symbol.asyncDispose]() })
+const spawn = (tools?: string[]): Promise<string> => stage.spawn(`ws-${serial++}`, tools)
+
+class Client {
+  readonly frames: Frame[] = []
+  readonly socket: WebSocket
+  #waiting: { fits: (frame: Frame) => boolean; resolve: (frame: Frame) => void }[] = []
+  #seen = 0
+  constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.addEventListener('message', ({ data }) => {
+      const frame = JSON.parse(String(data))
+      this.frames.push(frame)
+      for (const each of this.#waiting.filter(({ fits }) => fits(frame))) each.resolve(frame)
+      this.#waiting = this.#waiting.filter(({ fits }) => !fits(frame))
+    })
+  }
+  static async open(agent: string): Promise<Client> {
+    const client = new Client(new WebSocket(`${stage.host.url.replace('http', 'ws')}/api/agents/${agent}/ws`))
+    await client.next('connected')
+    return client
+  }
+  send(frame: unknown): void { this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)) }
+  /** The next frame of a type that nobody has waited for yet. */
+  next(...types: string[]): Promise<Frame> {
+    const at = this.frames.findIndex((frame, index) => index >= this.#seen && types.includes(frame.type))
+    const found = at === -1 ? undefined : this.frames[at]
+    const wait = found ? Promise.resolve(found) : new Promise<Frame>((resolve) => this.#waiting.push({ fits: (frame) => types.includes(frame.type), resolve }))
+    return wait.then((frame) => {
+      this.#seen = this.frames.indexOf(frame) + 1
+      return frame
+    })
+  }
+  async command(text: string): Promise<string> {
+    this.send({ type: 'message', content: text })
+    return (await this.next('response', 'error'))['content']
+  }
+  /** Without the frames that come by the clock. */
+  types(): string[] { return this.frames.map(({ type }) => type).filter((type) => type !== 'agents_updated') }
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.socket.addEventListener('close', resolve))
+    this.socket.close()
+    await closed
+  }
+}
+async function upgrade(path: string): Promise<number> {
+  const { request } = await import('node:http')
+  return new Promise((resolve, reject) => {
+    const onward = request(stage.host.url + path, { headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } }, (answer) => { answer.resume(); resolve(answer.statusCode ?? 0) })
+    onward.on('upgrade', (answer, socket) => { socket.destroy(); resolve(answer.statusCode ?? 0) })
+    onward.on('error', reject)
+    onward.end()
+  })
+}
+
+describe('the upgrade', () => {
+  it('is refused with 400 for an id that is none and 404 for an unknown agent', async () => {
+    expect(await upgrade('/api/agents/nonsense/ws')).toBe(400)
+    expect(await upgrade('/api/agents/00000000-0000-4000-8000-000000000000/ws')).toBe(404)
+    expect(await upgrade(`/api/agents/${stage.agent}/ws`)).toBe(101)
+  })
+})
+
+describe('a message over the socket', () => {
+  it.each([[{ type: 'message', content: 'hi' }], [{ message: 'hi' }], [{ type: 'message', content: { text: 'hi' } }], ['hi there']])('%j gives thinking, deltas and the response', async (frame) => {
+    await using client = await Client.open(await spawn())
+    client.send(frame)
+    const response = await client.next('response')
+    expect(response).toMatchObject({ content: 'Hello from the fake.', input_tokens: 10, output_tokens: 20, iterations: 1, cost_usd: null })
+    const types = client.types()
+    expect(types.slice(0, 2)).toEqual(['connected', 'thinking'])
+    expect(new Set(types.slice(2, -1))).toEqual(new Set(['text_delta']))
+    expect(client.frames.filter(({ type }) => type === 'text_delta').map((delta) => delta['content']).join('')).toBe('Hello from the fake.')
+    expect(client.frames[0]).toEqual({ type: 'connected', agent_id: expect.any(String) })
+  })
+  it('brings the first delta at once and joins the later ones', async () => {
+    await using client = await Client.open(await spawn())
+    const words = byHand()
+    stage.fake.script({ text: words.text })
+    client.send({ type: 'message', content: 'count' })
+    words.say('0 ')
+    expect((await client.next('text_delta'))['content']).toBe('0 ')
+    for (let n = 1; n < 500; n++) words.say(`${n} `)
+    words.end()
+    await client.next('response')
+    const deltas = client.frames.filter(({ type }) => type === 'text_delta')
+    expect(deltas.map((delta) => delta['content']).join('')).toBe(Array.from({ length: 500 }, (_, n) => `${n} `).join(''))
+    expect(deltas.length).toBeLessThan(50)
+  })
+  it('names a tool when it starts', async () => {
+    await using client = await Client.open(await spawn(['kv_set']))
+    stage.fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] }, { text: 'ok' })
+    client.send({ message: 'store' })
+    expect(await client.next('tool_start')).toMatchObject({ tool: 'kv_set' })
+    expect(await client.next('tool_end')).toMatchObject({ tool: 'kv_set', input: { key: 'a', value: 1 }, is_error: false })
+    expect((await client.next('response'))['content']).toBe('ok')
+  })
+  it('several at once are answered in order', async () => {
+    await using client = await Client.open(await spawn())
+    stage.fake.always(({ body }) => ({ text: `re ${String(body.messages?.at(-1)?.content)}` }))
+    for (let n = 0; n < 10; n++) client.send({ type: 'message', content: `m${n}` })
+    for (let n = 0; n < 10; n++) expect((await client.next('response'))['content']).toBe(`re m${n}`)
+    stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] })
+  })
+  it('that fails is an error frame, and the socket goes on', async () => {
+    await using client = await Client.open(await spawn())
+    stage.fake.script({ status: 401 })
+    client.send('hello')
+    expect((await client.next('error'))['content']).toContain('openai')
+    client.send({ type: 'ping' })
+    await client.next('pong')
+  })
+  it.each(['{"type":"dance"}', '{"type":"message"}', '{"type":"message","content":"  "}', '  '])('%j is an error frame', async (raw) => {
+    await using client = await Client.open(await spawn())
+    client.send(raw)
+    expect((await client.next('error'))['content']).not.toBe('')
+  })
+  it('outlives the socket', async () => {
+    const agent = await spawn()
+    const words = byHand()
+    const index = stage.fake.requests.length
+    stage.fake.script({ text: words.text })
+    {
+      await using client = await Client.open(agent)
+      client.send('go on without me')
+      await stage.fake.request(index)
+    }
+    words.say('All the same.')
+    words.end()
+    await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'next' })
+    expect((await stage.session(agent)).messages[1]).toMatchObject({ role: 'Assistant', content: 'All the same.' })
+  })
+})
+
+describe('the clock of the socket', () => {
+  it('agents_updated comes soon and again, without created_at', async () => {
+    await using client = await Client.open(await spawn())
+    const { agents } = await client.next('agents_updated')
+    expect(Object.keys(agents[0]).toSorted()).toEqual(['id', 'model_name', 'model_provider', 'name', 'state'])
+    await client.next('agents_updated')
+  })
+  it('a ping is answered', async () => {
+    await using client = await Client.open(await spawn())
+    client.send({ type: 'ping' })
+    expect(await client.next('pong')).toEqual({ type: 'pong' })
+  })
+})
+
+describe('slash commands', () => {
+  it('/new gives an empty session', async () => {
+    const agent = await spawn()
+    await using client = await Client.open(agent)
+    client.send('hello')
+    await client.next('response')
+    const before = await stage.session(agent)
+    expect(await client.command('/new')).toContain('New session')
+    const after = await stage.session(agent)
+    expect(after.session_id).not.toBe(before.session_id)
+    expect(after.message_count).toBe(0)
+  })
+  it('/stop cancels what runs, with what was said', async () => {
+    await using client = await Client.open(await spawn())
+    expect(await client.command('/stop')).toBe('No active run.')
+    const words = byHand()
+    stage.fake.script({ text: words.text })
+    client.send('tell me')
+    words.say('Once')
+    await client.next('text_delta')
+    client.send('/stop')
+    const both = [await client.next('response'), await client.next('response')]
+    expect(both.map((frame) => frame['content']).toSorted()).toEqual(['Agent run cancelled.', 'Once'])
+    words.end()
+  })
+  it('/usage counts what the conversation used', async () => {
+    await using client = await Client.open(await spawn())
+    client.send('hello')
+    await client.next('response')
+    expect(await client.command('/usage')).toContain('1 answers, 10 tokens in, 20 tokens out')
+  })
+  it('/think goes with the next request', async () => {
+    await using client = await Client.open(await spawn())
+    expect(await client.command('/think')).toContain('on')
+    expect(await client.command('/think off')).toContain('off')
+  })
+  it('/models, /providers and /model say what there is', async () => {
+    await using client = await Client.open(await spawn())
+    expect(await client.command('/providers')).toContain('openai')
+    expect(await client.command('/models')).toContain('openai')
+    expect(await client.command('/model')).toContain('fake-1')
+  })
+  it('what is not there yet says so', async () => {
+    await using client = await Client.open(await spawn())
+    expect(await client.command('/compact')).toContain('not available')
+    expect(await client.command('/dance')).toContain('Unknown command')
+    expect(stage.fake.requests.every(({ body }) => !String(body.messages?.at(-1)?.content).startsWith('/'))).toBe(true)
+  })
+})
