@@ -82,7 +82,9 @@ export class Slots {
   coreIds(): Set<string> { return new Set(this.#core.keys()) }
   /** Ids of the services that are there. */
   present(): Set<string> {
-    return new Set([...this.#core.keys(), ...this.all().flatMap(({ instance }) => (instance ? [...instance.services.keys()] : []))])
+    const ids = this.coreIds()
+    for (const { instance } of this.all()) for (const id of instance?.services.keys() ?? []) ids.add(id)
+    return ids
   }
 
   /** Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be loaded. */

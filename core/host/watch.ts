@@ -98,7 +98,7 @@ export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }:
     [Symbol.dispose]() {
       closed = true
       for (const timer of timers.values()) clearTimeout(timer)
-      for (const path of [...watchers.keys()]) drop(path)
+      for (const path of watchers.keys()) drop(path)
     },
   }
 }

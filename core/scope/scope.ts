@@ -72,7 +72,7 @@ export class Scope {
     await this.#drain(drainMs)
     const failures: unknown[] = []
     if (this.#running > 0) failures.push(new Error(`${this.#running} calls ignored the abort signal`))
-    for (const undo of [...this.#entries.values()].reverse()) {
+    for (const undo of [...this.#entries.values()].toReversed()) {
       try { await undo() } catch (error) { failures.push(error) }
     }
     this.#state = 'closed'

@@ -83,8 +83,8 @@ function dependents(host: TestHost, name: string): readonly string[] {
   const found = new Set([name])
   for (let size = 0; size !== found.size;) {
     size = found.size
-    const ids = plugins.filter((plugin) => found.has(plugin.name)).flatMap((plugin) => plugin.provides)
-    for (const plugin of plugins) if (plugin.requires.some((id) => ids.includes(id))) found.add(plugin.name)
+    const ids = new Set(plugins.filter((plugin) => found.has(plugin.name)).flatMap((plugin) => plugin.provides))
+    for (const plugin of plugins) if (plugin.requires.some((id) => ids.has(id))) found.add(plugin.name)
   }
   return [...found]
 }

@@ -23,10 +23,10 @@ interface Load { readonly failures: string[]; requests: number; slowestMs: numbe
 
 /** Keeps this many requests in flight until stopped. */
 function steady(host: TestHost, lanes: number, paths: readonly string[]): Load {
-  let stopped = false
-  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { stopped = true; await all } }
+  const stopping = new AbortController()
+  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { stopping.abort(); await all } }
   const one = async (lane: number): Promise<void> => {
-    for (let turn = lane; !stopped; turn++) {
+    for (let turn = lane; !stopping.signal.aborted; turn++) {
       const path = paths[turn % paths.length] ?? '/'
       const started = performance.now()
       try {
@@ -45,8 +45,7 @@ function steady(host: TestHost, lanes: number, paths: readonly string[]): Load {
 /** Reads streams to their end; each must count without a gap. */
 function reading(host: TestHost): Load {
   const leave = new AbortController()
-  let stopped = false
-  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { stopped = true; leave.abort(); await all } }
+  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { leave.abort(); await all } }
   const one = async (): Promise<void> => {
     try {
       const response = await host.fetch('/api/ticking', { signal: leave.signal })
@@ -63,8 +62,8 @@ function reading(host: TestHost): Load {
           load.requests++
         }
       }
-      if (!stopped) load.failures.push('a stream ended')
-    } catch (error) { if (!stopped) load.failures.push(String(error)) }
+      if (!leave.signal.aborted) load.failures.push('a stream ended')
+    } catch (error) { if (!leave.signal.aborted) load.failures.push(String(error)) }
   }
   const all = Promise.all(Array.from({ length: STREAMS }, one))
   return load
