@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, isAbsolute, join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Connector } from 'db0'
 import type { Fetch } from 'svc/sdk'
@@ -50,8 +50,6 @@ export interface TestHost extends AsyncDisposable {
   readonly log: readonly string[]
   /** Settles when the plugin is as described; looks after every change of the host. */
   plugin(name: string, state: 'loaded' | 'failed' | 'disabled' | 'gone', matches?: (status: ReturnType<App['daemon']['plugins']>[number]) => boolean): Promise<void>
-  /** Where a built-in plugin's source lies. */
-  folderOf(name: string): string
   /** Stops the daemon and keeps its home, so that another can start on it. */
   stop(): Promise<void>
 }
@@ -72,8 +70,6 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
   const url = options.listen === false ? 'http://127.0.0.1:4545' : (await app.listen()).url.replace(/\/$/, '')
   const request = (path: string, init?: RequestInit): Promise<Response> =>
     options.listen === false ? app.fetch(new Request(new URL(path, url), init)) : fetch(new URL(path, url), init)
-
-  const sources = new Map(await Promise.all(builtIns.map(async (folder) => [await nameIn(folder), folder] as const)))
 
   return {
     app, home, url, log: lines, fetch: request,
@@ -101,11 +97,6 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
         })
       })
     },
-    folderOf(name) {
-      const folder = sources.get(name)
-      if (!folder) throw new Error(`there is no built-in plugin "${name}"`)
-      return folder
-    },
     stop: async () => { await app[Symbol.asyncDispose]() },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]()
@@ -123,12 +114,6 @@ async function findFolders(names: readonly string[]): Promise<readonly string[]>
     if (!found) throw new Error(`there is no built-in plugin "${name}"; there are ${known.map((folder) => folder.slice(repository.length)).join(', ')}`)
     return found
   })
-}
-
-/** The name a definition has; the folder's own when it cannot be read. */
-async function nameIn(folder: string): Promise<string> {
-  const text = await readFile(join(folder, 'index.ts'), 'utf8').catch(() => '' /* no source: the folder's name will do */)
-  return /\bname: '([^']+)'/.exec(text)?.[1] ?? basename(folder)
 }
 
 function toConfig({ config = {}, memory }: HostOptions): Record<string, unknown> {
