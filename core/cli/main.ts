@@ -16,13 +16,16 @@ process.umask(0o077)
 process.title = 'svc'
 const argv = process.argv.slice(2)
 const home = earlyHome(argv)
+const serves = argv[0] === 'start' || argv[0] === 'dev'
 // The cache must not make a home for a command that only asks.
-if (existsSync(home) || ((argv[0] === 'start' || argv[0] === 'dev') && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
-// A reader that goes away, as in `svc agent list | head`, is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
-})
+if (existsSync(home) || (serves && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
+// A reader that goes away, as in `svc agent list | head`, ends a command without an error, and a daemon not at all.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    if (!serves) process.exit(0)
+  })
+}
 
 const { runLine } = await import('./run.ts')
 process.exitCode = await runLine(argv)

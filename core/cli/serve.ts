@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import module from 'node:module'
+import { networkInterfaces } from 'node:os'
 import { createApp } from '../app.ts'
 import type { App } from '../app.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
@@ -88,8 +89,15 @@ function announce(url: string, config: Config, json: boolean): void {
     return
   }
   print(`svc listening on ${url}`)
+  for (const address of networkAddresses(config)) print(`Reached from the network at ${url.replace(/^(https?:\/\/).*(:\d+)$/, `$1${address}$2`)}`)
   if (config.api_key !== undefined) print('A key is set: the chat page and every client need it.')
   print(`Open the chat page: ${url}/`)
+}
+/** This machine's addresses, when it listens on all of them. */
+function networkAddresses(config: Config): string[] {
+  const { host } = parseListenAddr(config.listen_addr)
+  if (!config.http.public && host !== '0.0.0.0' && host !== '::') return []
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter((one) => !one.internal && one.family === 'IPv4').map((one) => one.address)
 }
 /** A daemon that is killed never writes what it compiled; done once the first requests had their turn. */
 function flushCompileCache(): void {

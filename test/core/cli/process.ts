@@ -14,6 +14,8 @@ export interface Running {
   readonly ended: Promise<Ended>
   readonly stdin: NodeJS.WritableStream
   kill(signal: NodeJS.Signals): void
+  /** Closes the pipes it prints to. */
+  hangUp(): void
   /** Settles with the match once the output (of both kinds) has it; rejects when the command ends without. */
   prints(pattern: RegExp): Promise<RegExpExecArray>
 }
@@ -34,6 +36,10 @@ export function startCli(args: readonly string[], options: { readonly env?: Node
   return {
     pid: child.pid ?? -1, ended, stdin: child.stdin,
     kill: (signal) => { child.kill(signal) },
+    hangUp: () => {
+      child.stdout.destroy()
+      child.stderr.destroy()
+    },
     prints: (pattern) => new Promise((resolve, reject) => {
       const look = (): void => {
         const match = pattern.exec(`${stdout}\n${stderr}`)

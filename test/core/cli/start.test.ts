@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { runHere } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
 
@@ -113,7 +113,7 @@ describe('svc start', () => {
     await writeFile(join(home, 'config.toml'), 'log_levle = "info"\n')
     await using daemon = await startDaemon(home)
     await daemon.prints(/warn .*config\.toml:1: unknown key "log_levle" is ignored; did you mean "log_level"\?/)
-    expect(await (await fetch(`${daemon.url}/api/health/detail`)).json()).toMatchObject({ config_warnings: [expect.stringContaining('log_levle')] })
+    expect(await (await fetch(`${daemon.url}/api/health/detail`)).json()).toMatchObject({ config_warnings: expect.arrayContaining([expect.stringContaining('log_levle')]) as unknown })
   })
   it('refuses a database that is damaged, without a stack', async () => {
     await mkdir(join(home, 'data'))
@@ -123,6 +123,20 @@ describe('svc start', () => {
     expect(stderr).toContain('is not an SQLite database')
     expect(stderr).not.toMatch(/\n\s+at /)
   })
+})
+
+it('a daemon goes on when nobody reads what it prints any more', async () => {
+  await using daemon = await startDaemon(home)
+  daemon.hangUp()
+  daemon.kill('SIGHUP')
+  const health = async (): Promise<number> => {
+    const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8')) as { pid: number; listen_addr: string }
+    return pid === daemon.pid && `http://${address}` !== daemon.url ? (await fetch(`http://${address}/api/health`)).status : 0
+  }
+  // Its new address is only in the file now.
+  await vi.waitFor(async () => expect(await health()).toBe(200), { timeout: 10_000 })
+  daemon.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(0)
 })
 
 describe('restart', () => {
@@ -144,7 +158,7 @@ describe('restart', () => {
     daemon.kill('SIGHUP')
     await daemon.prints(/the new configuration cannot be used, going on with the old one[^]*config\.toml:1:1: log_level/)
     const [, url] = await daemon.prints(/Open[^]*svc listening on (\S+)[^]*Open/)
-    expect(await (await fetch(`${url}/api/health/detail`)).json()).toMatchObject({ status: 'ok', config_warnings: [expect.stringContaining('not taken over')] })
+    expect(await (await fetch(`${url}/api/health/detail`)).json()).toMatchObject({ status: 'ok', config_warnings: expect.arrayContaining([expect.stringContaining('not taken over')]) as unknown })
   })
 })
 
