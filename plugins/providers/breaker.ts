@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
 /** Circuits that nobody used for long make room for new ones. */
@@ -56,5 +56,5 @@ export class Breaker {
 
 /** Names a circuit after a provider, where it is and which key it is called with, without keeping the key. */
 export function circuitName(provider: string, baseUrl: string, key: string | undefined): string {
-  return `${provider} ${baseUrl} ${key === undefined ? '-' : createHash('sha256').update(key).digest('base64url').slice(0, 16)}`
+  return `${provider} ${baseUrl} ${key === undefined ? '-' : hash('sha256', key, 'base64url').slice(0, 16)}`
 }

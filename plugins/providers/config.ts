@@ -7,6 +7,8 @@ const httpUrl = v.pipe(v.string(), v.url(), v.startsWith('http', 'expected a URL
 /** One `[providers.<name>]` section. */
 export const Section = v.object({
   api_key: v.optional(secret(v.pipe(v.string(), v.nonEmpty()))),
+  /** Variable with the key, instead of the vendor's own. */
+  api_key_env: v.optional(v.string()),
   base_url: v.optional(httpUrl),
   default_model: v.optional(v.string()),
   /** Which driver speaks to it, when no driver has the section's name. */

@@ -6,6 +6,7 @@ import type { Key, Keys } from './keys.ts'
 import type { DriverEntry, DriverRegistry } from './registry.ts'
 
 const GENERIC = 'openai-compatible'
+const MOST_ORIGINS = 500
 
 /** What is asked for: a provider by name and what a manifest overrides of it. */
 export interface Choice { readonly provider: string; readonly baseUrl?: string | undefined; readonly apiKeyEnv?: string | undefined }
@@ -26,6 +27,8 @@ export class Connections {
   readonly #keys: Keys
   readonly #addresses: { get(provider: string): string | undefined }
   readonly #fetch: Fetch
+  /** The same few addresses are compared for every call, and parsing them is most of the work. */
+  readonly #origins = new Map<string, string>()
 
   constructor(parts: { registry: DriverRegistry; sections: Readonly<Record<string, Section>>; keys: Keys; addresses: { get(provider: string): string | undefined }; fetch: Fetch }) {
     this.#registry = parts.registry
@@ -61,35 +64,45 @@ export class Connections {
     const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
     if (baseUrl === '' && driver.name === GENERIC) throw new Refusal('service_unavailable', `Provider ${provider} has no address: set [providers.${provider}] base_url.`)
     const found = await this.#keys.find(provider, driver.envVar, choice.apiKeyEnv)
-    const own = this.#mayReceive(found, provider, driver.baseUrl, baseUrl, choice.baseUrl !== undefined)
+    const own = this.#mayReceive(found, provider, driver.baseUrl, baseUrl)
     const key = own ? found : undefined
     const withheld = own ? undefined : found?.variable ?? `[providers.${provider}]`
-    if (driver.envVar !== undefined && found === undefined && sameOrigin(baseUrl, driver.baseUrl)) {
+    if (driver.envVar !== undefined && found === undefined && this.#sameOrigin(baseUrl, driver.baseUrl)) {
       throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
     }
     const client = entry.client(`${provider} ${baseUrl} ${choice.apiKeyEnv ?? ''}`, () => ({
       name: provider, config: {}, baseUrl, fetch: this.#fetch,
       apiKey: async () => {
         const now = await this.#keys.find(provider, driver.envVar, choice.apiKeyEnv)
-        return this.#mayReceive(now, provider, driver.baseUrl, baseUrl, choice.baseUrl !== undefined) ? now?.value : undefined
+        return this.#mayReceive(now, provider, driver.baseUrl, baseUrl) ? now?.value : undefined
       },
     }))
     return { entry, client, baseUrl, key, withheld }
   }
 
   /**
-   * Whether a key may go to an address. One from the environment belongs to the provider's own origin, one from the section or the
-   * vault also to the origin the section or the operator gave; any other origin has to be named in `key_origins`. Without that a
-   * manifest, which may come from elsewhere, could collect keys with an address of its own.
+   * Whether a key may go to an address: to the provider's own origin, to those named in `key_origins`, and to the one that stands beside
+   * it in its section or was in force when it was stored. Without this an address in a manifest or over the API could collect keys.
    */
-  #mayReceive(key: Key | undefined, provider: string, home: string | undefined, baseUrl: string, fromManifest: boolean): boolean {
-    if (key === undefined || sameOrigin(baseUrl, home)) return true
-    if (this.#sections[provider]?.key_origins.some((origin) => sameOrigin(baseUrl, origin))) return true
-    if (key.source === 'environment') return false
-    return !fromManifest || sameOrigin(baseUrl, this.baseUrl(provider))
+  #mayReceive(key: Key | undefined, provider: string, home: string | undefined, baseUrl: string): boolean {
+    const section = this.#sections[provider]
+    if (key === undefined || this.#sameOrigin(baseUrl, home) || section?.key_origins.some((origin) => this.#sameOrigin(baseUrl, origin))) return true
+    return key.source !== 'environment' && this.#sameOrigin(baseUrl, key.source === 'config' ? section?.base_url : key.address)
   }
-}
 
-function sameOrigin(one: string, other: string | undefined): boolean {
-  return other !== undefined && URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin
+  #sameOrigin(one: string, other: string | undefined): boolean {
+    if (other === undefined) return false
+    const origin = this.#originOf(one)
+    return origin !== undefined && origin === this.#originOf(other)
+  }
+
+  #originOf(url: string): string | undefined {
+    const there = this.#origins.get(url)
+    if (there !== undefined) return there
+    const origin = URL.parse(url)?.origin
+    if (origin === undefined) return undefined
+    if (this.#origins.size >= MOST_ORIGINS) this.#origins.clear()
+    this.#origins.set(url, origin)
+    return origin
+  }
 }

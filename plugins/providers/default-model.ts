@@ -4,6 +4,9 @@ import type { Ollama } from './ollama.ts'
 
 /** Which provider is taken when several have a key. Those not named follow in alphabetical order. */
 export const PREFERENCE = ['openai', 'anthropic', 'gemini', 'openrouter', 'groq', 'deepseek', 'mistral', 'xai', 'together', 'fireworks', 'cerebras', 'moonshot', 'qwen', 'zai', 'zhipu', 'minimax', 'perplexity', 'sambanova', 'nvidia-nim', 'novita', 'deepinfra', 'huggingface']
+/** What a driver names that knows no usual model. */
+const UNKNOWN = 'default'
+const LIST_MS = 3000
 const BUILTIN = { provider: 'builtin', model: 'offline' }
 
 export interface DefaultChoice { readonly provider: string; readonly model: string; /** Why, for the log. */ readonly because: string }
@@ -18,6 +21,7 @@ export class DefaultModel {
   readonly #keys: Keys
   readonly #ollama: Ollama
   readonly #wanted: () => Wanted
+  readonly #first = new Map<string, string>()
 
   constructor(parts: { connections: Connections; keys: Keys; ollama: Ollama; wanted: () => Wanted }) {
     this.#connections = parts.connections
@@ -48,7 +52,25 @@ export class DefaultModel {
     if (configured !== undefined) return configured
     // What is installed beats what is usual.
     const installed = provider === 'ollama' ? (await this.#ollama.detected()).models[0] : undefined
-    return installed ?? this.#connections.driver(provider)?.driver.defaultModel ?? 'default'
+    const usual = installed ?? this.#connections.driver(provider)?.driver.defaultModel ?? UNKNOWN
+    return usual === UNKNOWN ? await this.#firstOf(provider) : usual
+  }
+
+  /** The first model a server lists that has no usual one, such as vLLM. Asked once an address. */
+  async #firstOf(provider: string): Promise<string> {
+    const address = this.#connections.baseUrl(provider)
+    if (address === undefined) return UNKNOWN
+    const there = this.#first.get(address)
+    if (there !== undefined) return there
+    try {
+      const { entry, client } = await this.#connections.open({ provider })
+      const [first] = await entry.use(LIST_MS, async (signal) => await client.models?.(signal) ?? [])
+      if (first !== undefined) this.#first.set(address, first)
+      return first ?? UNKNOWN
+    } catch {
+      // The call itself will say what is wrong with the provider.
+      return UNKNOWN
+    }
   }
 
   #withKey(): { provider: string; because: string } | undefined {

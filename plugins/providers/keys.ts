@@ -1,11 +1,22 @@
+import * as v from 'valibot'
 import type { Vault } from 'svc/sdk'
 import type { Section } from './config.ts'
 
 /** A key and where it came from: what a key of the environment may be sent to is limited. */
-export interface Key { readonly value: string; readonly source: 'stored' | 'config' | 'environment'; readonly variable: string | undefined }
+export interface Key {
+  readonly value: string
+  readonly source: 'stored' | 'config' | 'environment'
+  /** The variable it was in. */
+  readonly variable?: string
+  /** The address it was stored for. */
+  readonly address?: string
+}
 export type Environment = Readonly<Record<string, string | undefined>>
 /** The process environment: vendors' keys are where their own tools look for them. */
 export const environment: Environment = process.env
+
+/** A stored key is bound to the address the provider had then: changing the address later must not carry the key away. */
+const StoredKey = v.object({ key: v.string(), address: v.optional(v.string()) })
 
 /** Finds keys: stored over the API first, then the configuration, then the environment. Never keeps one. */
 export class Keys {
@@ -32,29 +43,39 @@ export class Keys {
       if (value !== undefined) return { value, source: 'environment', variable: manifestVariable }
     }
     const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
-    if (stored !== undefined) return { value: stored, source: 'stored', variable: undefined }
-    const configured = this.#sections[provider]?.api_key
-    if (configured !== undefined) return { value: configured, source: 'config', variable: undefined }
+    if (stored !== undefined) {
+      const { key, address } = v.parse(StoredKey, JSON.parse(stored))
+      return { value: key, source: 'stored', ...(address !== undefined && { address }) }
+    }
+    const configured = this.#configured(provider)
+    if (configured !== undefined) return { value: configured, source: 'config' }
     const value = variable === undefined ? undefined : this.#read(variable)
-    return value === undefined ? undefined : { value, source: 'environment', variable }
+    return value === undefined || variable === undefined ? undefined : { value, source: 'environment', variable }
   }
 
   /** Where a key is, without reading it. */
   source(provider: string, variable: string | undefined): Key['source'] | undefined {
     if (this.#stored.has(provider)) return 'stored'
-    if (this.#sections[provider]?.api_key !== undefined) return 'config'
+    if (this.#configured(provider) !== undefined) return 'config'
     return variable !== undefined && this.#read(variable) !== undefined ? 'environment' : undefined
   }
 
-  async store(provider: string, key: string): Promise<void> {
-    await this.#vault.write(provider, key)
+  /** Durable before it settles. `address` is where the provider's requests go now. */
+  async store(provider: string, key: string, address: string | undefined): Promise<void> {
+    await this.#vault.write(provider, JSON.stringify({ key, address }))
     this.#stored.add(provider)
   }
+  /** Whether there was one. */
   async remove(provider: string): Promise<boolean> {
     this.#stored.delete(provider)
     return this.#vault.remove(provider)
   }
 
+  /** The section's own key, or that of the variable the section names. */
+  #configured(provider: string): string | undefined {
+    const section = this.#sections[provider]
+    return section?.api_key ?? (section?.api_key_env === undefined ? undefined : this.#read(section.api_key_env))
+  }
   #read(variable: string): string | undefined {
     return this.#environment[variable]?.trim() || undefined
   }

@@ -36,6 +36,22 @@ export class DriverEntry {
     return () => { if (this.#calls.delete(controller) && this.#calls.size === 0) this.#idle?.() }
   }
 
+  /** Runs one short call of the driver, counted and with a limit of time. */
+  async use<T>(ms: number, work: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
+    outer?.throwIfAborted()
+    const controller = new AbortController()
+    const leave = this.enter(controller)
+    const stop = (): void => controller.abort(outer?.reason)
+    const { name } = this.driver
+    const timer = setTimeout(() => controller.abort(new UpstreamFailure(name, `${name} did not answer within ${ms / 1000} s`, { reason: 'timeout', retry: 'later' })), ms)
+    outer?.addEventListener('abort', stop, { once: true })
+    try { return await work(controller.signal) } finally {
+      clearTimeout(timer)
+      outer?.removeEventListener('abort', stop)
+      leave()
+    }
+  }
+
   async close(clock: Clock): Promise<void> {
     this.open = false
     if (this.#calls.size === 0) return

@@ -94,7 +94,8 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, ad
       if (known(name).authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${known(name).envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
       const started = performance.now()
       try {
-        const { model } = await probe(name, signal)
+        const { entry, client } = await connections.open({ provider: name })
+        const { model } = await entry.use(TEST_MS, (inner) => client.probe(inner), signal)
         return { status: 'ok' as const, provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
       } catch (error) {
         signal.throwIfAborted()
@@ -104,26 +105,12 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, ad
     },
   })
 
-  async function probe(name: string, signal: AbortSignal): Promise<{ readonly model: string }> {
-    const { entry, client } = await connections.open({ provider: name })
-    const controller = new AbortController()
-    const leave = entry.enter(controller)
-    const stop = (): void => controller.abort(signal.reason)
-    const timer = setTimeout(() => controller.abort(new UpstreamFailure(name, `${name} did not answer within ${TEST_MS / 1000} s`, { reason: 'timeout', retry: 'later' })), TEST_MS)
-    signal.addEventListener('abort', stop, { once: true })
-    try { return await client.probe(controller.signal) } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-      leave()
-    }
-  }
-
   const setKey = defineRoute({
     method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', cost: 10,
     params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-…' } },
     async handle({ params: { name }, body }) {
       known(name)
-      await keys.store(name, 'api_key' in body ? body.api_key : body.key)
+      await keys.store(name, 'api_key' in body ? body.api_key : body.key, connections.baseUrl(name))
       await changed(name, `key of provider ${name} stored`)
       return { status: 'configured' as const, provider: name }
     },
@@ -142,7 +129,7 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, ad
 
   const setUrl = defineRoute({
     method: 'PUT', path: '/api/providers/:name/url', summary: "Send a provider's requests to another address", auth: 'bearer', cost: 10,
-    description: 'A key from the environment is not sent to another origin unless `key_origins` of the provider names it.',
+    description: 'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',
     params: ProviderParams, body: UrlBody, returns: UrlSaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { url: 'http://127.0.0.1:8080/v1' } },
     async handle({ params: { name }, body, signal }) {
       known(name)

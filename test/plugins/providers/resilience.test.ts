@@ -190,7 +190,7 @@ describe('the breaker', () => {
     await using part = await createRig({ config: { tries: 1, providers: { openai: { base_url: fake.url, api_key: 'bad' } } } })
     fake.script(...Array.from({ length: 5 }, () => failing(500)))
     for (let call = 0; call < 5; call++) await expect(part.ask()).rejects.toThrow()
-    await part.keys.store('openai', 'another')
+    await part.keys.store('openai', 'another', fake.url)
     fake.script({ text: 'ok' })
     expect(await part.ask()).toBe('ok')
   })

@@ -88,6 +88,10 @@ describe('resolving', () => {
     expect(authorization()).toBe('Bearer mine-key')
     expect(part.inference.providers().find(({ name }) => name === 'mine')).toMatchObject({ authStatus: 'configured', baseUrl: fake.url })
   })
+  it('a server without a usual model is asked for the first it lists', async () => {
+    await using part = await createRig({ config: { providers: { mine: { base_url: fake.url } } } })
+    expect(await part.inference.resolve({ provider: 'mine', model: 'default' })).toMatchObject({ model: 'fake-1' })
+  })
   it('a price nobody knows is not a price of nothing', async () => {
     await using part = await createRig({ env: { OPENAI_API_KEY: 'k' } })
     expect((await part.inference.resolve({ provider: 'openai', model: 'm' })).price).toBeUndefined()
@@ -100,6 +104,11 @@ describe('which key goes where', () => {
     await using part = await createRig({ config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } } })
     await part.ask()
     expect(authorization()).toBe('Bearer section')
+  })
+  it('one from a variable that the section names does as well', async () => {
+    await using part = await createRig({ env: { MY_KEY: 'mine' }, config: { providers: { mine: { base_url: fake.url, api_key_env: 'MY_KEY' } } } })
+    await part.ask(await part.inference.resolve({ provider: 'mine', model: 'fake-1' }))
+    expect(authorization()).toBe('Bearer mine')
   })
   it('one from the environment does not go to another origin', async () => {
     await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY' }, config: { providers: { openai: { base_url: fake.url } } } })
@@ -116,7 +125,7 @@ describe('which key goes where', () => {
   })
   it('none goes to an address of a manifest, neither from the environment nor from the section nor the vault', async () => {
     await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY', OTHER_SECRET: 'CANARY' }, config: { providers: { groq: { api_key: 'CANARY' } } } })
-    await part.keys.store('mistral', 'CANARY')
+    await part.keys.store('mistral', 'CANARY', 'https://api.mistral.ai/v1')
     for (const choice of [{ provider: 'openai' }, { provider: 'groq' }, { provider: 'mistral' }, { provider: 'openai', apiKeyEnv: 'OTHER_SECRET' }, { provider: 'default', apiKeyEnv: 'OTHER_SECRET' }]) {
       await part.ask(await part.inference.resolve({ model: 'fake-1', baseUrl: fake.url, ...choice }))
       expect(JSON.stringify(fake.requests.at(-1)?.headers)).not.toContain('CANARY')
@@ -124,7 +133,7 @@ describe('which key goes where', () => {
   })
   it('a stored key holds at once and goes when it is removed', async () => {
     await using part = await createRig({ config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } } })
-    await part.keys.store('openai', 'stored')
+    await part.keys.store('openai', 'stored', fake.url)
     await part.ask()
     expect(authorization()).toBe('Bearer stored')
     await part.keys.remove('openai')

@@ -76,7 +76,20 @@ describe('providers over the API', () => {
     expect((await host.json('PUT', '/api/providers/groq/url', { base_url: gone.url })).body).toMatchObject({ reachable: false, base_url: gone.url })
     for (const url of ['ftp://example.org', 'nonsense', 'http://169.254.169.254/latest', 'http://user:pass@127.0.0.1/']) expect((await host.json('PUT', '/api/providers/groq/url', { url })).status, url).toBe(400)
   })
+  it('a changed address does not carry keys away', async () => {
+    await using thief = await startFakeProvider()
+    await host.json('POST', '/api/providers/openai/key', { api_key: 'CANARY' })
+    for (const name of ['openai', 'mine']) {
+      expect((await host.json('PUT', `/api/providers/${name}/url`, { url: thief.url })).status).toBe(200)
+      await host.json('POST', `/api/providers/${name}/test`)
+    }
+    expect(thief.requests.length).toBeGreaterThanOrEqual(4)
+    for (const { headers } of thief.requests) expect(headers.authorization).toBeUndefined()
+    await host.json('POST', '/api/providers/openai/key', { api_key: 'again' })
+    await host.json('POST', '/api/providers/openai/test')
+    expect(thief.requests.at(-1)?.headers.authorization).toBe('Bearer again')
+  })
   it('the log says which model is the default', async () => {
-    await expect.poll(() => host.log.join('\n')).toContain('default model: mine / default ([providers.mine] api_key is set)')
+    await expect.poll(() => host.log.join('\n')).toContain('default model: mine / fake-1 ([providers.mine] api_key is set)')
   })
 })
