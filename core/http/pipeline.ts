@@ -30,7 +30,27 @@ export interface PipelineParts {
 }
 /** What is known of a request while it passes, kept on the h3 event so that a held request goes on where it stood. */
 interface Passage { exchange?: Exchange; address?: string; principal?: Principal; startedAt?: number }
-type Input = RouteInput<unknown, unknown, unknown>
+
+/** What a handler is given. A class, because an object literal with a getter costs a hidden class per request that only a major collection frees. */
+class Input implements RouteInput<unknown, unknown, unknown> {
+  params: unknown
+  query: unknown
+  body: unknown
+  readonly requestId: string
+  readonly principal: Principal
+  readonly clientAddress: string
+  readonly header: (name: string) => string | undefined
+  readonly #run: Running
+
+  constructor(exchange: Exchange, caller: { readonly address: string; readonly principal: Principal }, run: Running) {
+    this.requestId = exchange.requestId
+    this.principal = caller.principal
+    this.clientAddress = caller.address
+    this.header = (name) => exchange.header(name)
+    this.#run = run
+  }
+  get signal(): AbortSignal { return this.#run.signal }
+}
 
 /**
  * Every request takes these steps in this order, and no plugin can put one between: request id, security headers (both with the
@@ -103,12 +123,7 @@ export class Pipeline {
     const { route, scope } = entry
     if (scope.state === 'closed') throw new Refusal('service_unavailable', 'The plugin was unloaded', { retryAfterSecs: 1 })
     const run = new Running(exchange, scope, this.#signals, route.feed === true)
-    const input: { -readonly [K in keyof Input]: Input[K] } = {
-      params: undefined, query: undefined, body: undefined,
-      requestId: exchange.requestId, principal: caller.principal, clientAddress: caller.address,
-      header: (name) => exchange.header(name),
-      get signal() { return run.signal },
-    }
+    const input = new Input(exchange, caller, run)
     try {
       const params = decodeParams(raw)
       input.params = route.params ? parse(route.params, params, 'path') : params
