@@ -23,6 +23,8 @@ class Description implements ToolDescription {
   readonly description: string
   readonly risk: Tool['risk']
   readonly polls: boolean
+  readonly labels: readonly string[]
+  readonly refuses: readonly string[]
   readonly #schema: AnyTool['input']
   #input: object | undefined
   constructor(tool: AnyTool) {
@@ -30,6 +32,8 @@ class Description implements ToolDescription {
     this.description = tool.description
     this.risk = tool.risk
     this.polls = tool.polls ?? false
+    this.labels = tool.labels ?? []
+    this.refuses = tool.refuses ?? []
     this.#schema = tool.input
   }
 

@@ -25,6 +25,10 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   readonly polls?: boolean
   /** Seconds before it is aborted; the registry's default when absent. */
   readonly timeoutSecs?: number
+  /** What its answer is labelled with beside what the arguments carry, such as `ExternalNetwork` for a fetched page. */
+  readonly labels?: readonly string[]
+  /** Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks this. */
+  readonly refuses?: readonly string[]
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
@@ -38,6 +42,9 @@ export interface ToolDescription {
   readonly risk: Tool['risk']
   /** Polling is expected of it. */
   readonly polls?: boolean
+  /** What its answer is labelled with, and what its arguments must not carry. */
+  readonly labels?: readonly string[]
+  readonly refuses?: readonly string[]
 }
 export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number }
 
