@@ -6,6 +6,8 @@ export type { AnyPlugin, ConfigSchema, Migration, PluginDefinition, Services, Se
 export type { PluginContext } from './host/context.ts'
 export { Daemon } from './host/daemon.ts'
 export type { Build, DaemonConfig, Health, PluginStatus } from './host/daemon.ts'
+export { confine, openConfined } from './files/confine.ts'
+export { replaceConfined } from './files/replace.ts'
 export { gate, notify, transform } from './hooks/hook.ts'
 export type { Hook, HookKind, Hooks, Listener } from './hooks/hook.ts'
 export { defineRoute, defineSocket, rawBody, reply } from './http/route.ts'

@@ -35,6 +35,11 @@ export interface Manifest {
     readonly temperature: number
     readonly base_url?: string
     readonly api_key_env?: string
+    /** Tokens; what the model is known to take when absent. */
+    readonly context_window?: number | undefined
+    readonly max_output_tokens?: number | undefined
+    /** Handed to the provider as they are. */
+    readonly extra_params: Readonly<Record<string, unknown>>
   }
   readonly fallback_models: readonly ModelChoice[]
   readonly capabilities: {
@@ -42,14 +47,57 @@ export interface Manifest {
     readonly network: readonly string[]
     readonly memory_read: readonly string[]
     readonly memory_write: readonly string[]
+    /** Patterns of commands for `shell_exec` and the process tools. Empty: none. */
+    readonly shell: readonly string[]
+    readonly agent_spawn: boolean
+    /** Patterns of names of agents it may send to. Empty: none. */
+    readonly agent_message: readonly string[]
+    readonly ofp_discover: boolean
+    readonly ofp_connect: readonly string[]
   }
-  readonly resources: { readonly max_tool_calls_per_minute: number }
-  readonly autonomous: { readonly max_iterations: number }
+  /** 0 means unlimited. */
+  readonly resources: {
+    readonly max_tool_calls_per_minute: number
+    readonly max_llm_tokens_per_hour: number
+    readonly max_network_bytes_per_hour: number
+    readonly max_cost_per_hour_usd: number
+    readonly max_cost_per_day_usd: number
+    readonly max_cost_per_month_usd: number
+  }
+  readonly autonomous: {
+    readonly max_iterations: number
+    /** `HH:MM-HH:MM`, local time of the daemon. */
+    readonly quiet_hours?: string | undefined
+  }
+  readonly session_mode: 'persistent' | 'new'
+  readonly profile?: 'minimal' | 'coding' | 'research' | 'messaging' | 'automation' | 'full' | 'custom' | undefined
+  /** Empty lists mean all of them, unless the matching `_disabled` is set. */
+  readonly skills: readonly string[]
+  readonly mcp_servers: readonly string[]
+  readonly skills_disabled: boolean
+  readonly tools_disabled: boolean
+  readonly mcp_disabled: boolean
+  /** Patterns; an empty allowlist allows all. The blocklist is applied after it. */
+  readonly tool_allowlist: readonly string[]
+  readonly tool_blocklist: readonly string[]
+  /** Parameters by tool, `[tools.<name>]`. */
+  readonly tools: Readonly<Record<string, unknown>>
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly enabled: boolean
+  readonly exec_policy?: Readonly<Record<string, unknown>> | undefined
+  readonly response_format?: 'text' | 'json' | Readonly<Record<string, unknown>> | undefined
+  readonly thinking?: Readonly<Record<string, unknown>> | undefined
+  readonly compaction?: Readonly<Record<string, unknown>> | undefined
+  readonly context_injection: readonly Readonly<Record<string, unknown>>[]
+  readonly max_history_messages?: number | undefined
+  readonly max_concurrent_invocations?: number | undefined
 }
 export interface Agent {
   readonly id: string
   readonly name: string
   readonly state: AgentState
+  /** `Stable` pins the model, in `manifest` too, and freezes the set of skills and tools. */
+  readonly mode: 'Normal' | 'Stable'
   /** ISO 8601 UTC. */
   readonly createdAt: string
   readonly manifest: Manifest

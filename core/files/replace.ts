@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { confine, openConfined } from './confine.ts'
+
+/**
+ * Replaces a confined file as a whole, durable when it settles: a reader, and a restart after a crash, finds the old bytes or the new
+ * ones. Missing folders are made. Throws like `confine`. Settles with whether the file is new.
+ */
+export async function replaceConfined(root: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }> {
+  const path = await confine(root, name)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const folder = name.includes('/') ? `${name.slice(0, name.lastIndexOf('/'))}/` : ''
+  const part = `${folder}.${randomUUID()}.part`
+  const handle = await openConfined(root, part, 'write')
+  try {
+    await handle.writeFile(content)
+    await handle.sync()
+  } finally { await handle.close() }
+  try {
+    // Looked at again: what was a folder before the write may be a link now.
+    const target = await confine(root, name)
+    const old = await openConfined(root, name, 'read').catch((error: unknown) => {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+      throw error
+    })
+    await old?.close()
+    await rename(await confine(root, part), target)
+    return { created: old === undefined }
+  } catch (error) {
+    await rm(await confine(root, part), { force: true })
+    throw error
+  }
+}

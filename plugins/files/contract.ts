@@ -1,0 +1,31 @@
+import { defineService } from 'svc/sdk'
+
+/** One plain file of a workspace. */
+export interface WorkspaceFile {
+  /** Relative to the workspace, `/` between its parts. */
+  readonly name: string
+  readonly sizeBytes: number
+  /** ISO 8601 UTC. */
+  readonly modifiedAt: string
+}
+
+/**
+ * The folder of files each agent has, `<data_dir>/workspaces/<agent id>`. Every name is confined to it: `invalid_request` for a name that
+ * is none, `forbidden` for one that leads out, through a link or to a hard-linked file. Whose workspace it is decides the id alone, so the
+ * caller passes the id of the agent that acts, never one that came with the arguments of a tool.
+ */
+export interface Workspaces {
+  /** Absolute and real path of the folder, made with its identity files when it is missing. Throws `agent_not_found`. */
+  root(agentId: string): Promise<string>
+  /** Absolute path of a name in it; the file need not exist. Prefer `read` and `write`, which leave no gap between check and use. */
+  resolve(agentId: string, name: string): Promise<string>
+  /** Throws `file_not_found`, and `payload_too_large` beyond `maxBytes` (default: the limit of a file). */
+  read(agentId: string, name: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
+  /** Makes missing folders and replaces the whole file at once, or nothing. Throws `payload_too_large`. */
+  write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }>
+  /** `false` when there was none. */
+  remove(agentId: string, name: string): Promise<boolean>
+  /** The plain files below `folder` (default: all of them) by name, at most `limit` (default 1000). Links are left out. */
+  list(agentId: string, folder?: string, limit?: number): Promise<readonly WorkspaceFile[]>
+}
+export const Workspaces = defineService<Workspaces>()('workspaces')
