@@ -82,6 +82,6 @@ function presentedKey(request: Credentials): string | undefined {
   if (token !== undefined && token !== '') return token
   const header = request.header('x-api-key')?.trim()
   if (header !== undefined && header !== '') return header
-  // A header of another scheme is an attempt with a wrong credential, not a missing one.
-  return authorization === undefined || authorization.trim() === '' || /^bearer\s*$/i.test(authorization.trim()) ? undefined : authorization
+  // A header of another scheme is an attempt with a wrong credential, not a missing one; no key holds a NUL.
+  return authorization === undefined || authorization.trim() === '' || /^bearer\s*$/i.test(authorization.trim()) ? undefined : `\0${authorization}`
 }

@@ -38,7 +38,7 @@ class Values implements Family, Counter, Gauge {
   add(amount = 1, labels?: Labels): void {
     if (!(amount >= 0)) throw new Error(`counter ${this.name} cannot go down`)
     const series = seriesOf(labels)
-    if (series !== '') this.#series.delete('')
+    if (series !== '' && this.#series.get('') === 0) this.#series.delete('')
     this.#series.set(series, (this.#series.get(series) ?? 0) + amount)
   }
   set(value: number, labels?: Labels): void { this.#series.set(seriesOf(labels), value) }

@@ -24,9 +24,9 @@ function client(url: string, protocols: string[] = []) {
   const socket = new WebSocket(url, protocols)
   const got: string[] = []
   const waiting: (() => void)[] = []
-  const closed = new Promise<CloseEvent>((resolve) => { socket.onclose = resolve })
-  socket.onerror = () => {}
-  socket.onmessage = ({ data }) => { got.push(String(data)); for (const wake of waiting.splice(0)) wake() }
+  const closed = new Promise<CloseEvent>((resolve) => { socket.addEventListener('close', resolve) })
+  socket.addEventListener('error', () => {})
+  socket.addEventListener('message', ({ data }) => { got.push(String(data)); for (const wake of waiting.splice(0)) wake() }
   const until = async (count: number): Promise<string[]> => {
     while (got.length < count) await Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), closed.then(() => { throw new Error(`closed after ${got.length}`) })])
     return got
