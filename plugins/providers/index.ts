@@ -37,7 +37,7 @@ export default definePlugin({
     const inference = createInference({
       config, connections, keys, defaults, ollama, clock, random: Math.random,
       breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
-      retrying: (provider, failure, waitMs) => log.warn(`${provider}: ${failure.message}; next try in ${Math.round(waitMs)} ms`),
+      retrying: (_, failure, waitMs) => log.warn(`${failure.message}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('default model', async () => { announcement.close(); await ollama.close() })
     ctx.routes.add(...providerRoutes({

@@ -4,10 +4,10 @@ import { evaluate } from './arithmetic.ts'
 export const NOTICE = 'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and '
   + 'calls tools when asked, but it cannot think. To connect a real model, set OPENAI_API_KEY (or the key of another provider, such as '
   + 'GROQ_API_KEY, MISTRAL_API_KEY or OPENROUTER_API_KEY) and restart, or run Ollama on this machine, or name one under [model] in the agent\'s manifest.'
-const HELP = `${NOTICE}
+const help = (tools: CompletionRequest['tools']): string => `${NOTICE}
 
 What I understand:
-- use <tool> {"argument": "value"} calls a tool, for example: use time {}
+- use <tool> {"argument": "value"} calls a tool, for example: ${example(tools)}
 - /tool <tool> {"argument": "value"} is the same; several such lines call several tools at once
 - list tools shows the tools of this agent
 - my name is <name>, and later: what is my name?
@@ -28,7 +28,7 @@ export function answer(request: CompletionRequest, said: string, earlier: readon
   const last = request.turns.at(-1)
   const echo = /^(?:\/?echo|say)\s+([\s\S]+)$/i.exec(text)
   if (echo) return echo[1] ?? ''
-  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked)) return HELP
+  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked)) return help(request.tools)
   if (/^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(asked)) return listTools(request)
   if (/what(?:'s| is) my name|do you (?:know|remember) my name|who am i/.test(asked)) {
     const name = nameIn(earlier)
@@ -55,7 +55,13 @@ export function report(results: readonly Extract<Turn, { role: 'tool' }>[]): str
 
 function listTools({ tools }: CompletionRequest): string {
   if (tools.length === 0) return 'This agent has no tools.'
-  return `This agent has ${tools.length === 1 ? 'one tool' : `${tools.length} tools`}:\n${tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}\n\nCall one with: use ${tools[0]?.name} {"argument": "value"}`
+  return `This agent has ${tools.length === 1 ? 'one tool' : `${tools.length} tools`}:\n${tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}\n\nCall one with: ${example(tools)}`
+}
+
+/** A call that works: of a tool that can be called without arguments, where there is one. */
+function example(tools: CompletionRequest['tools']): string {
+  const simple = tools.find(({ input }) => !('required' in input) || (Array.isArray(input.required) && input.required.length === 0))
+  return simple ? `use ${simple.name} {}` : `use ${tools[0]?.name ?? 'time'} {"argument": "value"}`
 }
 
 function nameIn(texts: readonly string[]): string | undefined {
