@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { readBuild } from './build/info.ts'
@@ -77,7 +77,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const builtInSet = new Set(builtIns)
   const loader = createLoader({ builtIns: builtInSet, cacheDir: join(home, 'cache', 'plugins') })
   // Imports take longest: they run while the database opens.
-  loader.preload(builtIns)
+  loader.preload(builtIns.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
 
   const lock = owned('home lock', await lockHome(home), (it) => it[Symbol.dispose]())
   const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())

@@ -41,20 +41,28 @@ export async function builtInFolders(): Promise<readonly string[]> {
   return (await Promise.all(builtInParents().map(pluginFoldersIn))).flat()
 }
 
-/** A fingerprint of every file in a plugin folder but dependencies and hidden ones: tells a change from a touch. */
+/** Names in a plugin folder that are not the plugin's own code: dependencies, hidden files, what editors leave. */
+export function isForeign(name: string): boolean {
+  return name === 'node_modules' || name.startsWith('.') || /~$|\.(swp|tmp)$/.test(name)
+}
+
+const DEPTH = 8
+/** A plugin folder and the folders of its code below it; none when it is gone. */
+export async function directoriesOf(folder: string, depth = 0): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined /* gone meanwhile, or no folder */)
+  if (!entries) return []
+  const inner = entries.filter((entry) => entry.isDirectory() && !isForeign(entry.name) && depth < DEPTH)
+  return [folder, ...(await Promise.all(inner.map((entry) => directoriesOf(join(folder, entry.name), depth + 1)))).flat()]
+}
+
+/** Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is gone. */
 export async function fingerprint(folder: string): Promise<string> {
-  const lines: string[] = []
-  const walk = async (directory: string, depth: number): Promise<void> => {
-    if (depth > 8) return
-    for (const entry of await readdir(directory, { withFileTypes: true })) {
-      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue
-      const path = join(directory, entry.name)
-      if (entry.isDirectory()) await walk(path, depth + 1)
-      else if (!/~$|\.(swp|tmp)$/.test(entry.name)) lines.push(await line(path))
-    }
-  }
-  await walk(folder, 0)
-  return lines.sort().join('\n')
+  const directories = await directoriesOf(folder)
+  const lines = await Promise.all(directories.map(async (directory) => {
+    const entries = await readdir(directory, { withFileTypes: true })
+    return Promise.all(entries.filter((entry) => !entry.isDirectory() && !isForeign(entry.name)).map((entry) => line(join(directory, entry.name))))
+  }))
+  return lines.flat().sort().join('\n')
 }
 
 async function line(path: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import { Refusal } from '../errors/error.ts'
 import type { PluginStatus } from './daemon.ts'
@@ -145,6 +145,11 @@ export class Host {
 
   /** Reads definition and configuration into the slot. What is wrong with them ends in its status. */
   async #read(slot: Slot, fresh: boolean): Promise<void> {
+    // Code that is switched off is not even imported where the folder tells its name.
+    if (this.#parts.disabled().includes(basename(slot.folder))) {
+      slot.state = 'disabled'
+      return
+    }
     try {
       const definition = await this.#parts.loader.load(slot.folder, fresh)
       Object.assign(slot, { name: definition.name, definition, error: undefined, waiting: false } satisfies Partial<Slot>)

@@ -1,9 +1,9 @@
-import { watch } from 'node:fs'
+import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import type { ConsolaInstance } from 'consola'
-import { findEntry, fingerprint, isPluginFolder, pluginFoldersIn } from './folders.ts'
+import { directoriesOf, findEntry, fingerprint, isForeign, isPluginFolder, pluginFoldersIn } from './folders.ts'
 import type { Host } from './host.ts'
 
 export interface WatchOptions {
@@ -22,23 +22,26 @@ const PATIENCE = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */
 export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }: WatchOptions): Promise<Disposable> {
-  const watchers = new Map<string, FSWatcher>()
+  const watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   const timers = new Map<string, NodeJS.Timeout>()
   /** What each plugin folder looked like when it was last handed to the host; absent: not a plugin then. */
   const seen = new Map<string, string>()
   let closed = false
 
-  const open = (path: string, recursive: boolean, onChange: (name: string | null) => void): void => {
-    if (closed || watchers.has(path)) return
-    const watcher = watch(path, { recursive, persistent: false }, (_kind, name) => onChange(name))
+  const open = (path: string, onChange: (name: string | null) => void): void => {
+    const inode = statSync(path, { throwIfNoEntry: false })?.ino
+    // A folder that went and came back under its name is another one: the old watcher hears nothing more.
+    if (watchers.get(path)?.inode !== inode) drop(path)
+    if (closed || inode === undefined || watchers.has(path)) return
+    const watcher = watch(path, { persistent: false }, (_kind, name) => onChange(name))
     watcher.on('error', (error) => {
       log.debug(`watching ${path} ended`, error)
       drop(path)
     })
-    watchers.set(path, watcher)
+    watchers.set(path, { watcher, inode })
   }
   const drop = (path: string): void => {
-    watchers.get(path)?.close()
+    watchers.get(path)?.watcher.close()
     watchers.delete(path)
   }
   const schedule = (folder: string, misses = 0): void => {
@@ -56,23 +59,24 @@ export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }:
     if (closed || now === seen.get(folder)) return
     if (now === undefined) {
       if (misses < PATIENCE) return schedule(folder, misses + 1)
-      drop(folder)
+      for (const path of watchers.keys()) if (path === folder || path.startsWith(folder + sep)) drop(path)
       seen.delete(folder)
     } else {
-      follow(folder)
+      await follow(folder)
       seen.set(folder, now)
     }
     // A change that fails is in the status and in the log of the host already.
     await host.sync(folder).catch(() => undefined)
   }
-  const follow = (folder: string): void => open(folder, true, (name) => {
-    if (name === null || !name.split('/').some((part) => part === 'node_modules' || part.startsWith('.'))) schedule(folder)
-  })
+  // Each directory by itself: Node's recursive watching on Linux watches files, and loses one that an editor replaces.
+  const follow = async (folder: string): Promise<void> => {
+    for (const directory of await directoriesOf(folder)) open(directory, (name) => { if (name === null || !isForeign(name)) schedule(folder) })
+  }
   const adopt = async (folder: string): Promise<void> => {
     const now = await fingerprint(folder).catch(() => undefined /* gone meanwhile */)
     if (now === undefined) return
     seen.set(folder, now)
-    follow(folder)
+    await follow(folder)
   }
 
   for (const folder of folders) await adopt(resolve(folder))
@@ -80,17 +84,16 @@ export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }:
     if (isPluginFolder(root)) {
       await adopt(root)
       // The folder itself may go and come back.
-      open(dirname(root), false, (name) => { if (name === null || join(dirname(root), name) === root) schedule(root) })
+      open(dirname(root), (name) => { if (name === null || join(dirname(root), name) === root) schedule(root) })
       continue
     }
     await mkdir(root, { recursive: true })
     for (const folder of await pluginFoldersIn(root)) await adopt(folder)
-    open(root, false, (name) => {
-      if (name === null || name.startsWith('.')) return
+    open(root, (name) => {
+      if (name === null || isForeign(name)) return
       const folder = join(root, name)
       // Files may be written into a new folder after it was seen: from now on they are heard.
-      try { follow(folder) } catch (error) { log.debug(`${folder} cannot be watched`, error) }
-      schedule(folder)
+      follow(folder).catch((error: unknown) => log.debug(`${folder} cannot be watched`, error)).finally(() => schedule(folder))
     })
   }
 

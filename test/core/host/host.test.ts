@@ -137,6 +137,7 @@ describe('starting', () => {
     await using folder = await temporaryFolder()
     await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'one'), says('one', 'x'))], memory: true, listen: false, config: { plugins: { disabled: ['one'] } } })
     expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'disabled', error: undefined }])
+    await expect(host.app.host.reload('one')).rejects.toThrow('Plugin "one" is disabled by the configuration')
   })
 
   it('refuses a cycle and prints its path', async () => {

@@ -33,6 +33,37 @@ describe('a watched folder of plugins', () => {
     expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'b' })
   })
 
+  it('follows edits in place, also of a file that was replaced before and of a folder that came later', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, says('first'))
+    await host.plugin('one', 'loaded')
+    await writePlugin(folder, says('replaced'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
+    await writeFile(join(folder, 'index.ts'), says('in place'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 2)
+    await writePlugin(folder, `export const text = 'a'`, 'later/text.ts')
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 3)
+    await writeFile(join(folder, 'later', 'text.ts'), `export const text = 'bb'`)
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 4)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'in place' })
+  })
+
+  it('follows a folder that is replaced by another of its name, as a checkout does', async () => {
+    await using outside = await temporaryFolder()
+    await using host = await watching()
+    const folder = join(host.home, 'plugins', 'one')
+    await writePlugin(folder, says('first'))
+    await host.plugin('one', 'loaded')
+    await writePlugin(join(outside.path, 'one'), says('second'))
+    await rm(folder, { recursive: true })
+    await rename(join(outside.path, 'one'), folder)
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
+    await writeFile(join(folder, 'index.ts'), says('third'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 2)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'third' })
+  })
+
   it('takes a plugin that is moved in whole', async () => {
     await using outside = await temporaryFolder()
     await using host = await watching()
