@@ -39,19 +39,20 @@ export async function startDaemon(options: { readonly home: string; readonly bui
     }
     child.once('exit', (code, signal) => reject(new Error(`the daemon ended before it listened (${code ?? signal}):\n${output}`)))
   })
+  const kill = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL')
+    await gone()
+  }
   const gone = async (): Promise<void> => { if (child.exitCode === null && child.signalCode === null) await once(child, 'exit') }
   return {
     url, pid, bootMs: performance.now() - begun,
     output: () => output,
-    async kill() {
-      if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL')
-      await gone()
-    },
+    kill,
     async stop() {
       if (child.exitCode === null && child.signalCode === null) process.kill(pid, 'SIGTERM')
       await gone()
       return child.exitCode
     },
-    async [Symbol.asyncDispose]() { await this.kill() },
+    [Symbol.asyncDispose]: kill,
   }
 }
