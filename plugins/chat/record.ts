@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { ToolCall, Usage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -6,6 +5,7 @@ import type { Journal, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
 import type { Block, Message, Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
+import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
 import type { Outcome } from './loop.ts'
 
@@ -31,8 +31,7 @@ export class TurnRecord {
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks)),
-      journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }),
-      ...(starts ? [journal.move(id, 'running')] : []),
+      journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }, starts ? 'running' : 'queued'),
       audit.entry({ event: 'agent_message', agentId, details: `turn ${id} accepted by ${door}: ${chars} characters` }),
     ]
   }
@@ -87,7 +86,7 @@ export class TurnRecord {
   }
 
   #message(turn: TurnFacts, role: Message['role'], blocks: readonly Block[]): Message {
-    return { id: randomUUID(), role, blocks, turnId: turn.id, createdAt: this.#parts.now() }
+    return { id: timeId(), role, blocks, turnId: turn.id, createdAt: this.#parts.now() }
   }
 }
 

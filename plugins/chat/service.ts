@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
@@ -6,6 +5,7 @@ import type { Door } from '../journal/contract.ts'
 import type { Block, Sessions } from '../sessions/contract.ts'
 import type { ChatConfig } from './config.ts'
 import type { AcceptedTurn, Chat, TurnRequest } from './contract.ts'
+import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, toOptions } from './live.ts'
 import type { Stopped } from './live.ts'
@@ -46,7 +46,7 @@ export class ChatService implements Chat {
     this.#room(sessionId)
     const options = toOptions(request)
     const resumable = later.has(request.door)
-    const turn = new LiveTurn({ id: randomUUID(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
+    const turn = new LiveTurn({ id: timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
     const starts = this.#lanes.length(sessionId) === 0
     const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))

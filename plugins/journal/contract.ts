@@ -36,7 +36,8 @@ export interface Effect {
 }
 
 export interface Journal {
-  accept(turn: Omit<Turn, 'state' | 'error'>): Statement
+  /** A new turn; `running` when nothing is in its way. */
+  accept(turn: Omit<Turn, 'state' | 'error'>, state?: 'queued' | 'running'): Statement
   /** Moves a turn; changes nothing when it is in an end state already. */
   move(turnId: string, state: TurnState, error?: string): Statement
   find(turnId: string): Promise<Turn | undefined>

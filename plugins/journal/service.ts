@@ -14,7 +14,7 @@ export class JournalService implements Journal {
     this.#now = now
   }
 
-  accept(turn: Omit<Turn, 'state' | 'error'>): Statement { return this.#store.insertTurn(turn, this.#owner) }
+  accept(turn: Omit<Turn, 'state' | 'error'>, state: 'queued' | 'running' = 'queued'): Statement { return this.#store.insertTurn(turn, state, this.#owner) }
   move(turnId: string, state: TurnState, error?: string): Statement { return this.#store.move(turnId, state, error ?? null, this.#now()) }
   release(turnId: string): Statement { return this.#store.own(turnId, '') }
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement { return this.#store.insertEffect(effect, this.#now()) }

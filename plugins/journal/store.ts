@@ -7,9 +7,9 @@ export class JournalStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) { this.#db = db }
 
-  insertTurn(turn: Omit<Turn, 'state' | 'error'>, owner: string): Statement {
+  insertTurn(turn: Omit<Turn, 'state' | 'error'>, state: TurnState, owner: string): Statement {
     return this.#db.sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
-      VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, 'queued', ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
+      VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, ${state}, ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
   }
   move(id: string, state: TurnState, error: string | null, at: string): Statement {
     return this.#db.sql`UPDATE journal_turn SET state = ${state}, error = ${error}, updated_at = ${at}
