@@ -51,7 +51,20 @@ function dropProto(value: unknown): void {
   for (const inner of Object.values(value)) dropProto(inner)
 }
 
-const token = /[ \t\n\r]*(?:([{}[\]:,])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y
+const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+
+/** Where a string that begins here ends, or as a negative number (-1 - position) where it stops being one. */
+function scanString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) return at + 1
+    if (code < 0x20) return -1 - at
+    if (code !== 0x5c) continue
+    const escape = text[++at] ?? ''
+    if (escape === 'u' ? !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5)) : !'"\\/bfnrt'.includes(escape)) return -1 - Math.min(at, text.length)
+  }
+  return -1 - text.length
+}
 
 /** Where a text stops being JSON. V8 names the position for some errors only. */
 function errorPosition(text: string): number {
@@ -59,16 +72,26 @@ function errorPosition(text: string): number {
   let expect: 'value' | 'first-value' | 'key' | 'first-key' | 'colon' | 'more' = 'value'
   let at = 0
   for (;;) {
-    token.lastIndex = at
-    const match = token.exec(text)
     const start = skipSpace(text, at)
-    if (!match) return start
-    const [, sign, string] = match
+    const first = text[start]
+    if (first === undefined) return start
+    const sign = '{}[]:,'.includes(first) ? first : undefined
+    const string = first === '"'
+    let end = start + 1
+    if (string) {
+      end = scanString(text, start)
+      // In a place where no string may stand, that is the error.
+      if (end < 0) return expect === 'colon' || expect === 'more' ? start : -1 - end
+    } else if (sign === undefined) {
+      word.lastIndex = start
+      if (!word.test(text)) return start
+      end = word.lastIndex
+    }
     if (expect === 'colon') {
       if (sign !== ':') return start
       expect = 'value'
     } else if (expect === 'key' || expect === 'first-key') {
-      if (string !== undefined) expect = 'colon'
+      if (string) expect = 'colon'
       else if (sign === '}' && expect === 'first-key') { open.pop(); expect = 'more' } else return start
     } else if (expect === 'more') {
       const inside = open.at(-1)
@@ -78,7 +101,7 @@ function errorPosition(text: string): number {
     } else if (sign === '{') { open.push('{'); expect = 'first-key' } else if (sign === '[') { open.push('['); expect = 'first-value' }
     else if (sign === ']' && expect === 'first-value') { open.pop(); expect = 'more' } else if (sign === undefined) expect = 'more'
     else return start
-    at = token.lastIndex
+    at = end
   }
 }
 

@@ -17,7 +17,6 @@ export class ScopeSignals {
 
 /** A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer is out. */
 export class Running {
-  #exchange: Exchange
   #scope: Scope
   #signals: ScopeSignals
   #leave: (() => void) | undefined
@@ -28,7 +27,6 @@ export class Running {
 
   /** A `feed` is a ledger entry instead, so that unloading does not wait for it. */
   constructor(exchange: Exchange, scope: Scope, signals: ScopeSignals, feed: boolean) {
-    this.#exchange = exchange
     this.#scope = scope
     this.#signals = signals
     if (!feed) this.#leave = scope.enter()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
+import type { NodeAdapter } from 'crossws/adapters/node'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { parse } from '../schema/parse.ts'
@@ -16,7 +17,7 @@ import { away, LiveSocket } from './socket.ts'
 import { offeredProtocols } from './tickets.ts'
 import type { Tickets } from './tickets.ts'
 
-type Adapter = ReturnType<typeof import('crossws/adapters/node').default>
+type Adapter = NodeAdapter
 export interface UpgradeParts {
   readonly settings: () => HttpSettings
   readonly log: ConsolaInstance
@@ -79,7 +80,7 @@ export class Upgrades {
   }
 
   async #accept(caller: UpgradeCaller, gone: (listener: () => void) => void): Promise<Accepted> {
-    const { admission, holds, settings, table, tickets } = this.#parts
+    const { admission, holds, settings, table } = this.#parts
     if (this.#parts.draining()) throw new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 })
     admission.origin(caller)
     let found = table().findSocket(caller.path)

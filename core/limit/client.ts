@@ -39,7 +39,7 @@ export function limiterKey(address: string): string {
 export function clientAddress(peer: string, forwardedFor: string | undefined, trusted: TrustedProxies): string {
   let address = foldAddress(peer)
   if (forwardedFor === undefined || !trusted(address)) return address
-  for (const hop of forwardedFor.split(',').reverse()) {
+  for (const hop of forwardedFor.split(',').toReversed()) {
     const candidate = foldAddress(hop.trim().replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'))
     // A hop that is no address ends the chain: what stands left of it was not written by a proxy we know.
     if (isIP(candidate) === 0) return address
