@@ -61,5 +61,25 @@ export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: strin
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
 export const TurnEnded = notify<{ readonly agent: Agent; readonly door: Door; readonly result: TurnResult; readonly durationMs: number }>('chat:turn-ended')
 export const TurnFailed = notify<{ readonly agent: Agent; readonly door: Door; readonly turnId: string; readonly message: string }>('chat:turn-failed')
-export const ToolCallStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly tool: string; readonly args: unknown }>('tools:call-starting')
+/** A call the model asked for, before it is made. */
+export interface ToolCallAttempt {
+  readonly agent: Agent
+  readonly turnId: string
+  readonly sessionId: string
+  /** Unique in the turn, and the same when the turn goes on after a restart. */
+  readonly callId: string
+  readonly tool: string
+  readonly args: unknown
+  readonly risk: 'read' | 'write' | 'execute'
+  /** Labels its arguments carry. */
+  readonly labels?: readonly string[]
+  /** Why it will be refused unless a person approves exactly this call: label, source and sink. */
+  readonly refusal?: string
+  /** Aborts when the turn is stopped: a listener that waits for a person stops waiting. */
+  readonly signal: AbortSignal
+  /** Called by a listener when a person approved exactly these arguments; says who. */
+  readonly approve?: (by: string) => void
+}
+/** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
+export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')
 export const ToolCallEnded = notify<{ readonly agent: Agent; readonly turnId: string; readonly tool: string; readonly failed: boolean; readonly durationMs: number }>('tools:call-ended')

@@ -157,7 +157,9 @@ export class TurnRunner {
         progress.calls = []
       },
       async call(call, signal) {
-        const refusal = await admitted(hooks.check(ToolCallStarting, { agent, turnId: live.id, tool: call.name, args: call.args }))
+        const refusal = await admitted(hooks.check(ToolCallStarting, {
+          agent, turnId: live.id, sessionId: live.sessionId, callId: call.id, tool: call.name, args: call.args, risk: tools.find(call.name)?.risk ?? 'execute', signal,
+        }))
         signal.throwIfAborted()
         if (refusal !== undefined) return { text: refusal, failed: true }
         progress.begun.add(call.id)
