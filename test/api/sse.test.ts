@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openChat, parseEvents } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
@@ -54,7 +55,7 @@ describe('POST /api/agents/{id}/message/stream', () => {
     const words = Array.from({ length: 20_000 }, (_, n) => `word${n} `.padEnd(200, '.'))
     stage.fake.script({ text: words })
     const index = stage.fake.requests.length
-    const answer = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const onward = request(`${stage.host.url}/api/agents/${agent}/message/stream`, { method: 'POST', headers: { 'content-type': 'application/json' } }, resolve)
       onward.on('error', reject)
       onward.end('{"message":"much"}')
