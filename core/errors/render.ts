@@ -1,6 +1,9 @@
-import type { Problem } from '../http/route.ts'
 import { rowOf } from './codes.ts'
 import { Refusal, UpstreamFailure } from './error.ts'
+import type { ErrorCode } from './error.ts'
+
+/** What an error answer says, before it is put into a body format. */
+export interface Problem { readonly status: number; readonly code: ErrorCode; readonly message: string; readonly details: Readonly<Record<string, unknown>>; readonly requestId: string }
 
 /** How a failure is treated apart from what the caller reads. */
 export type Kind = 'refusal' | 'upstream' | 'defect'

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import type { ErrorCode } from '../errors/error.ts'
+import type { Problem } from '../errors/render.ts'
 import type { Principal } from '../auth/principal.ts'
 
 type Schema = v.GenericSchema<any, any>
@@ -46,8 +47,7 @@ export interface RouteInput<P, Q, B> extends RequestFacts {
   readonly signal: AbortSignal
 }
 
-/** What an error answer says, before it is put into a body format. */
-export interface Problem { readonly status: number; readonly code: ErrorCode; readonly message: string; readonly details: Readonly<Record<string, unknown>>; readonly requestId: string }
+export type { Problem } from '../errors/render.ts'
 
 export interface Route<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | RawBody | undefined, R extends Schema> {
   readonly method: Method
