@@ -29,5 +29,6 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (session_id, turn_seq, seq)
     )`,
   },
-  { id: '004-message-turn', sql: 'CREATE INDEX sessions_message_turn ON sessions_message (session_id, turn_id, seq)' },
+  // Without the session: turns are numbered by time, so all that is written now lies at the end of this index.
+  { id: '004-message-turn', sql: 'CREATE INDEX sessions_message_turn ON sessions_message (turn_id, seq)' },
 ]

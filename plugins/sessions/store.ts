@@ -42,7 +42,10 @@ export class SessionStore {
     ]
   }
 
-  /** Selecting from the session itself is what keeps a message out of a session that was removed meanwhile. */
+  /**
+   * A turn belongs to one session, so its id is enough. Selecting from the session itself is what keeps a message out of one that
+   * was removed meanwhile.
+   */
   append(sessionId: string, message: Message): readonly Statement[] {
     const { id, turnId, role, createdAt } = message
     const blocks = JSON.stringify(message.blocks)
@@ -51,9 +54,9 @@ export class SessionStore {
       this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id,
           coalesce(
-            (SELECT m.turn_seq FROM sessions_message m WHERE m.session_id = ${sessionId} AND m.turn_id = ${turnId} LIMIT 1),
+            (SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1),
             (SELECT max(m.turn_seq) FROM sessions_message m WHERE m.session_id = ${sessionId}) + 1, 1),
-          coalesce((SELECT max(m.seq) FROM sessions_message m WHERE m.session_id = ${sessionId} AND m.turn_id = ${turnId}) + 1, 1),
+          coalesce((SELECT max(m.seq) FROM sessions_message m WHERE m.turn_id = ${turnId}) + 1, 1),
           ${id}, ${turnId}, ${role}, ${blocks}, ${message.mark ?? null}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`,
       this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1 WHERE id = ${sessionId}`,
@@ -64,7 +67,7 @@ export class SessionStore {
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
     return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
       WHERE session_id = ${sessionId} AND turn_seq <= (
-        SELECT m.turn_seq FROM sessions_message m WHERE m.session_id = ${sessionId} AND m.turn_id = ${turnId} LIMIT 1)
+        SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1)
       ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
   }
   /** Newest first. */
@@ -80,9 +83,10 @@ export class SessionStore {
   async place(sessionId: string, messageId: string): Promise<{ turn_seq: number; seq: number } | undefined> {
     return this.#db.one`SELECT turn_seq, seq FROM sessions_message WHERE id = ${messageId} AND session_id = ${sessionId}`
   }
+  // Wrapped, so that no planner reads the whole session for it.
   async ofTurn(sessionId: string, turnId: string): Promise<readonly MessageRow[]> {
     return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} AND turn_id = ${turnId} ORDER BY seq`)
+      WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} ORDER BY seq`)
   }
   /** Characters of the newest messages. */
   async chars(sessionId: string, limit: number): Promise<number> {
