@@ -20,6 +20,7 @@ import { createJobs } from './jobs/jobs.ts'
 import { MetricRegistry } from './metrics/registry.ts'
 import type { Fetch } from './net/fetch.ts'
 import { createOutbound } from './net/outbound.ts'
+import { createSpawn } from './process/spawn.ts'
 import { runningCalls } from './scope/call.ts'
 import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
@@ -118,6 +119,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
       fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
+      spawn: createSpawn(scope),
       log: tagged,
     }),
     hold: (plugins) => {

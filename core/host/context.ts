@@ -5,6 +5,7 @@ import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import type { Metrics } from '../metrics/metric.ts'
 import type { Fetch } from '../net/fetch.ts'
+import type { Spawn } from '../process/child.ts'
 import type { Dispose } from '../scope/scope.ts'
 import type { PluginDatabase } from '../storage/database.ts'
 import type { Vault } from '../storage/vault.ts'
@@ -28,6 +29,8 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly jobs: Jobs
   readonly metrics: Metrics
   readonly fetch: Fetch
+  /** The only door to other programs. */
+  readonly spawn: Spawn
   readonly log: ConsolaInstance
   /** Aborts when this plugin unloads. */
   readonly signal: AbortSignal

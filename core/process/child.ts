@@ -1,0 +1,57 @@
+import type { Program } from './program.ts'
+
+/** A program to run. Its words are given one by one: no shell reads them. */
+export interface SpawnRequest {
+  /** A name, looked for in the safe folders, or a path. */
+  readonly command: string
+  readonly args?: readonly string[]
+  /** Absolute folder it starts in, which is its home too; temporary files go into `.tmp` in it. */
+  readonly cwd: string
+  /** `closed` (default): it reads an end. `open`: `write` reaches it. */
+  readonly input?: 'closed' | 'open'
+  /** Milliseconds until it is ended: 30,000 when absent, at most 120,000 unless it lives in the background. */
+  readonly timeoutMs?: number
+  /** Milliseconds without a word from it until it is ended; absent: as long as it lives. */
+  readonly silenceMs?: number
+  /** It may live longer than a call: until its own time limit, which must be given, or its plugin ends. */
+  readonly background?: boolean
+  /** Bytes of stdout and stderr that are kept, the end of them (default 1 MiB). */
+  readonly outputBytes?: number
+  /** Folders with programs after the safe ones. */
+  readonly path?: readonly string[]
+  /** Values on top of the scrubbed environment; a name that looks like a secret must be in `approvedEnv` too. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly approvedEnv?: readonly string[]
+  /** Ends it when it aborts. */
+  readonly signal?: AbortSignal
+}
+/** How it ended. `code` is `null` when a signal ended it. */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: string | null
+  /** `exit`: by itself. Otherwise why it was ended. */
+  readonly reason: 'exit' | 'timeout' | 'silence' | 'killed'
+  readonly durationMs: number
+}
+/** A running program, in a process group of its own. What it started ends with it. */
+export interface Child {
+  readonly pid: number
+  readonly running: boolean
+  /** Settles when it has taken the text. Throws `conflict` when it reads no more. */
+  write(text: string | Uint8Array): Promise<void>
+  /** What it wrote to stdout and stderr since the last time, in the order in which it arrived; of too much, the end. */
+  read(): { readonly text: string; readonly droppedBytes: number }
+  /** Ends it and all it started: asks first, and insists after three seconds. */
+  kill(): Promise<Exit>
+  /** Settles when it and all it started are gone. Never rejects. */
+  readonly ended: Promise<Exit>
+}
+/** The one door to other programs. What is started ends with the plugin at the latest. */
+export interface Spawn {
+  /** Throws `invalid_request` when there is no such program, `forbidden` for a path with `..` in it. */
+  find(command: string, cwd: string, path?: readonly string[]): Promise<Program>
+  /** Throws like `find`; `rate_limit` when too many run already, and the signal's reason. */
+  start(request: SpawnRequest): Promise<Child>
+  /** `namespace`: it sees no other process and nothing of it can outlive it. `group`: a weaker form where the system offers no more. */
+  isolation(): Promise<'namespace' | 'group'>
+}

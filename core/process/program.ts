@@ -1,0 +1,34 @@
+import { constants } from 'node:fs'
+import { access, realpath, stat } from 'node:fs/promises'
+import { basename, isAbsolute, join } from 'node:path'
+import { Refusal } from '../errors/error.ts'
+import { safePath } from './environment.ts'
+
+export interface Program {
+  /** Absolute path to run. */
+  readonly path: string
+  /** Base names it goes by: as it was asked for, and of the file it really is. Decisions about it look at both. */
+  readonly names: readonly string[]
+}
+
+/** Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws `invalid_request` when there is none. */
+export async function findProgram(command: string, cwd: string, path: readonly string[] = []): Promise<Program> {
+  if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command)) throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')
+  if (command.split(/[/\\]/).includes('..')) throw new Refusal('forbidden', `"${command}": the name of a program has no ".." in it`)
+  const candidates = /[/\\]/.test(command) ? [isAbsolute(command) ? command : join(cwd, command)] : [...safePath, ...path].map((folder) => join(folder, command))
+  for (const candidate of candidates) {
+    if (!(await runs(candidate))) continue
+    return { path: candidate, names: [...new Set([basename(command), basename(await realpath(candidate))])] }
+  }
+  throw new Refusal('invalid_request', `There is no program "${command}"`)
+}
+
+async function runs(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    // Not there, or not ours to run: the next folder may have it.
+    return false
+  }
+}

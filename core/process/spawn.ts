@@ -1,0 +1,184 @@
+import type { ChildProcessByStdio, spawn as SpawnProcess } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { Refusal } from '../errors/error.ts'
+import type { Dispose, Scope } from '../scope/scope.ts'
+import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
+import { createEnvironment } from './environment.ts'
+import { launcher, probeArgs } from './launcher.ts'
+import type { Launcher } from './launcher.ts'
+import { findProgram } from './program.ts'
+import { killStragglers } from './stragglers.ts'
+import { Tail } from './tail.ts'
+
+const TIMEOUT_MS = 30_000
+const MOST_TIMEOUT_MS = 120_000
+const OUTPUT_BYTES = 1_048_576
+/** Between asking a program to end and making it. */
+const GRACE_MS = 3000
+/** Output that is still in the pipe when a program has ended. */
+const LAST_WORDS_MS = 1000
+const MOST_CHILDREN = 64
+
+type Process = ChildProcessByStdio<Writable | null, Readable, Readable>
+
+/** Found out when the first program is started, once for the process: what the system offers does not change. */
+let offered: Promise<Launcher> | undefined
+
+/** The door of one plugin: every child is an entry in its ledger. */
+export function createSpawn(scope: Scope): Spawn {
+  let running = 0
+  return {
+    find: findProgram,
+    isolation: async () => (await (offered ??= detect())).isolation,
+    async start(request) {
+      const { signal } = request
+      signal?.throwIfAborted()
+      if (request.background && request.timeoutMs === undefined) throw new Error('a program in the background needs a time limit of its own')
+      if (!isAbsolute(request.cwd)) throw new Error('a program starts in an absolute folder')
+      if (running >= MOST_CHILDREN) throw new Refusal('rate_limit', `${MOST_CHILDREN} programs of this plugin run already`, { retryAfterSecs: 5 })
+      if (scope.state !== 'open') throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
+      running++
+      let child: Running
+      try {
+        const program = await findProgram(request.command, request.cwd, request.path)
+        const temporary = join(request.cwd, '.tmp')
+        await mkdir(temporary, { recursive: true, mode: 0o700 })
+        const { spawn } = await import('node:child_process')
+        child = new Running(spawn, await (offered ??= detect()), program.path, temporary, request)
+        await child.started
+      } catch (error) {
+        running--
+        throw error
+      }
+      // The scope may have closed meanwhile, and then takes nothing any more.
+      const disown: Dispose | undefined = scope.state === 'open' ? scope.own('process', `${request.command} ${child.pid}`, async () => { await child.kill() }) : undefined
+      void child.ended.then(() => {
+        running--
+        return disown?.()
+      })
+      if (signal?.aborted || !disown) void child.kill()
+      return child
+    },
+  }
+}
+
+async function detect(): Promise<Launcher> {
+  const { execFile } = await import('node:child_process')
+  return launcher((command) => new Promise((resolve) => {
+    execFile(command, probeArgs(command), { timeout: 2000, env: {}, windowsHide: true }, (error) => resolve(!error))
+  }))
+}
+
+class Running implements Child {
+  readonly pid: number
+  readonly started: Promise<void>
+  readonly ended: Promise<Exit>
+  readonly #process: Process
+  readonly #tail: Tail
+  readonly #mark: string
+  readonly #isolated: boolean
+  #reason: Exit['reason'] = 'exit'
+  #exited = false
+  #insist: NodeJS.Timeout | undefined
+  #silence: NodeJS.Timeout | undefined
+
+  constructor(spawn: typeof SpawnProcess, wrap: Launcher, path: string, temporary: string, request: SpawnRequest) {
+    const startedAt = performance.now()
+    const timeoutMs = request.background ? request.timeoutMs ?? TIMEOUT_MS : Math.min(request.timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS)
+    this.#mark = crypto.randomUUID()
+    this.#isolated = wrap.isolation === 'namespace'
+    this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
+    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], timeoutMs)
+    const env = createEnvironment({ home: request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
+    // The mark lets a program be found that left its group, where no namespace holds it.
+    this.#process = spawn(file, args, {
+      cwd: request.cwd, env: { ...env, SVC_PROCESS: this.#mark }, shell: false, detached: process.platform !== 'win32', windowsHide: true,
+      stdio: [request.input === 'open' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+    }) as Process
+    this.pid = this.#process.pid ?? 0
+    // Writing to a program that is gone is told by `write`, not by an event nobody hears.
+    this.#process.stdin?.on('error', () => undefined)
+    this.started = new Promise((resolve, reject) => {
+      this.#process.once('spawn', resolve)
+      this.#process.once('error', (error) => reject(new Refusal('invalid_request', `The program "${request.command}" could not be started`, { cause: error })))
+    })
+    const timer = setTimeout(() => this.#end('timeout'), timeoutMs)
+    timer.unref()
+    const heard = (chunk: Buffer): void => {
+      this.#tail.add(chunk)
+      this.#listen(request.silenceMs)
+    }
+    this.#process.stdout.on('data', heard)
+    this.#process.stderr.on('data', heard)
+    this.#listen(request.silenceMs)
+    const byCaller = (): void => this.#end('killed')
+    request.signal?.addEventListener('abort', byCaller, { once: true })
+    this.ended = new Promise((resolve) => {
+      const finish = (code: number | null, signal: string | null): void => {
+        clearTimeout(timer)
+        clearTimeout(this.#silence)
+        clearTimeout(this.#insist)
+        request.signal?.removeEventListener('abort', byCaller)
+        resolve({ code, signal, reason: this.#reason, durationMs: performance.now() - startedAt })
+      }
+      this.#process.once('error', () => finish(null, null))
+      this.#process.once('exit', (code, signal) => {
+        this.#exited = true
+        void this.#leaveNothing().then(() => finish(code, signal))
+      })
+    })
+  }
+
+  get running(): boolean { return !this.#exited }
+
+  write(text: string | Uint8Array): Promise<void> {
+    const { stdin } = this.#process
+    if (!stdin || stdin.destroyed || this.#exited) return Promise.reject(new Refusal('conflict', 'The program does not read input any more'))
+    return new Promise((resolve, reject) => {
+      stdin.write(text, (error) => (error ? reject(new Refusal('conflict', 'The program does not read input any more', { cause: error })) : resolve()))
+    })
+  }
+  read(): { readonly text: string; readonly droppedBytes: number } { return this.#tail.take() }
+  kill(): Promise<Exit> {
+    this.#end('killed')
+    return this.ended
+  }
+
+  #listen(silenceMs: number | undefined): void {
+    if (silenceMs === undefined || this.#exited) return
+    if (this.#silence) this.#silence.refresh()
+    else this.#silence = setTimeout(() => this.#end('silence'), silenceMs).unref()
+  }
+
+  #end(reason: Exit['reason']): void {
+    if (this.#exited || this.#insist) return
+    this.#reason = reason
+    this.#signal('SIGTERM')
+    // Not unref'd: a daemon that is stopping waits until nothing of it is left.
+    this.#insist = setTimeout(() => this.#signal('SIGKILL'), GRACE_MS)
+  }
+  #signal(signal: NodeJS.Signals): void {
+    if (this.pid === 0) return
+    try {
+      if (process.platform === 'win32') this.#process.kill(signal)
+      else process.kill(-this.pid, signal)
+    } catch (error) {
+      // All of the group are gone already.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    }
+  }
+
+  /** Whatever it started ends with it; then what is in the pipes is read. */
+  async #leaveNothing(): Promise<void> {
+    this.#signal('SIGKILL')
+    if (!this.#isolated) await killStragglers(this.#mark)
+    const { stdout, stderr } = this.#process
+    const closed = Promise.all([stdout, stderr].map((stream) => (stream.closed ? undefined : new Promise((resolve) => { stream.once('close', resolve) }))))
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([closed, new Promise((resolve) => { timer = setTimeout(resolve, LAST_WORDS_MS) })])
+    clearTimeout(timer)
+    for (const stream of [stdout, stderr, this.#process.stdin]) stream?.destroy()
+  }
+}

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, it } from 'vitest'
+import { launcher } from '../../../core/process/launcher.ts'
+import { killStragglers } from '../../../core/process/stragglers.ts'
+import { Tail } from '../../../core/process/tail.ts'
+
+it('a program gets no process space of its own where the system forbids it, and its limits all the same', async () => {
+  const { isolation, words } = await launcher(async () => false)
+  const line = words(['/bin/true', '--', 'x'], 30_000).join(' ')
+  expect(isolation).toBe('group')
+  expect(line).toMatch(/\/bin\/true -- x$/)
+  expect(line).not.toContain('unshare')
+  expect(line).toMatch(/prlimit .*--core=0 --cpu=35 .*--nofile=1024/)
+})
+
+it('a program that left its group is found by its mark', async () => {
+  const mark = crypto.randomUUID()
+  const stray = spawn('sleep', ['30'], { env: { SVC_PROCESS: mark, PATH: '/usr/bin:/bin' }, detached: true, stdio: 'ignore' })
+  await once(stray, 'spawn')
+  const gone = once(stray, 'exit')
+  await killStragglers('another mark')
+  expect(stray.exitCode).toBeNull()
+  await killStragglers(mark)
+  expect((await gone)[1]).toBe('SIGKILL')
+})
+
+it('what is taken is not given again, and what was dropped is counted once', () => {
+  const tail = new Tail(4)
+  tail.add(Buffer.from('abcdef'))
+  expect(tail.take()).toEqual({ text: 'cdef', droppedBytes: 2 })
+  expect(tail.take()).toEqual({ text: '', droppedBytes: 0 })
+  for (let n = 0; n < 3000; n++) tail.add(Buffer.from('z'))
+  expect(tail.take()).toEqual({ text: 'zzzz', droppedBytes: 2996 })
+})
