@@ -45,54 +45,17 @@ export class GuardedResponse extends ServerResponse {
   /** Set by the pipeline when it made the id that the body names. */
   requestId: string | undefined
   cors: readonly string[] | undefined
-  /** The body that was written, when it is the whole one and the end is still to come. */
-  held: string | undefined
-  whole: boolean | undefined
 
   override writeHead(status: number, reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[], headers?: OutgoingHttpHeaders | OutgoingHttpHeader[]): this {
     const given = typeof reason === 'object' ? reason : headers
     const own = Array.isArray(given) ? given as string[] : given === undefined ? [] : flatten(given)
-    this.whole = own.includes('content-length')
     return super.writeHead(status, answerHeaders(this.requestId ??= randomUUID(), own, this.cors))
-  }
-
-  // The adapter writes a body and ends the answer in two calls, which Node sends as two buffers; held back until the end it is one.
-  override write(chunk: unknown, encoding?: BufferEncoding | ((error?: Error | null) => void), callback?: (error?: Error | null) => void): boolean {
-    if (this.whole === true && typeof chunk === 'string' && encoding === undefined) {
-      this.whole = false
-      this.held = chunk
-      return true
-    }
-    if (this.held !== undefined) this.flushHeld()
-    return typeof encoding === 'function' ? super.write(chunk, encoding) : encoding === undefined ? super.write(chunk) : super.write(chunk, encoding, callback)
-  }
-
-  override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
-    const { held } = this
-    if (held === undefined) {
-      return typeof chunk === 'function' ? super.end(chunk as () => void) : typeof encoding === 'function' ? super.end(chunk, encoding)
-        : encoding === undefined ? super.end(chunk) : super.end(chunk, encoding, callback)
-    }
-    this.held = undefined
-    if (chunk === undefined) return super.end(held)
-    if (typeof chunk !== 'function') { super.write(held); return this.end(chunk, encoding as BufferEncoding, callback) }
-    // The adapter waits for the end of a body that is in memory as a whole; a listener for that would cost more than it tells.
-    super.end(held)
-    chunk()
-    return this
-  }
-
-  flushHeld(): void {
-    const { held } = this
-    if (held === undefined) return
-    this.held = undefined
-    super.write(held)
   }
 }
 
 /** The same for a response of a server we could not give the class to (listhen makes its own). */
 export function guardResponse(response: ServerResponse<IncomingMessage>): GuardedResponse {
-  return Object.setPrototypeOf(Object.assign(response, { requestId: undefined, cors: undefined, held: undefined, whole: undefined }), GuardedResponse.prototype)
+  return Object.setPrototypeOf(Object.assign(response, { requestId: undefined, cors: undefined }), GuardedResponse.prototype)
 }
 
 function flatten(headers: OutgoingHttpHeaders): string[] {

@@ -1,4 +1,3 @@
-import type { H3Event } from 'h3'
 import type { ConsolaInstance } from 'consola'
 import { preflight } from '../auth/origin.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -6,11 +5,8 @@ import { Refusal } from '../errors/error.ts'
 import { errorBody, outcomeOf } from '../errors/render.ts'
 import { parse } from '../schema/parse.ts'
 import type { Admission } from './admission.ts'
-import { answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
-import type { Answer } from './answer.ts'
-import { NodeExchange } from './exchange.ts'
+import { Answer, answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
-import type { GuardedResponse } from './headers.ts'
 import type { Holds } from './hold.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
 import type { RequestCount } from './request-count.ts'
@@ -28,8 +24,16 @@ export interface PipelineParts {
   readonly count: RequestCount
   onDefect(error: unknown, where: string): void
 }
-/** What is known of a request while it passes, kept on the h3 event so that a held request goes on where it stood. */
-interface Passage { exchange?: Exchange; address?: string; principal?: Principal; startedAt?: number }
+/** A request on its way through h3, and what is known of it: a held one goes on where it stood. */
+export interface Passage {
+  readonly req: { readonly method: string }
+  readonly url: { readonly pathname: string }
+  readonly context: { params?: Record<string, string> }
+  readonly exchange: Exchange
+  address?: string
+  principal?: Principal
+  startedAt?: number
+}
 
 /**
  * What a handler is given. `signal` and `header` are getters of the class: a getter in an object literal, or a function kept in a field,
@@ -78,16 +82,15 @@ export class Pipeline {
     this.keepAlive = new KeepAlive(() => parts.settings().sseKeepAliveMs)
   }
 
-  /** The handler of every route of h3; `entry` is undefined when none matched. */
-  handle(event: H3Event, entry: Entry | undefined): Answer | Promise<Answer> {
-    const passage = event.context as Passage
-    const exchange = (passage.exchange ??= nodeExchange(event))
+  /** The handler of every route of h3; `entry` is undefined when none matched. Never throws. */
+  handle(passage: Passage, entry: Entry | undefined): Answer | Promise<Answer> {
+    const { exchange } = passage
     const admitted = passage.principal !== undefined
     try {
       if (passage.startedAt === undefined) {
         passage.startedAt = performance.now()
         this.#observe(exchange, entry, passage.startedAt)
-        if (this.draining) return this.#failed(exchange, entry, new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }), [['connection', 'close']])
+        if (this.draining) return this.#failed(exchange, entry, new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }), ['connection', 'close'])
         this.#parts.admission.origin(exchange)
       }
       const { admission, holds } = this.#parts
@@ -97,18 +100,17 @@ export class Pipeline {
       if (!entry) return this.#unmatched(exchange)
       // Again after a hold: the new route may ask for more than the old one did.
       const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address)
-      if (holds.holds(entry.scope.name)) return this.#held(event, exchange, entry)
-      return this.#serve(exchange, entry, { address, principal }, event.context.params)
+      if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
+      return this.#serve(exchange, entry, { address, principal }, passage.context.params)
     } catch (error) { return this.#failed(exchange, entry, error) }
   }
 
-  async #held(event: H3Event, exchange: Exchange, entry: Entry): Promise<Answer> {
+  async #held(passage: Passage, entry: Entry): Promise<Answer> {
+    const { exchange } = passage
     const { holdMaxRequests = 256, holdMaxMs = 10_000 } = this.#parts.settings()
     try {
       await this.#parts.holds.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (gone) => exchange.onClose(gone))
-      const answer = await this.#table().app().handler(event)
-      // h3 answers a path without a route with a symbol.
-      return answer instanceof Response ? answer as Answer : this.#unmatched(exchange)
+      return await this.#table().dispatch(passage)
     } catch (error) { return this.#failed(exchange, entry, error) }
   }
 
@@ -121,10 +123,10 @@ export class Pipeline {
     const allow = [...new Set([...methods, ...(socket ? ['GET'] : []), 'OPTIONS'])].join(', ')
     if (exchange.method === 'OPTIONS') {
       const origin = exchange.header('origin')
-      return new Response(null, { status: 204, headers: origin === undefined ? [['allow', allow]] : pairs(['Allow', allow, ...preflight(exchange, allow)]) })
+      return new Answer(204, origin === undefined ? ['allow', allow] : ['allow', allow, ...preflight(exchange, allow)], null)
     }
     if (socket && exchange.method === 'GET') throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
-    return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), [['allow', allow]])
+    return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), ['allow', allow])
   }
 
   #serve(exchange: Exchange, entry: Entry, caller: { address: string; principal: Principal }, raw: Record<string, string> | undefined): Answer | Promise<Answer> {
@@ -174,8 +176,9 @@ export class Pipeline {
     if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
     // A source that does not hear the abort must not keep its client either.
     else run.onUnload(() => { setTimeout(() => body.close(), 1_000).unref() })
-    if (exchange.method === 'HEAD') { void events[Symbol.asyncIterator]().return?.(); run.settle(); void release?.() }
-    return streamAnswer(body)
+    if (exchange.method !== 'HEAD') return streamAnswer(body)
+    body.cancel()
+    return streamAnswer(undefined)
   }
 
   /** The last event of a stream whose source threw. The client that left is told nothing; what it caused is no failure. */
@@ -191,11 +194,11 @@ export class Pipeline {
   #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown): Answer {
     const shown = run.unloading && !(error instanceof Refusal) ? new Refusal('service_unavailable', 'service restart', { cause: error, retryAfterSecs: 1 }) : error
     run.settle()
-    if (run.clientLeft) return new Response(null, { status: 499 })
+    if (run.clientLeft) return new Answer(499, [], null)
     return this.#failed(exchange, entry, shown)
   }
 
-  #failed(exchange: Exchange, entry: Entry | undefined, error: unknown, headers: readonly [string, string][] = []): Answer {
+  #failed(exchange: Exchange, entry: Entry | undefined, error: unknown, headers: readonly string[] = []): Answer {
     return errorAnswer(exchange.method, this.#outcome(exchange, entry?.route, error), entry?.route, headers)
   }
 
@@ -223,14 +226,6 @@ export class Pipeline {
   }
 }
 
-function nodeExchange(event: H3Event): Exchange {
-  const node = event.runtime?.node
-  if (!node?.res) throw new Error('a request without a socket needs its exchange in the context')
-  return new NodeExchange(node.req as NodeExchange['request'], node.res as GuardedResponse)
-}
-function pairs(flat: readonly string[]): [string, string][] {
-  return flat.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))
-}
 function errorEvent(route: AnyRoute, problem: ReturnType<typeof outcomeOf>['problem']): ServerSentEvent {
   return { event: 'error', data: JSON.stringify(route.renderError ? route.renderError(problem) : errorBody(problem)) }
 }

@@ -1,5 +1,5 @@
-import { toNodeHandler } from 'h3'
-import type { H3 } from 'h3'
+import { PassThrough, Readable } from 'node:stream'
+import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { ConsolaInstance } from 'consola'
 import { createAuth } from '../auth/bearer.ts'
 import type { AuthFailure } from '../auth/bearer.ts'
@@ -8,16 +8,21 @@ import { createLimiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
 import { Scope } from '../scope/scope.ts'
 import { Admission } from './admission.ts'
-import { WebExchange } from './exchange.ts'
+import type { Answer } from './answer.ts'
+import { NodeExchange, WebExchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { answerHeaders } from './headers.ts'
+import type { GuardedResponse } from './headers.ts'
 import { Holds } from './hold.ts'
 import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
 import { Pipeline } from './pipeline.ts'
+import type { Passage } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
-import { RouteTable } from './router.ts'
+import { RouteTable, canonicalPath } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { HttpSettings } from './settings.ts'
+import { EventStreamBody } from './sse.ts'
 import { Tickets } from './tickets.ts'
 import { Upgrades } from './upgrade.ts'
 
@@ -74,14 +79,13 @@ export function createHttp(options: HttpOptions): HttpServer {
   const holds = new Holds()
   const count = new RequestCount(metrics)
   const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, onDefect: options.onDefect }, () => table)
-  const table: RouteTable = new RouteTable((event, entry) => pipeline.handle(event, entry))
+  const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))
   const tickets = new Tickets(() => auth.generation())
   const upgrades: Upgrades = new Upgrades({ settings, log, admission, holds, tickets, table: () => table, draining: () => pipeline.draining, onDefect: options.onDefect })
   const own = new Scope('http')
   table.add(own, tickets.route())
   metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [{ value: upgrades.size }])
   let listener: Listener | undefined
-  let handler: { readonly app: H3; readonly node: ReturnType<typeof toNodeHandler> } | undefined
 
   let document: { readonly version: number; readonly made: Promise<object> } | undefined
   const describe = async (): Promise<object> => {
@@ -106,25 +110,37 @@ export function createHttp(options: HttpOptions): HttpServer {
     },
     async fetch(request) {
       const exchange = new WebExchange(request)
-      const answer = await table.app().request(request, undefined, { exchange })
+      const answer = await table.dispatch(passageOf(exchange))
       exchange.status = answer.status
-      const own = [...answer.headers].flat()
-      const streamed = answer.headers.get('content-type')?.startsWith('text/event-stream') === true
-      const body = streamed && answer.body ? watched(answer.body, exchange) : answer.body
-      if (!streamed) exchange.close(true)
       const headers = new Headers()
-      const all = answerHeaders(exchange.requestId, own, exchange.cors)
+      const all = answerHeaders(exchange.requestId, answer.headers, exchange.cors)
       for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
-      return new Response(body, { status: answer.status, headers })
+      if (answer.body instanceof EventStreamBody) {
+        const through = new PassThrough()
+        answer.body.pipe(through)
+        through.on('close', () => exchange.close(through.readableEnded))
+        return new Response(Readable.toWeb(through) as WebStream<Uint8Array> as ReadableStream<Uint8Array>, { status: answer.status, headers })
+      }
+      exchange.close(true)
+      return new Response(answer.body as BodyInit | null, { status: answer.status, headers })
     },
     async listen() {
       if (listener) throw new Error('already listening')
       listener = await openListener({
         settings: settings(), log,
         request(request, response) {
-          const app = table.app()
-          if (handler?.app !== app) handler = { app, node: toNodeHandler(app) }
-          void handler.node(request, response)
+          const exchange = new NodeExchange(request, response)
+          // Whatever breaks here is a bug of this layer; it must cost one connection and not the process.
+          const broken = (error: unknown): void => {
+            log.error('an answer could not be sent', { requestId: exchange.requestId, error })
+            options.onDefect(error, 'http')
+            response.destroy()
+          }
+          try {
+            const answer = table.dispatch(passageOf(exchange))
+            if (answer instanceof Promise) answer.then((settled) => send(response, settled)).catch(broken)
+            else send(response, answer)
+          } catch (error) { broken(error) }
         },
         upgrade: (request, socket, head) => { void upgrades.upgrade(request, socket, head) },
       })
@@ -161,19 +177,17 @@ export function createHttp(options: HttpOptions): HttpServer {
   return server
 }
 
-/** Tells the exchange when the reader took the whole body, or lost interest. */
-function watched(body: ReadableStream<Uint8Array>, exchange: WebExchange): ReadableStream<Uint8Array> {
-  const reader = body.getReader()
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read()
-      if (!done) { controller.enqueue(value); return }
-      controller.close()
-      exchange.close(true)
-    },
-    async cancel(reason) {
-      exchange.close(false)
-      await reader.cancel(reason)
-    },
-  }, { highWaterMark: 0 })
+function passageOf(exchange: Exchange): Passage {
+  return { req: exchange, url: { pathname: canonicalPath(exchange.path) }, context: {}, exchange }
+}
+
+function send(response: GuardedResponse, { status, headers, body }: Answer): void {
+  if (response.destroyed) {
+    if (body instanceof EventStreamBody) body.cancel()
+    return
+  }
+  response.writeHead(status, headers as string[])
+  if (body instanceof EventStreamBody) body.pipe(response)
+  else if (body === null) response.end()
+  else response.end(body)
 }

@@ -72,7 +72,7 @@ export class EventStreamBody {
     this.#iterator = options.events[Symbol.asyncIterator]()
   }
 
-  /** Called by the Node adapter once, with the response. */
+  /** Called once, with the response, after its head was written. */
   pipe(out: Writable): void {
     this.#out = out
     if ('flushHeaders' in out && typeof out.flushHeaders === 'function') out.flushHeaders()
@@ -86,6 +86,12 @@ export class EventStreamBody {
   }
 
   get feed(): boolean { return this.#options.feed }
+
+  /** Instead of `pipe`, when nobody will read: the source may clean up. */
+  cancel(): void {
+    this.#leave()
+    void this.#returned?.then(() => this.#options.ended())
+  }
 
   /** Ends the stream from our side with one last event, whatever its source is doing. */
   close(): void {

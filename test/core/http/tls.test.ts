@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +13,7 @@ test('TLS with a certificate of its own serves requests, upgrades and errors wit
   const { url, port } = await open([ping], { settings: { tls: true }, sockets: [socket] })
   expect(url).toMatch(/^https:\/\/127\.0\.0\.1:/)
   const sent = request(`${url}/api/ping`, { rejectUnauthorized: false }).end()
-  const [answer] = await once(sent, 'response') as [import('node:http').IncomingMessage]
+  const [answer] = await once(sent, 'response') as [IncomingMessage]
   const body = (await answer.toArray()).join('')
   expect([answer.statusCode, body, missingHeaders(new Headers(answer.headers as Record<string, string>))]).toEqual([200, '{"pong":true}', []])
   const speak = async (text: string) => {
