@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineService, notify } from 'svc/sdk'
+import { defineService, notify, transform } from 'svc/sdk'
 
 /** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
 export const AgentParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')) })
@@ -16,6 +16,17 @@ export const AgentSummary = v.object({
 export type AgentSummary = v.InferOutput<typeof AgentSummary>
 
 export type AgentState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Stopped'
+/** Which of the tools it is granted an agent may use: none, those that only read, all. */
+export type Permission = 'observe' | 'assist' | 'full'
+/** How an agent is shown. */
+export interface Identity {
+  readonly emoji?: string | undefined
+  readonly avatar_url?: string | undefined
+  readonly color?: string | undefined
+  readonly archetype?: string | undefined
+  readonly vibe?: string | undefined
+  readonly greeting_style?: string | undefined
+}
 export interface ModelChoice { readonly provider: string; readonly model: string }
 
 /** The parsed manifest with its defaults filled in (Interface 2.1, API facts 2.1). */
@@ -98,6 +109,10 @@ export interface Agent {
   readonly state: AgentState
   /** `Stable` pins the model, in `manifest` too, and freezes the set of skills and tools. */
   readonly mode: 'Normal' | 'Stable'
+  readonly permission: Permission
+  readonly identity: Identity
+  /** The agent it was cloned from; it may be gone. */
+  readonly clonedFrom: string | undefined
   /** ISO 8601 UTC. */
   readonly createdAt: string
   readonly manifest: Manifest
@@ -111,6 +126,13 @@ export interface Agents {
   findByName(name: string): Promise<Agent | undefined>
   /** Throws `agent_not_found`. */
   require(id: string): Promise<Agent>
+  /**
+   * The agent, when it takes messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and `service_unavailable`
+   * while it is being made.
+   */
+  requireRunning(id: string): Promise<Agent>
+  /** Whether the manifest grants the tool, its lists let it through and the agent's permission covers the risk. */
+  mayUse(agent: Agent, tool: { readonly name: string; readonly risk: 'read' | 'write' | 'execute' }): boolean
   /** Every agent, oldest first. */
   list(): Promise<readonly Agent[]>
   /** Every agent as it is listed on the wire, oldest first. */
@@ -135,3 +157,6 @@ export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
 /** State, manifest or active session changed. */
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
+
+/** What there is to assign to agents. Features that have skills or MCP servers add the names of theirs. */
+export const AssignablesListed = transform<{ readonly kind: 'skills' | 'mcp_servers'; readonly names: readonly string[] }>('agents:assignables-listed')

@@ -17,10 +17,15 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
       network: manifest.capabilities.network,
       memory_read: manifest.capabilities.memory_read,
       memory_write: manifest.capabilities.memory_write,
+      shell: manifest.capabilities.shell,
+      agent_message: manifest.capabilities.agent_message,
+      agent_spawn: manifest.capabilities.agent_spawn,
     },
     description: manifest.description,
     tags: manifest.tags,
     mode: agent.mode,
+    permission: agent.permission,
+    identity: agent.identity,
     version: manifest.version,
     author: manifest.author,
     module: manifest.module,
@@ -38,7 +43,7 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
 }
 
 /** An empty list in the manifest means all of them. */
-function selection(disabled: boolean, names: readonly string[]): 'all' | 'allowlist' | 'none' {
+export function selection(disabled: boolean, names: readonly string[]): 'all' | 'allowlist' | 'none' {
   if (disabled) return 'none'
   return names.length === 0 ? 'all' : 'allowlist'
 }

@@ -2,9 +2,14 @@ import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
-import { Agents } from './contract.ts'
+import { bulkRoutes } from './bulk-routes.ts'
+import { Agents, AssignablesListed } from './contract.ts'
+import { grantRoutes } from './grant-routes.ts'
+import type { Assignable } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
-import { modelNames } from './model-names.ts'
+import { modeRoutes } from './mode-routes.ts'
+import { modelNames, splitModel } from './model-names.ts'
+import { profileRoutes } from './profile-routes.ts'
 import { Roster } from './roster.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
@@ -21,14 +26,22 @@ export default definePlugin({
   optional: { inference: Inference },
   provides: { agents: Agents },
   migrations,
-  async setup({ config, db, hooks, log, optional, routes, services, storage }) {
+  async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db)
     const roster = new Roster(store, log)
     const inference = () => optional('inference')
+    const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
     await roster.load()
-    const agents = new AgentService({ store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, names: () => modelNames(inference()) })
+    const agents = new AgentService({
+      store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes,
+      names: () => modelNames(inference()), split: (model) => splitModel(inference(), model), skills: () => assignable('skills'),
+    })
+    await agents.recover()
     await welcome(agents, storage)
-    routes.add(...agentRoutes(agents, inference))
+    routes.add(
+      ...agentRoutes(agents, inference), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
+      ...grantRoutes(agents, assignable, () => tools.list()),
+    )
     return { agents }
   },
 })

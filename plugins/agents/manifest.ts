@@ -10,7 +10,7 @@ export interface ParsedManifest {
   readonly warnings: readonly string[]
 }
 /** New values by path, such as `{ 'model.provider': 'openai' }`. `undefined` removes the key. */
-export type ManifestEdits = Readonly<Record<string, string | number | readonly string[] | undefined>>
+export type ManifestEdits = Readonly<Record<string, string | number | boolean | readonly string[] | readonly Readonly<Record<string, string>>[] | undefined>>
 
 /** Throws `invalid_request` with line and column for malformed TOML, and with the key for a value of the wrong kind. */
 export function parseManifest(toml: string): ParsedManifest {
@@ -36,7 +36,7 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
       }
     }
     if (value === undefined) delete at[last]
-    else at[last] = typeof value === 'object' ? [...value] : value
+    else at[last] = typeof value === 'object' ? value.map((part) => (typeof part === 'string' ? part : { ...part })) : value
   }
   return stringify(table)
 }

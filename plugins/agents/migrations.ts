@@ -14,4 +14,12 @@ export const migrations: readonly Migration[] = [
       updated_at TEXT NOT NULL
     )`,
   },
+  {
+    // `pin` and `identity` are JSON.
+    id: '002-profile',
+    sql: `ALTER TABLE agents_agent ADD COLUMN permission TEXT NOT NULL DEFAULT 'full';
+      ALTER TABLE agents_agent ADD COLUMN identity TEXT NOT NULL DEFAULT '{}';
+      ALTER TABLE agents_agent ADD COLUMN pin TEXT;
+      ALTER TABLE agents_agent ADD COLUMN cloned_from TEXT;`,
+  },
 ]

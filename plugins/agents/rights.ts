@@ -7,7 +7,7 @@ export function grants(patterns: readonly string[], name: string, own: boolean):
 }
 
 /** Never more steps than the two lengths multiplied: patterns come from manifests and must not be able to stall the process. */
-function matches(pattern: string, text: string): boolean {
+export function matches(pattern: string, text: string): boolean {
   let at = 0
   let from = 0
   let star = -1

@@ -1,14 +1,18 @@
 import type { ConsolaInstance } from 'consola'
+import * as v from 'valibot'
 import type { Agent } from './contract.ts'
+import { Identity } from './identity.ts'
 import { parseManifest } from './manifest.ts'
 import type { ParsedManifest } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
+import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
 import type { AgentStore } from './store.ts'
 
 /** An agent as this plugin holds it: its row, with the manifest parsed. */
 export interface HeldAgent extends Agent {
-  readonly mode: AgentRow['mode']
+  readonly row: AgentRow
+  readonly identity: Identity
   readonly manifest: ManifestDocument
   readonly warnings: readonly string[]
 }
@@ -67,10 +71,12 @@ export class Roster {
 
   #hold(row: AgentRow, parsed?: ParsedManifest): HeldAgent {
     const held = this.#byId.get(row.id)
-    const agent = {
-      id: row.id, name: row.name, state: row.state, mode: row.mode, createdAt: row.created_at, sessionId: row.session_id,
-      manifestToml: row.manifest_toml,
-      ...(held?.manifestToml === row.manifest_toml && !parsed ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
+    const known = held?.manifestToml === row.manifest_toml && held.row.pin === row.pin && !parsed
+    const agent: HeldAgent = {
+      row, id: row.id, name: row.name, state: row.state, mode: row.mode, permission: row.permission, createdAt: row.created_at, sessionId: row.session_id,
+      manifestToml: row.manifest_toml, clonedFrom: row.cloned_from ?? undefined,
+      identity: row.identity === '{}' ? nobody : v.parse(Identity, JSON.parse(row.identity)),
+      ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
     }
     this.drop(row.id)
     this.#byId.set(agent.id, agent)
@@ -82,7 +88,7 @@ export class Roster {
   #read(row: AgentRow, parsed?: ParsedManifest): { manifest: ManifestDocument; warnings: readonly string[] } {
     try {
       const { document, warnings } = parsed ?? parseManifest(row.manifest_toml)
-      return { manifest: document, warnings }
+      return { manifest: row.pin === null ? document : withPin(document, v.parse(Pin, JSON.parse(row.pin))), warnings }
     } catch (error) {
       // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
@@ -92,4 +98,6 @@ export class Roster {
   }
 }
 
+/** Shared by the many agents that have none. */
+const nobody: Identity = Object.freeze({})
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

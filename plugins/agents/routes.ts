@@ -65,7 +65,7 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
   const model = defineRoute({
     method: 'PUT', path: '/api/agents/:id/model', summary: 'Change the model of an agent',
     description: '`model` may be `provider/model`. Without a provider the one of the manifest stays.',
-    auth: 'bearer', cost: 5, params: AgentParams, body: ModelChange, returns: ModelChanged, errors: ['agent_not_found'],
+    auth: 'bearer', cost: 5, params: AgentParams, body: ModelChange, returns: ModelChanged, errors: ['agent_not_found', 'conflict'],
     async handle({ params, body }) {
       const { provider, model: name } = body.provider === undefined ? splitModel(inference(), body.model) : { provider: body.provider, model: body.model }
       const agent = await agents.edit(params.id, { 'model.model': name, ...(provider === undefined ? {} : { 'model.provider': provider }) })
@@ -94,7 +94,7 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
   return [list, spawn, read, kill, model, update, patch]
 }
 
-function manifestOf(body: NewAgent): string {
+export function manifestOf(body: NewAgent): string {
   if (body.manifest_toml) return body.manifest_toml
   if (body.template === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
   const manifest = starters.get(body.template)

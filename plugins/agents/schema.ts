@@ -1,7 +1,9 @@
 import * as v from 'valibot'
+import { Identity } from './identity.ts'
 
 export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'] as const
 export const Modes = ['Normal', 'Stable'] as const
+export const Permissions = ['observe', 'assist', 'full'] as const
 
 export const AgentRow = v.object({
   id: v.string(),
@@ -12,6 +14,12 @@ export const AgentRow = v.object({
   session_id: v.string(),
   created_at: v.string(),
   updated_at: v.string(),
+  permission: v.picklist(Permissions),
+  /** JSON. */
+  identity: v.string(),
+  /** JSON of what `Stable` pins; null in mode `Normal`. */
+  pin: v.nullable(v.string()),
+  cloned_from: v.nullable(v.string()),
 })
 export type AgentRow = v.InferOutput<typeof AgentRow>
 
@@ -42,10 +50,13 @@ export const AgentDetail = v.object({
   model: v.object({ ...choice.entries, max_tokens: v.number(), temperature: v.number() }),
   capabilities: v.object({
     tools: v.array(v.string()), network: v.array(v.string()), memory_read: v.array(v.string()), memory_write: v.array(v.string()),
+    shell: v.array(v.string()), agent_message: v.array(v.string()), agent_spawn: v.boolean(),
   }),
   description: v.string(),
   tags: v.array(v.string()),
   mode: v.picklist(Modes),
+  permission: v.picklist(Permissions),
+  identity: Identity,
   version: v.string(),
   author: v.string(),
   module: v.string(),

@@ -3,15 +3,24 @@ import { Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentSpawned } from './contract.ts'
-import type { Agents, AgentSummary } from './contract.ts'
+import type { Agent, Agents, AgentSummary } from './contract.ts'
+import { cloneManifest, cloneName } from './clone.ts'
+import type { CloneOptions } from './clone.ts'
+import { changeIdentity } from './identity.ts'
+import type { IdentityChange } from './identity.ts'
 import { editManifest, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { NameModel } from './model-names.ts'
+import { checkPinned, pinOf } from './pin.ts'
 import type { HeldAgent, Roster } from './roster.ts'
 import type { AgentRow } from './schema.ts'
 import { grants } from './rights.ts'
 import { createSerial } from './serial.ts'
+import { checkRunning, path } from './state.ts'
+import type { Command } from './state.ts'
 import type { AgentStore } from './store.ts'
+import { mayUse } from './tool-rights.ts'
+import type { ToolFacts } from './tool-rights.ts'
 
 export interface AgentParts {
   readonly store: AgentStore
@@ -20,6 +29,10 @@ export interface AgentParts {
   readonly hooks: Hooks
   readonly maxManifestBytes: number
   names(): Promise<NameModel>
+  /** `provider/model` in two, when there is a provider of that name. */
+  split(model: string): { readonly provider?: string; readonly model: string }
+  /** The names of all skills there are now. */
+  skills(): Promise<readonly string[]>
 }
 
 /** What is registered, and every change to it. A change and its audit entry are on disk before it is told to anyone. */
@@ -49,27 +62,75 @@ export class AgentService implements Agents {
     })
   }
 
+  async requireRunning(id: string): Promise<HeldAgent> {
+    const agent = await this.require(id)
+    checkRunning(agent.name, agent.state)
+    return agent
+  }
+  mayUse(agent: Agent, tool: ToolFacts): boolean { return mayUse(agent.manifest, agent.permission, tool) }
+
   /** `name` replaces the one in the manifest. */
-  async spawn(manifestToml: string, name?: string): Promise<HeldAgent> {
+  spawn(manifestToml: string, name?: string): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
-    const toml = name === undefined ? manifestToml : editManifest(manifestToml, { name })
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }))
+  }
+
+  /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
+  async clone(id: string, options: CloneOptions): Promise<HeldAgent> {
+    const agent = await this.require(id)
+    const name = options.name ?? await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined)
+    const { mode, permission, identity, pin } = agent.row
+    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, cloned_from: agent.id })
+  }
+
+  /** Makes ready what a process that died left half made. Called once, before anyone can ask. */
+  async recover(): Promise<void> {
+    for (const agent of await this.list()) if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
+  }
+
+  async #register(toml: string, more: Partial<AgentRow> = {}): Promise<HeldAgent> {
     const parsed = parseManifest(toml)
     const now = new Date().toISOString()
     const row: AgentRow = {
-      id: randomUUID(),
-      name: parsed.document.name,
-      manifest_toml: toml,
-      // Decision: created and initialised in one step; a disabled agent is registered and does not start.
-      state: parsed.document.enabled ? 'Running' : 'Stopped',
-      mode: 'Normal',
-      session_id: randomUUID(),
-      created_at: now,
-      updated_at: now,
+      id: randomUUID(), name: parsed.document.name, manifest_toml: toml, state: 'Initializing', mode: 'Normal', session_id: randomUUID(),
+      created_at: now, updated_at: now, permission: 'full', identity: '{}', pin: null, cloned_from: null, ...more,
     }
-    await this.#commit(row, this.#parts.store.insert(row), { event: 'agent_spawned', agentId: row.id, details: `agent "${row.name}" spawned` })
-    const agent = this.#parts.roster.put(row, parsed)
+    const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
+    await this.#commit(row, this.#parts.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
+    return this.#ready(this.#parts.roster.put(row, parsed))
+  }
+
+  /** What others keep for an agent is made while it is Initializing; it takes messages afterwards. A disabled one does not start. */
+  async #ready(agent: HeldAgent): Promise<HeldAgent> {
     await this.#parts.hooks.emit(AgentSpawned, { agent })
-    return agent
+    // Killed or stopped meanwhile: that stands.
+    if ((await this.find(agent.id)) === undefined) return agent
+    return this.#change(agent.id, ({ state, manifest }) => (state === agent.state ? { state: manifest.enabled ? 'Running' : 'Stopped' } : undefined))
+  }
+
+  /** Whether the agent moved; `false` when it was there already. Throws `agent_not_found`, and `conflict` for a move that is not allowed. */
+  async command(id: string, command: Command): Promise<{ readonly agent: HeldAgent; readonly moved: boolean }> {
+    let moved = false
+    const agent = await this.#change(id, ({ name, state }) => {
+      const to = path(name, state, command).at(-1)
+      if (to === undefined) return undefined
+      moved = true
+      return { state: to, what: `${command}: ${state} to ${to}` }
+    })
+    return { agent, moved }
+  }
+
+  /** `Stable` pins what the model and the skills are now; pinning again changes nothing. */
+  async setMode(id: string, mode: 'Normal' | 'Stable'): Promise<HeldAgent> {
+    const [names, skills] = await Promise.all([this.#parts.names(), this.#parts.skills()])
+    return this.#change(id, (agent) => {
+      if (agent.mode === mode) return undefined
+      const pin = mode === 'Stable' ? pinOf(agent.manifest, names, this.#parts.split, skills) : undefined
+      return { mode, pin: pin ? JSON.stringify(pin) : null, what: pin ? `mode Stable, pinned to ${pin.model.provider}/${pin.model.model}` : 'mode Normal' }
+    })
+  }
+  setPermission(id: string, permission: Agent['permission']): Promise<HeldAgent> {
+    return this.#change(id, (agent) => (agent.permission === permission ? undefined : { permission, what: `permission ${permission}` }))
   }
 
   kill(id: string): Promise<HeldAgent | undefined> {
@@ -98,33 +159,39 @@ export class AgentService implements Agents {
   }
 
   async activate(id: string, sessionId: string): Promise<void> {
+    // A move between sessions is recorded by whoever owns the sessions.
     await this.#change(id, (agent) => (agent.sessionId === sessionId ? undefined : { session_id: sessionId }))
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */
   replace(id: string, manifestToml: string): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
-    return this.#change(id, () => ({ manifest_toml: manifestToml }), 'manifest replaced')
+    return this.#change(id, () => ({ manifest_toml: manifestToml, what: 'manifest replaced' }))
   }
 
-  /** Changes values inside the manifest. Throws `invalid_request` when the result is not a manifest, `conflict` for a name that is taken. */
-  edit(id: string, edits: ManifestEdits): Promise<HeldAgent> {
-    return this.#change(id, (agent) => ({ manifest_toml: editManifest(agent.manifestToml, edits) }), `changed ${Object.keys(edits).join(', ')}`)
+  /** Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none, `conflict` for a name that is taken. */
+  edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<HeldAgent> {
+    return this.#change(id, (agent) => ({
+      ...(Object.keys(edits).length === 0 ? {} : { manifest_toml: editManifest(agent.manifestToml, edits) }),
+      ...(identity ? { identity: JSON.stringify(changeIdentity(agent.identity, identity)) } : {}),
+      what: `changed ${[...Object.keys(edits), ...Object.keys(identity ?? {})].join(', ')}`,
+    }))
   }
 
-  #change(id: string, change: (agent: HeldAgent) => Partial<AgentRow> | undefined, what?: string): Promise<HeldAgent> {
+  /** `what` is for the audit log; without it nothing is written there. */
+  #change(id: string, change: (agent: HeldAgent) => (Partial<AgentRow> & { readonly what?: string }) | undefined): Promise<HeldAgent> {
     return this.#serial(id.toLowerCase(), async () => {
       const agent = await this.require(id)
       const changed = change(agent)
       if (!changed) return agent
-      const row: AgentRow = {
-        id: agent.id, name: agent.name, manifest_toml: agent.manifestToml, state: agent.state, mode: agent.mode, session_id: agent.sessionId,
-        created_at: agent.createdAt, updated_at: new Date().toISOString(), ...changed,
+      const { what, ...values } = changed
+      const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
+      const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
+      if (parsed) {
+        if (agent.mode === 'Stable') checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
+        row.name = parsed.document.name
+        if (parsed.document.enabled !== agent.manifest.enabled) row.state = parsed.document.enabled ? 'Running' : 'Stopped'
       }
-      const parsed = changed.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
-      if (parsed) row.name = parsed.document.name
-      if (parsed && parsed.document.enabled !== agent.manifest.enabled) row.state = parsed.document.enabled ? 'Running' : 'Stopped'
-      // A move between sessions is recorded by whoever owns the sessions.
       await this.#commit(row, this.#parts.store.update(row), what === undefined ? undefined : { event: 'agent_updated', agentId: row.id, details: `agent "${row.name}": ${what}` })
       const held = this.#parts.roster.put(row, parsed)
       await this.#parts.hooks.emit(AgentChanged, { agent: held })

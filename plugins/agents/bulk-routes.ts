@@ -1,0 +1,74 @@
+import * as v from 'valibot'
+import { defineRoute, parse, Refusal } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import { AgentParams } from './contract.ts'
+import { manifestOf } from './routes.ts'
+import { NewAgent } from './schema.ts'
+import type { AgentService } from './service.ts'
+
+const MOST = 50
+const many = v.pipe(v.array(v.unknown()), v.minLength(1, 'must not be empty'), v.maxLength(MOST, `at most ${MOST}`))
+// Each item is checked on its own, so that a wrong one fails alone.
+const Spawns = v.union([v.object({ agents: many }), many], 'agents: Expected a list of 1 to 50 agents')
+const Ids = v.union([v.object({ agent_ids: many }), many], 'agent_ids: Expected a list of 1 to 50 agent ids')
+
+const counts = { total: v.number(), succeeded: v.number(), failed: v.number() }
+const Spawned = v.object({ ...counts, results: v.array(v.object({ index: v.number(), success: v.boolean(), agent_id: v.optional(v.string()), name: v.optional(v.string()), error: v.optional(v.string()) })) })
+const Done = v.object({ ...counts, results: v.array(v.object({ agent_id: v.string(), success: v.boolean(), message: v.optional(v.string()), error: v.optional(v.string()) })) })
+
+export function bulkRoutes(agents: AgentService): readonly AnyRoute[] {
+  const spawn = defineRoute({
+    method: 'POST', path: '/api/agents/bulk', summary: 'Spawn up to 50 agents',
+    description: 'Each item is a body of POST /api/agents. One that fails does not keep the others from being made.',
+    auth: 'bearer', cost: 500, body: Spawns, returns: Spawned, errors: ['payload_too_large'],
+    example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
+    async handle({ body }) {
+      const results = []
+      // One after the other, so that they are listed in this order.
+      for (const [index, item] of (Array.isArray(body) ? body : body.agents).entries()) {
+        results.push(await attempt({ index }, async () => {
+          const wanted = parse(NewAgent, item, 'agent')
+          if (wanted.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
+          const agent = await agents.spawn(manifestOf(wanted), wanted.name)
+          return { agent_id: agent.id, name: agent.name }
+        }))
+      }
+      return summed(results)
+    },
+  })
+
+  const each = (method: 'POST' | 'DELETE', path: `/${string}`, summary: string, description: string, act: (id: string) => Promise<string>): AnyRoute => defineRoute({
+    method, path, summary, description: `${description} The body is \`{agent_ids: [...]}\` or the list alone. One that fails does not keep the others from it.`,
+    auth: 'bearer', cost: 50, body: Ids, returns: Done,
+    async handle({ body }) {
+      return summed(await Promise.all((Array.isArray(body) ? body : body.agent_ids).map((item) =>
+        attempt({ agent_id: typeof item === 'string' ? item.slice(0, 256) : '' }, async () => ({ message: await act(parse(AgentParams, { id: item }, 'agent_ids').id) })))))
+    },
+  })
+
+  return [
+    spawn,
+    each('DELETE', '/api/agents/bulk', 'Kill up to 50 agents', 'Removes them for good.', async (id) => {
+      if (!(await agents.kill(id))) throw new Refusal('agent_not_found', `No agent ${id}`)
+      return 'Deleted'
+    }),
+    each('POST', '/api/agents/bulk/start', 'Start up to 50 agents', 'An agent that runs already stays as it is; one that is paused is to be resumed instead.', async (id) =>
+      (await agents.command(id, 'start')).moved ? 'Started' : 'Running already'),
+    each('POST', '/api/agents/bulk/stop', 'Stop up to 50 agents', 'Cancels what they do; they take no messages until they are started.', async (id) =>
+      (await agents.command(id, 'stop')).moved ? 'Stopped' : 'Stopped already'),
+  ]
+}
+
+async function attempt<K extends object, R extends object>(key: K, act: () => Promise<R>): Promise<K & { success: boolean; error?: string } & Partial<R>> {
+  try {
+    return { ...key, success: true, ...await act() }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { ...key, success: false, error: error.message }
+  }
+}
+
+function summed<R extends { readonly success: boolean }>(results: R[]): { total: number; succeeded: number; failed: number; results: R[] } {
+  const succeeded = results.filter(({ success }) => success).length
+  return { total: results.length, succeeded, failed: results.length - succeeded, results }
+}

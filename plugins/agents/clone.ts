@@ -1,0 +1,27 @@
+import { editManifest } from './manifest.ts'
+
+export interface CloneOptions {
+  /** `<name>-clone`, or the next free one, when absent. */
+  readonly name?: string | undefined
+  readonly skills: boolean
+  readonly tools: boolean
+}
+
+const NAME_CHARS = 256
+
+/** The first of `<name>-clone`, `<name>-clone-2`, … that is free. Two clones at once may still want the same one. */
+export async function cloneName(name: string, taken: (name: string) => Promise<boolean>): Promise<string> {
+  for (let count = 1; ; count++) {
+    const end = count === 1 ? '-clone' : `-clone-${count}`
+    const wanted = `${[...name].slice(0, NAME_CHARS - end.length).join('').slice(0, NAME_CHARS - end.length).trimEnd()}${end}`
+    if (!(await taken(wanted))) return wanted
+  }
+}
+
+export function cloneManifest(toml: string, name: string, { skills, tools }: CloneOptions): string {
+  return editManifest(toml, {
+    name,
+    ...(skills ? {} : { skills: [], skills_disabled: true }),
+    ...(tools ? {} : { 'capabilities.tools': [], tool_allowlist: [], tool_blocklist: [] }),
+  })
+}
