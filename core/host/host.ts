@@ -1,35 +1,15 @@
 import { basename, resolve } from 'node:path'
-import type { ConsolaInstance } from 'consola'
 import { Refusal } from '../errors/error.ts'
 import type { PluginStatus } from './daemon.ts'
-import type { AnyPlugin, Migration, ServiceToken } from './define.ts'
+import type { AnyPlugin, ServiceToken } from './define.ts'
 import { parseConfig, PluginProblem, providedIds, requiredIds } from './definition.ts'
 import { findEntry } from './folders.ts'
 import { plan } from './graph.ts'
 import { mount } from './instance.ts'
-import type { Mounting } from './instance.ts'
-import type { Loader } from './loader.ts'
+import type { HostParts } from './parts.ts'
 import { ChangeQueue } from './queue.ts'
 import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
 import type { Slot } from './slot.ts'
-
-export interface HostParts {
-  readonly loader: Loader
-  readonly log: ConsolaInstance
-  readonly builtIns: ReadonlySet<string>
-  /** Names of plugins that are not loaded. */
-  readonly disabled: () => readonly string[]
-  /** The plugin's section of the configuration, not parsed yet. */
-  readonly pluginConfig: (name: string) => unknown
-  readonly drainMs: () => number
-  readonly setupMs: number
-  readonly members: Mounting['members']
-  /** Lets new work of these plugins wait until the returned function is called. */
-  readonly hold: (plugins: readonly string[]) => () => void
-  readonly migrate: (plugin: string, migrations: readonly Migration[]) => Promise<unknown>
-  /** Called before migrations are applied. */
-  readonly beforeMigrations: (plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]) => Promise<void>
-}
 
 /** Code and configuration that were checked and can be set up. */
 interface Ready { readonly definition: AnyPlugin; readonly config: unknown }

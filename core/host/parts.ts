@@ -1,0 +1,23 @@
+import type { ConsolaInstance } from 'consola'
+import type { Migration } from './define.ts'
+import type { Mounting } from './instance.ts'
+import type { Loader } from './loader.ts'
+
+/** What the host works with; the composition root makes it. */
+export interface HostParts {
+  readonly loader: Loader
+  readonly log: ConsolaInstance
+  readonly builtIns: ReadonlySet<string>
+  /** Names of plugins that are not loaded. */
+  readonly disabled: () => readonly string[]
+  /** The plugin's section of the configuration, not parsed yet. */
+  readonly pluginConfig: (name: string) => unknown
+  readonly drainMs: () => number
+  readonly setupMs: number
+  readonly members: Mounting['members']
+  /** Lets new work of these plugins wait until the returned function is called. */
+  readonly hold: (plugins: readonly string[]) => () => void
+  readonly migrate: (plugin: string, migrations: readonly Migration[]) => Promise<unknown>
+  /** Called before migrations are applied. */
+  readonly beforeMigrations: (plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]) => Promise<void>
+}
