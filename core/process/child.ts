@@ -17,6 +17,8 @@ export interface SpawnRequest {
   readonly background?: boolean
   /** Bytes of stdout and stderr that are kept, the end of them (default 1 MiB). */
   readonly outputBytes?: number
+  /** `false`: it reaches no network, not even this machine's own addresses, where the isolation is that of a namespace. */
+  readonly network?: boolean
   /** Folders with programs after the safe ones. */
   readonly path?: readonly string[]
   /** Values on top of the scrubbed environment; a name that looks like a secret must be in `approvedEnv` too. */

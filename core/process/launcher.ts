@@ -6,12 +6,13 @@ import { safePath } from './environment.ts'
 /** Puts words before a program that take rights away from it. */
 export interface Launcher {
   readonly isolation: 'namespace' | 'group'
-  words(program: readonly string[], timeoutMs: number): readonly string[]
+  words(program: readonly string[], options: { readonly timeoutMs: number; readonly network: boolean }): readonly string[]
 }
 
 /** A process space of its own: it sees no other process, so it cannot read the daemon's environment, and all of it ends with its first process. */
-const spaces = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child', '--']
-export function probeArgs(_command: string): readonly string[] { return [...spaces, 'true'] }
+const spaces = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child']
+/** What is tried to find out whether it works here. */
+export const probe: readonly string[] = [...spaces, '--net', '--', 'true']
 
 /**
  * What this system offers of: no new privileges and an end with the daemon (setpriv), a process space (unshare), limits (prlimit).
@@ -23,10 +24,10 @@ export async function launcher(works: (unshare: string) => Promise<boolean>): Pr
   const isolated = unshare !== undefined && await works(unshare)
   return {
     isolation: isolated ? 'namespace' : 'group',
-    words: (program, timeoutMs) => [
+    words: (program, { timeoutMs, network }) => [
       ...(setpriv === undefined ? [] : [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', '--']),
       // The first process of a space does not hear a polite signal, so that part is played by a second unshare, which only waits.
-      ...(isolated ? [unshare, ...spaces, unshare, '--fork', '--'] : []),
+      ...(isolated ? [unshare, ...spaces, ...(network ? [] : ['--net']), '--', unshare, '--fork', '--'] : []),
       ...(prlimit === undefined ? [] : [prlimit, ...limits(timeoutMs), '--']),
       ...program,
     ],

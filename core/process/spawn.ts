@@ -6,7 +6,7 @@ import { Refusal } from '../errors/error.ts'
 import type { Dispose, Scope } from '../scope/scope.ts'
 import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
 import { createEnvironment } from './environment.ts'
-import { launcher, probeArgs } from './launcher.ts'
+import { launcher, probe } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { findProgram } from './program.ts'
 import { killStragglers } from './stragglers.ts'
@@ -67,7 +67,7 @@ export function createSpawn(scope: Scope): Spawn {
 async function detect(): Promise<Launcher> {
   const { execFile } = await import('node:child_process')
   return launcher((command) => new Promise((resolve) => {
-    execFile(command, probeArgs(command), { timeout: 2000, env: {}, windowsHide: true }, (error) => resolve(!error))
+    execFile(command, [...probe], { timeout: 2000, env: {}, windowsHide: true }, (error) => resolve(!error))
   }))
 }
 
@@ -90,7 +90,7 @@ class Running implements Child {
     this.#mark = crypto.randomUUID()
     this.#isolated = wrap.isolation === 'namespace'
     this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
-    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], timeoutMs)
+    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], { timeoutMs, network: request.network ?? true })
     const env = createEnvironment({ home: request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
     // The mark lets a program be found that left its group, where no namespace holds it.
     this.#process = spawn(file, args, {

@@ -55,6 +55,13 @@ describe('the world of a child', () => {
     expect(text).toContain('SVC_PROCESS=')
   })
 
+  it('has no network where it may not have one, and the system can take it away', async () => {
+    const isolated = await createSpawn(scope).isolation() === 'namespace'
+    const interfaces = async (network: boolean) => (await run('cat', ['/proc/net/dev'], { network })).text.trim().split('\n').slice(2).map((line) => line.split(':')[0]?.trim())
+    if (isolated) expect(await interfaces(false)).toEqual(['lo'])
+    expect((await interfaces(true)).length).toBeGreaterThan(0)
+  })
+
   it('has the workspace as its folder and an input that has ended', async () => {
     expect((await run('pwd')).text).toBe(`${cwd}\n`)
     expect(await run('cat')).toMatchObject({ code: 0, text: '' })
