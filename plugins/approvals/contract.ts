@@ -13,9 +13,10 @@ export interface Approval {
   readonly sessionId: string
   readonly callId: string
   readonly tool: string
-  /** One line for a person: what will be done. */
+  /** What the action is called: the tool, unless it was asked for over the API under another name. */
   readonly action: string
   readonly description: string
+  /** One line for a person: what will be done. */
   readonly summary: string
   /** Exactly what will be done. */
   readonly payload: unknown

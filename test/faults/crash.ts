@@ -53,7 +53,7 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
   let count = 0
   let slowestBootMs = 0
   const start = async (): Promise<DaemonProcess> => {
-    const daemon = await startDaemon({ home, built: options.built ?? false, env: { SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000', SVC_PLUGINS__MARKER__FILE: marks } })
+    const daemon = await startDaemon({ home, built: options.built ?? false, env: { SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000', SVC_PLUGINS__MARKER__FILE: marks, SVC_PLUGINS__APPROVALS__POLICY: 'never' } })
     slowestBootMs = Math.max(slowestBootMs, daemon.bootMs)
     return daemon
   }

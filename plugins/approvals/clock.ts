@@ -1,0 +1,15 @@
+/** The wall clock: how long a person has to answer must be told to people, and go on while the daemon is down. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Runs once after a time unless the returned function is called before. Does not hold the process. */
+  after(ms: number, run: () => void): () => void
+}
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}

@@ -1,0 +1,40 @@
+import { definePlugin } from 'svc/sdk'
+import { Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { systemClock } from './clock.ts'
+import { ApprovalsConfig } from './config.ts'
+import { ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
+import { createGate } from './gate.ts'
+import { listen } from './hooks.ts'
+import { migrations } from './migrations.ts'
+import { approvalRoutes } from './routes.ts'
+import { Desk } from './service.ts'
+import { ApprovalStore } from './store.ts'
+
+const PRUNE_MS = 6 * 3_600_000
+
+export default definePlugin({
+  name: 'approvals',
+  version: '1.0.0',
+  config: ApprovalsConfig,
+  requires: { agents: Agents, audit: Audit },
+  provides: { approvals: Approvals },
+  migrations,
+  async setup({ config, db, hooks, jobs, log, own, routes, run, services, signal, tools }) {
+    const store = new ApprovalStore(db)
+    const failed = (error: unknown): void => { log.error('an approval could not be looked after', error) }
+    const announce = (emit: () => Promise<void>): void => { run(emit).catch(failed) }
+    const desk = new Desk({
+      store, audit: services.audit, clock: systemClock, failed,
+      limits: { timeoutSecs: config.timeout_secs, pendingPerAgent: config.pending_per_agent, payloadBytes: config.payload_bytes, keepDays: config.keep_days },
+      requested: (approval) => announce(() => hooks.emit(ApprovalRequested, { approval })),
+      resolved: (approval) => announce(() => hooks.emit(ApprovalResolved, { approval })),
+    })
+    own('timers of approvals', () => desk.close())
+    await desk.open()
+    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, signal }))
+    jobs.every('prune', PRUNE_MS, () => desk.prune())
+    routes.add(...approvalRoutes(desk, services.agents, tools))
+    return { approvals: desk }
+  },
+})

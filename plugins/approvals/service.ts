@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import { Refusal } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import { actionHash } from './action.ts'
+import type { Clock } from './clock.ts'
+import type { Approval, Approvals, RiskLevel } from './contract.ts'
+import { toApproval } from './schema.ts'
+import type { RequestRow } from './schema.ts'
+import type { ApprovalStore } from './store.ts'
+
+export interface DeskParts {
+  readonly store: ApprovalStore
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly limits: { readonly timeoutSecs: number; readonly pendingPerAgent: number; readonly payloadBytes: number; readonly keepDays: number }
+  /** Told after the change is on disk; must not throw. */
+  readonly requested: (approval: Approval) => void
+  readonly resolved: (approval: Approval) => void
+  /** A request could not be expired when its time was up. */
+  readonly failed: (error: unknown) => void
+}
+/** What somebody wants to do. */
+export interface Wish {
+  readonly agentId: string
+  readonly agentName: string
+  readonly turnId?: string
+  readonly sessionId?: string
+  readonly callId?: string
+  readonly tool: string
+  readonly action: string
+  readonly description: string
+  readonly summary: string
+  readonly payload: unknown
+  readonly risk: RiskLevel
+  readonly timeoutSecs?: number | undefined
+}
+const RECENT = 50
+const DAY_MS = 86_400_000
+
+/** Where requests wait for an answer. What is true is in the table; timers and waiters only look there. */
+export class Desk implements Approvals {
+  readonly #parts: DeskParts
+  readonly #timers = new Map<string, () => void>()
+  readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
+  constructor(parts: DeskParts) { this.#parts = parts }
+
+  /** Takes up what an earlier process left: what ran out meanwhile is expired, the rest gets the time it has left. */
+  async open(): Promise<void> {
+    for (const row of await this.#parts.store.pending()) {
+      if (this.#overdue(row)) await this.#expire(row, 'timeout')
+      else this.#arm(row.id, row.expires_at)
+    }
+  }
+  close(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+
+  /** Durable before it settles. Throws `rate_limit` when too many of this agent wait, and `payload_too_large`. */
+  async request(wish: Wish): Promise<Approval> {
+    const { store, audit, clock, limits } = this.#parts
+    const payload = JSON.stringify(wish.payload ?? null)
+    const bytes = Buffer.byteLength(payload)
+    if (bytes > limits.payloadBytes) {
+      throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person`, { details: { limit_bytes: limits.payloadBytes } })
+    }
+    const now = clock.now()
+    const timeoutSecs = wish.timeoutSecs ?? limits.timeoutSecs
+    const approval: Approval = {
+      id: randomUUID(), agentId: wish.agentId, agentName: wish.agentName, turnId: wish.turnId ?? '', sessionId: wish.sessionId ?? '', callId: wish.callId ?? '',
+      tool: wish.tool, action: wish.action, description: wish.description, summary: wish.summary, payload: wish.payload ?? null,
+      actionHash: actionHash(wish.tool, wish.payload ?? null), risk: wish.risk, state: 'pending', requestedAt: toIso(now), timeoutSecs,
+      expiresAt: toIso(now + timeoutSecs * 1000), decidedAt: undefined, decidedBy: undefined,
+    }
+    try {
+      await store.commit(store.insert(approval, payload, limits.pendingPerAgent), audit.entry({
+        event: 'capability_check', agentId: wish.agentId, details: `approval ${approval.id} requested, risk ${wish.risk}, action ${approval.actionHash}: ${wish.summary}`,
+      }))
+    } catch (error) {
+      if ((await store.pendingOf(wish.agentId)).length < limits.pendingPerAgent) throw error
+      throw new Refusal('rate_limit', `${limits.pendingPerAgent} approvals of this agent are pending already; answer those first`, { cause: error, retryAfterSecs: limits.timeoutSecs })
+    }
+    this.#arm(approval.id, approval.expiresAt)
+    this.#parts.requested(approval)
+    return approval
+  }
+
+  async find(id: string): Promise<Approval | undefined> {
+    const row = await this.#parts.store.find(id)
+    return row && toApproval(await this.#fresh(row))
+  }
+  async list(agentId?: string, recent = RECENT): Promise<readonly Approval[]> {
+    const { store } = this.#parts
+    for (const row of await (agentId === undefined ? store.pending() : store.pendingOf(agentId))) await this.#fresh(row)
+    const [pending, decided] = await Promise.all(agentId === undefined ? [store.pending(), store.decided(recent)] : [store.pendingOf(agentId), store.decidedOf(agentId, recent)])
+    return [...pending, ...decided].map(toApproval)
+  }
+  approve(id: string, by: string): Promise<Approval> { return this.#answer(id, 'approved', by) }
+  reject(id: string, by: string): Promise<Approval> { return this.#answer(id, 'rejected', by) }
+
+  /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
+  async decision(id: string, signal: AbortSignal): Promise<Approval> {
+    const { promise, resolve, reject } = Promise.withResolvers<Approval>()
+    const waiters = this.#waiters.get(id) ?? new Set()
+    this.#waiters.set(id, waiters.add(resolve))
+    const stop = (): void => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      signal.throwIfAborted()
+      // Answered before anybody waited.
+      const known = await this.find(id)
+      if (known && known.state !== 'pending') return known
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+      waiters.delete(resolve)
+      if (waiters.size === 0) this.#waiters.delete(id)
+    }
+  }
+  awaited(id: string): boolean { return this.#waiters.has(id) }
+
+  /** Ends what nobody needs any more. */
+  async withdraw(agentId: string, reason: string, turnId?: string): Promise<void> {
+    for (const row of await this.#parts.store.pendingOf(agentId)) if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
+  }
+  async prune(): Promise<void> {
+    const { store, clock, limits } = this.#parts
+    await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
+  }
+
+  async #answer(id: string, state: 'approved' | 'rejected', by: string): Promise<Approval> {
+    const { store, audit, clock } = this.#parts
+    const found = await store.find(id)
+    if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
+    const row = await this.#fresh(found)
+    if (row.state !== 'pending') throw answered(row)
+    const at = toIso(clock.now())
+    try {
+      await store.commit(store.answer(id, state, by, at), audit.entry({
+        event: 'capability_check', agentId: row.agent_id, details: `approval ${id} ${state} by ${by}, action ${row.action_hash}: ${row.summary}`,
+      }))
+    } catch (error) {
+      const now = await store.find(id)
+      if (!now) throw error
+      const settled = await this.#fresh(now)
+      if (settled.state === 'pending') throw error
+      throw answered(settled)
+    }
+    return this.#settle({ ...row, state, decided_at: at, decided_by: by })
+  }
+
+  /** The row as it is now: its time may be up although its timer has not run. */
+  async #fresh(row: RequestRow): Promise<RequestRow> {
+    if (row.state !== 'pending' || !this.#overdue(row)) return row
+    await this.#expire(row, 'timeout')
+    return await this.#parts.store.find(row.id) ?? row
+  }
+  #overdue(row: Pick<RequestRow, 'expires_at'>): boolean { return row.expires_at <= toIso(this.#parts.clock.now()) }
+
+  async #expire(row: RequestRow, by: string): Promise<void> {
+    const { store, audit, clock } = this.#parts
+    const at = toIso(clock.now())
+    try {
+      await store.commit(store.expire(row.id, by, at), audit.entry({
+        event: 'capability_check', agentId: row.agent_id, details: `approval ${row.id} expired (${by}), which is a rejection, action ${row.action_hash}: ${row.summary}`,
+      }))
+    } catch (error) {
+      const now = await store.find(row.id)
+      if (now?.state === 'pending') throw error
+      // Somebody answered in the same moment; who waits here has to hear of it all the same.
+      if (now) this.#tell(toApproval(now))
+      return
+    }
+    this.#settle({ ...row, state: 'expired', decided_at: at, decided_by: by })
+  }
+
+  #settle(row: RequestRow): Approval {
+    const approval = toApproval(row)
+    this.#timers.get(row.id)?.()
+    this.#timers.delete(row.id)
+    this.#tell(approval)
+    this.#parts.resolved(approval)
+    return approval
+  }
+  #tell(approval: Approval): void { for (const resolve of this.#waiters.get(approval.id) ?? []) resolve(approval) }
+
+  #arm(id: string, expiresAt: string): void {
+    const { clock, store, failed } = this.#parts
+    const check = async (): Promise<void> => {
+      this.#timers.delete(id)
+      const row = await store.find(id)
+      if (row?.state !== 'pending') return
+      // The wall clock was set back.
+      if (this.#overdue(row)) await this.#expire(row, 'timeout')
+      else this.#arm(id, expiresAt)
+    }
+    this.#timers.set(id, clock.after(Math.max(1, Date.parse(expiresAt) - clock.now()), () => { check().catch(failed) }))
+  }
+}
+
+function answered(row: RequestRow): Refusal {
+  const { state, decided_at: at, decided_by: by } = row
+  return new Refusal('conflict', `This approval is ${state} already${at === null ? '' : ` since ${at}`}; it cannot be answered again`, { details: { status: state, decided_at: at, decided_by: by } })
+}
+const toIso = (ms: number): string => new Date(ms).toISOString()

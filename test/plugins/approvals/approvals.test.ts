@@ -1,0 +1,202 @@
+import Sqlite from 'better-sqlite3'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+const marker = fileURLToPath(new URL('../../fixtures/plugins/marker', import.meta.url))
+let home: string
+let marks: string
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-approvals-'))
+  marks = join(home, 'marks.log')
+})
+afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+
+const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
+  startHost({ home, config: { plugins: { paths: [marker], marker: { file: marks }, approvals } } })
+const spawn = async (host: TestHost, name = 'worker', more = ''): Promise<string> =>
+  (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
+const say = (host: TestHost, agent: string, message: string) => host.json('POST', `/api/agents/${agent}/message`, { message })
+const marked = async (): Promise<readonly string[]> => (existsSync(marks) ? (await readFile(marks, 'utf8')).trim().split('\n') : [])
+async function pending(host: TestHost, count = 1): Promise<readonly any[]> {
+  let found: readonly any[] = []
+  await expect.poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, { timeout: 5000 }).toBe(count)
+  return found
+}
+
+describe('an action of high risk', () => {
+  it('waits, is shown exactly, and goes on when it is approved', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use mark {"label": "one"}')
+    const [request] = await pending(host)
+    expect(request).toMatchObject({
+      agent_id: agent, agent_name: 'worker', tool_name: 'mark', action: 'mark', payload: { label: 'one' }, risk_level: 'high', status: 'pending', timeout_secs: 60,
+      action_summary: 'mark {"label":"one"}', decided_at: null, decided_by: null,
+    })
+    expect(await marked()).toEqual([])
+    const approved = await host.json('POST', `/api/approvals/${request.id}/approve`)
+    expect(approved).toMatchObject({ status: 200, body: { id: request.id, status: 'approved' } })
+    expect(Date.parse(approved.body.decided_at)).toBeGreaterThan(0)
+    expect((await answer).body.response).toContain('marked one')
+    expect(await marked()).toEqual(['one'])
+    const list = (await host.json('GET', '/api/approvals')).body
+    expect(list).toMatchObject({ total: 1, approvals: [{ id: request.id, status: 'approved', decided_by: 'operator' }] })
+    const { body } = await host.json('GET', '/api/audit/recent?event_type=capability_check')
+    expect(body.entries.map(({ details }: { details: string }) => / (requested|approved) /.exec(details.replace(',', ' '))?.[1]).sort()).toEqual(['approved', 'requested'])
+    expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
+  })
+
+  it('is not done when it is rejected, and the agent is told', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use mark {"label": "no"}')
+    const [request] = await pending(host)
+    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body).toMatchObject({ id: request.id, status: 'rejected' })
+    expect((await answer).body.response).toContain('a person rejected it')
+    expect(await marked()).toEqual([])
+  })
+
+  it('is answered once: of twenty at the same time one wins, the others are told 409', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const [request] = await pending(host)
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => host.json('POST', `/api/approvals/${request.id}/${n % 2 === 0 ? 'approve' : 'reject'}`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 409)])
+    const won = answers.find(({ status }) => status === 200)?.body.status
+    expect((await host.json('GET', `/api/approvals/${request.id}`)).body.status).toBe(won)
+    await answer
+    expect(await marked()).toEqual(won === 'approved' ? ['x'] : [])
+    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body.error).toMatchObject({ code: 'conflict', details: { status: won } })
+  })
+
+  it('does not wait where the policy of the agent is never, and waits for anything where its manifest says always', async () => {
+    await using host = await boot({ agents: { free: 'never' } })
+    const [free, careful] = [await spawn(host, 'free'), await spawn(host, 'careful', '[metadata]\napproval = "always"')]
+    expect((await say(host, free, 'use mark {"label": "free"}')).body.response).toContain('marked free')
+    const answer = say(host, careful, 'use system_time {}')
+    const [request] = await pending(host)
+    expect(request).toMatchObject({ agent_name: 'careful', tool_name: 'system_time', risk_level: 'low' })
+    await host.json('POST', `/api/approvals/${request.id}/approve`)
+    expect((await answer).body.response).toMatch(/system_time: /)
+  })
+
+  it('ends its wait when the turn is stopped, and can be answered no more', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const [request] = await pending(host)
+    await host.json('POST', `/api/agents/${agent}/stop`)
+    await answer
+    await expect.poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body).toMatchObject({ status: 'expired', decided_by: 'the turn was stopped' })
+    expect((await host.json('POST', `/api/approvals/${request.id}/approve`)).status).toBe(409)
+    expect(await marked()).toEqual([])
+  })
+
+  it('ends its wait when the agent is killed', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const [request] = await pending(host)
+    await host.json('DELETE', `/api/agents/${agent}`)
+    await answer
+    await expect.poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body.status).toBe('expired')
+    expect(await marked()).toEqual([])
+  })
+
+  it('cannot be approved by an agent: no tool answers approvals', async () => {
+    await using host = await boot()
+    const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map((tool: any) => tool.name ?? tool)
+    expect(names).toContain('mark')
+    expect(names.filter((name) => /approv|reject/.test(name))).toEqual([])
+  })
+})
+
+describe('requests over the API', () => {
+  it('are made in the words of the interface and of existing clients, and answer 201', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const one = await host.json('POST', '/api/approvals', { agent_id: agent, action: 'deploy', description: 'to production', payload: { version: 3 } })
+    expect(one).toMatchObject({ status: 201, body: { status: 'pending' } })
+    const two = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'shell_exec', action_summary: 'clean up' })
+    expect((await host.json('GET', `/api/approvals/${one.body.id}`)).body).toMatchObject({ action: 'deploy', tool_name: 'deploy', description: 'to production', payload: { version: 3 }, risk_level: 'low' })
+    const { approvals } = (await host.json('GET', '/api/approvals')).body
+    expect(approvals.map(({ id, risk_level: risk, action_summary: summary }: any) => [id, risk, summary])).toEqual([[one.body.id, 'low', 'deploy {"version":3}'], [two.body.id, 'critical', 'clean up']])
+    await host.json('POST', `/api/approvals/${one.body.id}/reject`)
+    expect((await host.json('GET', '/api/approvals')).body.approvals.map(({ id }: any) => id)).toEqual([two.body.id, one.body.id])
+    expect((await host.json('GET', `/api/approvals?status=rejected&agent_id=${agent}&limit=1`)).body.approvals.map(({ id }: any) => id)).toEqual([one.body.id])
+  })
+
+  it('approve an action beforehand: exactly that one passes, once', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const { body } = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'mark', payload: { label: 'planned' } })
+    await host.json('POST', `/api/approvals/${body.id}/approve`)
+    expect((await say(host, agent, 'use mark {"label": "planned"}')).body.response).toContain('marked planned')
+    const again = say(host, agent, 'use mark {"label": "planned"}')
+    const [request] = await pending(host)
+    await host.json('POST', `/api/approvals/${request.id}/reject`)
+    await again
+    expect(await marked()).toEqual(['planned'])
+  })
+
+  it('are five for one agent at a time; the sixth is told 429', async () => {
+    await using host = await boot()
+    const [agent, other] = [await spawn(host), await spawn(host, 'other')]
+    const ask = (id: string) => host.json('POST', '/api/approvals', { agent_id: id, action: 'a' })
+    const statuses = await Promise.all(Array.from({ length: 8 }, () => ask(agent)))
+    expect(statuses.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 429, 429, 429])
+    expect((await ask(other)).status).toBe(201)
+  })
+
+  it.each([
+    ['no action', { action: undefined }, 'action'], ['an empty action', { action: '' }, 'action'], ['a long tool name', { tool_name: 'x'.repeat(65) }, 'tool_name'],
+    ['a long description', { description: 'x'.repeat(1025) }, 'description'], ['a long summary', { action_summary: 'x'.repeat(513) }, 'action_summary'],
+    ['a payload that is no object', { payload: 'x' }, 'payload'], ['a list', { payload: [1] }, 'payload'], ['a timeout of 9', { timeout_secs: 9 }, 'timeout_secs'],
+    ['a timeout of 301', { timeout_secs: 301 }, 'timeout_secs'], ['an agent that is no id', { agent_id: 'x' }, 'agent_id'], ['NUL', { action: 'a\0' }, 'action'],
+  ])('with %s are refused, naming the field', async (_, wrong, field) => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = await host.json('POST', '/api/approvals', { agent_id: agent, action: 'a', ...wrong })
+    expect(answer.status).toBe(400)
+    expect(JSON.stringify(answer.body)).toContain(field)
+    expect((await host.json('GET', '/api/approvals')).body).toEqual({ approvals: [], total: 0 })
+  })
+
+  it('for what does not exist are 404, for what is no id 400', async () => {
+    await using host = await boot()
+    const nobody = '00000000-0000-4000-8000-000000000000'
+    expect((await host.json('POST', '/api/approvals', { agent_id: nobody, action: 'a' })).body.error.code).toBe('agent_not_found')
+    for (const [method, rest] of [['GET', ''], ['POST', '/approve'], ['POST', '/reject']] as const) {
+      expect((await host.json(method, `/api/approvals/${nobody}${rest}`)).body.error).toMatchObject({ code: 'approval_not_found' })
+      expect((await host.json(method, `/api/approvals/1${rest}`)).status).toBe(400)
+    }
+    expect((await host.json('GET', '/api/approvals?limit=0')).status).toBe(400)
+  })
+})
+
+describe('a restart', () => {
+  it('keeps what is pending, and expires what ran out meanwhile', async () => {
+    let ids: readonly string[]
+    {
+      await using host = await boot()
+      const agent = await spawn(host)
+      const ask = async () => (await host.json('POST', '/api/approvals', { agent_id: agent, action: 'a' })).body.id as string
+      ids = [await ask(), await ask()]
+    }
+    const db = new Sqlite(join(home, 'data', 'svc.db'))
+    db.prepare("UPDATE approvals_request SET expires_at = '2026-01-01T00:00:00.000Z' WHERE id = ?").run(ids[0])
+    db.close()
+    await using host = await boot()
+    const { approvals } = (await host.json('GET', '/api/approvals')).body
+    expect(approvals.map(({ id, status, decided_by: by }: any) => [id, status, by])).toEqual([[ids[1], 'pending', null], [ids[0], 'expired', 'timeout']])
+    expect((await host.json('POST', `/api/approvals/${ids[0]}/approve`)).status).toBe(409)
+    expect((await host.json('POST', `/api/approvals/${ids[1]}/approve`)).status).toBe(200)
+  })
+})

@@ -1,0 +1,256 @@
+import * as v from 'valibot'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { engines, open, pglite } from '../../core/storage/engines.ts'
+import type { EngineName } from '../../core/storage/engines.ts'
+import type { Agent } from '../../../plugins/agents/contract.ts'
+import type { Audit } from '../../../plugins/audit/contract.ts'
+import type { ToolCallAttempt } from '../../../plugins/chat/contract.ts'
+import { ApprovalsConfig } from '../../../plugins/approvals/config.ts'
+import type { Approval } from '../../../plugins/approvals/contract.ts'
+import { createGate } from '../../../plugins/approvals/gate.ts'
+import { migrations } from '../../../plugins/approvals/migrations.ts'
+import { Desk } from '../../../plugins/approvals/service.ts'
+import { ApprovalStore } from '../../../plugins/approvals/store.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+
+const agent: Agent = { id: 'agent', name: 'assistant', manifest: { metadata: {} } } as unknown as Agent
+const auditTable = [{ id: '001', sql: 'CREATE TABLE audit_line (details TEXT NOT NULL)' }]
+
+async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsConfig> = {}) {
+  const { database } = await open(engine)
+  await database.migrate('approvals', migrations)
+  await database.migrate('audit', auditTable)
+  const { sql: db } = database
+  const clock = new ManualClock()
+  const settings = v.parse(ApprovalsConfig, config)
+  const told: Approval[] = []
+  const audit: Audit = { entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`, write: async () => {} }
+  /** The plugin as another process opens it. */
+  const boot = async () => {
+    const unloaded = new AbortController()
+    const store = new ApprovalStore(db)
+    const desk = new Desk({
+      store, audit, clock, requested: (approval) => { told.push(approval) }, resolved: (approval) => { told.push(approval) }, failed: (error) => { throw error },
+      limits: { timeoutSecs: settings.timeout_secs, pendingPerAgent: settings.pending_per_agent, payloadBytes: settings.payload_bytes, keepDays: settings.keep_days },
+    })
+    await desk.open()
+    return { desk, store, gate: createGate({ config: settings, desk, store, clock, signal: unloaded.signal }), unload: () => { desk.close(); unloaded.abort(new Error('unloaded')) } }
+  }
+  const lines = async (): Promise<readonly string[]> => (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
+  return { clock, told, boot, lines, ...await boot() }
+}
+const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
+  agent, turnId: 'turn', sessionId: 'session', callId: 'call', tool: 'shell_exec', args: { command: 'ls' }, risk: 'execute', signal: new AbortController().signal, ...more,
+})
+/** The request that is made while the call waits. */
+async function pending(desk: Desk, count = 1): Promise<readonly Approval[]> {
+  let found: readonly Approval[] = []
+  await expect.poll(async () => (found = (await desk.list()).filter(({ state }) => state === 'pending')).length).toBe(count)
+  return found
+}
+const outcome = async (call: Promise<void>): Promise<string> => call.then(() => 'passed', (error: unknown) => (error instanceof Error ? error.message : String(error)))
+
+describe.each(engines)('the gate on %s', (engine) => {
+  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+
+  it('lets harmless calls pass without asking', async () => {
+    const { gate, desk } = await start(engine)
+    await gate(attempt({ tool: 'kv_set', risk: 'write' }))
+    await gate(attempt({ tool: 'file_write', risk: 'write' }))
+    expect(await desk.list()).toEqual([])
+  })
+
+  it('waits for a person, and an approval is for exactly this call, once', async () => {
+    const { gate, desk, lines } = await start(engine)
+    let by = ''
+    const call = gate(attempt({ approve: (who) => { by = who } }))
+    const [request] = await pending(desk)
+    expect(request).toMatchObject({ tool: 'shell_exec', risk: 'critical', payload: { command: 'ls' }, summary: 'shell_exec ls', turnId: 'turn', callId: 'call' })
+    const answer = await desk.approve(request?.id ?? '', 'operator')
+    expect(answer).toMatchObject({ state: 'approved', decidedBy: 'operator' })
+    expect(await outcome(call)).toBe('passed')
+    expect(by).toBe('operator')
+    const again = gate(attempt({ callId: 'call2' }))
+    const [second] = await pending(desk)
+    expect(second?.id).not.toBe(request?.id)
+    await desk.reject(second?.id ?? '', 'operator')
+    expect(await outcome(again)).toContain('shell_exec was not done, because a person rejected it')
+    expect(await lines()).toEqual([
+      expect.stringMatching(/^approval \S+ requested, risk critical, action [0-9a-f]{64}: shell_exec ls$/), expect.stringMatching(/approved by operator/),
+      expect.stringMatching(/requested/), expect.stringMatching(/rejected by operator/),
+    ])
+  })
+
+  it('asks again for other arguments, also when the first were approved', async () => {
+    const { gate, desk } = await start(engine)
+    const call = gate(attempt())
+    const [request] = await pending(desk)
+    const other = gate(attempt({ callId: 'call2', args: { command: 'rm -rf /' } }))
+    await pending(desk, 2)
+    await desk.approve(request?.id ?? '', 'operator')
+    expect(await outcome(call)).toBe('passed')
+    const [left] = await pending(desk)
+    expect(left?.payload).toEqual({ command: 'rm -rf /' })
+    await desk.reject(left?.id ?? '', 'operator')
+    expect(await outcome(other)).toContain('rejected')
+  })
+
+  it('one of twenty answers at the same time wins, and the audit tells of that one only', async () => {
+    const { gate, desk, lines, told } = await start(engine)
+    const call = gate(attempt())
+    const [request] = await pending(desk)
+    const id = request?.id ?? ''
+    const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? desk.approve(id, `p${n}`) : desk.reject(id, `p${n}`))))
+    const won = answers.filter((each) => each.status === 'fulfilled')
+    expect(won).toHaveLength(1)
+    expect(answers.filter((each) => each.status === 'rejected' && each.reason.code === 'conflict')).toHaveLength(19)
+    expect(await lines()).toHaveLength(2)
+    expect(told).toHaveLength(2)
+    expect(await outcome(call)).toBe(won[0]?.value.state === 'approved' ? 'passed' : expect.stringContaining('rejected'))
+  })
+
+  it('counts as rejected when nobody answers in time', async () => {
+    const { gate, desk, clock, lines } = await start(engine, { timeout_secs: 30 })
+    const call = gate(attempt())
+    const [request] = await pending(desk)
+    clock.advance(29_999)
+    expect(await desk.find(request?.id ?? '')).toMatchObject({ state: 'pending' })
+    clock.advance(1)
+    expect(await outcome(call)).toContain('nobody approved it within 30 seconds')
+    expect(await desk.find(request?.id ?? '')).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
+    await expect(desk.approve(request?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
+    expect((await lines()).at(-1)).toContain('expired (timeout)')
+    expect(clock.waiting).toBe(0)
+  })
+
+  it('what ran out while the process was down is expired at the next start, and the rest keeps its time', async () => {
+    const { desk, clock, unload, boot } = await start(engine)
+    const wish = { agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' as const }
+    const short = await desk.request({ ...wish, timeoutSecs: 10 })
+    const long = await desk.request({ ...wish, timeoutSecs: 100 })
+    unload()
+    clock.advance(20_000)
+    const next = await boot()
+    expect(await next.desk.find(short.id)).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
+    expect(await next.desk.find(long.id)).toMatchObject({ state: 'pending' })
+    clock.advance(80_000)
+    await expect.poll(async () => (await next.store.find(long.id))?.state).toBe('expired')
+  })
+
+  it('an answer that comes after its time is refused although the timer has not run', async () => {
+    const { desk, clock } = await start(engine)
+    const request = await desk.request({ agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' })
+    desk.close()
+    clock.advance(60_000)
+    await expect(desk.approve(request.id, 'operator')).rejects.toMatchObject({ code: 'conflict', details: { status: 'expired' } })
+  })
+
+  it('a call that waited goes on after a restart without asking twice, whenever it was approved', async () => {
+    const { gate, desk, unload, boot, told } = await start(engine)
+    const before = gate(attempt())
+    const [request] = await pending(desk)
+    unload()
+    expect(await outcome(before)).toContain('being reloaded')
+    const second = await boot()
+    const resumed = second.gate(attempt())
+    await expect.poll(() => second.desk.awaited(request?.id ?? '')).toBe(true)
+    await second.desk.approve(request?.id ?? '', 'operator')
+    expect(await outcome(resumed)).toBe('passed')
+    expect(told.filter(({ state }) => state === 'pending')).toHaveLength(1)
+  })
+
+  it('an approval given while nobody waited is used by the same call after a restart, once', async () => {
+    const { gate, desk, unload, boot } = await start(engine)
+    const leave = new AbortController()
+    const before = gate(attempt({ signal: leave.signal }))
+    const [request] = await pending(desk)
+    leave.abort(new Error('the service is being replaced'))
+    await outcome(before)
+    await desk.approve(request?.id ?? '', 'operator')
+    unload()
+    const next = await boot()
+    expect(await outcome(next.gate(attempt()))).toBe('passed')
+    expect(await next.desk.list()).toHaveLength(1)
+    const again = next.gate(attempt())
+    await next.desk.reject((await pending(next.desk))[0]?.id ?? '', 'operator')
+    expect(await outcome(again)).toContain('rejected')
+  })
+
+  it('the same action in the same conversation uses an approval whose turn is gone, until it is too old', async () => {
+    const { gate, desk, clock } = await start(engine, { approved_for_secs: 100 })
+    const leave = new AbortController()
+    const first = gate(attempt({ signal: leave.signal }))
+    const [request] = await pending(desk)
+    leave.abort(new Error('left'))
+    expect(await outcome(first)).toBe('left')
+    await desk.approve(request?.id ?? '', 'operator')
+    const elsewhere = gate(attempt({ turnId: 'turn2', sessionId: 'session2' }))
+    const [other] = await pending(desk)
+    await desk.reject(other?.id ?? '', 'operator')
+    expect(await outcome(elsewhere)).toContain('rejected')
+    clock.advance(99_000)
+    expect(await outcome(gate(attempt({ turnId: 'turn3' })))).toBe('passed')
+    const late = gate(attempt({ turnId: 'turn4' }))
+    await desk.reject((await pending(desk))[0]?.id ?? '', 'operator')
+    expect(await outcome(late)).toContain('rejected')
+  })
+
+  it('does not ask again in a turn for what was rejected in it', async () => {
+    const { gate, desk, told } = await start(engine)
+    const call = gate(attempt())
+    await desk.reject((await pending(desk))[0]?.id ?? '', 'operator')
+    expect(await outcome(call)).toContain('rejected')
+    expect(await outcome(gate(attempt({ callId: 'call2' })))).toContain('rejected')
+    expect(told.filter(({ state }) => state === 'pending')).toHaveLength(1)
+  })
+
+  it('two equal calls at once need two approvals', async () => {
+    const { gate, desk } = await start(engine)
+    const calls = [gate(attempt({ callId: 'a' })), gate(attempt({ callId: 'b' }))]
+    const [one] = await pending(desk, 2)
+    await desk.approve(one?.id ?? '', 'operator')
+    expect(await Promise.race(calls.map(outcome))).toBe('passed')
+    await desk.approve((await pending(desk))[0]?.id ?? '', 'operator')
+    expect(await Promise.all(calls.map(outcome))).toEqual(['passed', 'passed'])
+  })
+
+  it('refuses the sixth that would wait', async () => {
+    const { desk, lines } = await start(engine)
+    const wish = { agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' as const }
+    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => desk.request(wish)))
+    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
+    expect(asked.filter((each) => each.status === 'rejected' && each.reason.code === 'rate_limit')).toHaveLength(4)
+    expect(await lines()).toHaveLength(5)
+    await desk.request({ ...wish, agentId: 'another' })
+    await desk.withdraw('agent', 'the agent was killed')
+    expect((await desk.list('agent')).map(({ state, decidedBy }) => [state, decidedBy])).toEqual(Array.from({ length: 5 }, () => ['expired', 'the agent was killed']))
+    await desk.request(wish)
+  })
+
+  it('asks about everything, or nothing, where the policy says so, and about what is refused otherwise', async () => {
+    const always = await start(engine, { policy: 'always' })
+    const call = always.gate(attempt({ tool: 'system_time', risk: 'read', args: {} }))
+    await always.desk.approve((await pending(always.desk))[0]?.id ?? '', 'operator')
+    expect(await outcome(call)).toBe('passed')
+    const never = await start(engine, { agents: { assistant: 'never' } })
+    await never.gate(attempt())
+    const risky = await start(engine)
+    const tainted = risky.gate(attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'http://a' }, refusal: 'web_fetch refuses Secret' }))
+    const [request] = await pending(risky.desk)
+    expect(request?.description).toContain('web_fetch refuses Secret')
+    await risky.desk.approve(request?.id ?? '', 'operator')
+    expect(await outcome(tainted)).toBe('passed')
+  })
+
+  it('forgets what was decided long ago', async () => {
+    const { desk, clock } = await start(engine, { keep_days: 2 })
+    const request = await desk.request({ agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' })
+    await desk.reject(request.id, 'operator')
+    clock.advance(86_400_000)
+    await desk.prune()
+    expect(await desk.list()).toHaveLength(1)
+    clock.advance(86_400_001)
+    await desk.prune()
+    expect(await desk.list()).toEqual([])
+  })
+})
