@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { watch } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
@@ -113,6 +114,8 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
       await using daemon = await start()
       problems.push(...await examine(daemon, agentId, acknowledged, unknown, round))
       const load = writers(daemon, agentId, round)
+      // In the first round something must have been done; later ones may die while the first requests come in.
+      if (round === 0) await acted(marks)
       await new Promise((resolve) => { setTimeout(resolve, 5 + random() * 795) })
       await daemon.kill()
       await load
@@ -128,6 +131,15 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+/** Settles when the tool has run for the first time. */
+async function acted(file: string): Promise<void> {
+  const abort = new AbortController()
+  const changes = watch(dirname(file), { signal: abort.signal })
+  if (existsSync(file)) return
+  for await (const change of changes) if (change.filename === basename(file)) break
+  abort.abort()
 }
 
 async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Acknowledged, unknown: Unknown, round: number): Promise<string[]> {
