@@ -95,6 +95,8 @@ export interface Manifest {
   readonly tools: Readonly<Record<string, unknown>>
   readonly metadata: Readonly<Record<string, unknown>>
   readonly enabled: boolean
+  /** Whether a new workspace gets its identity files. */
+  readonly generate_identity_files: boolean
   readonly exec_policy?: Readonly<Record<string, unknown>> | undefined
   readonly response_format?: 'text' | 'json' | Readonly<Record<string, unknown>> | undefined
   readonly thinking?: Readonly<Record<string, unknown>> | undefined

@@ -29,3 +29,21 @@ export interface Workspaces {
   list(agentId: string, folder?: string, limit?: number): Promise<readonly WorkspaceFile[]>
 }
 export const Workspaces = defineService<Workspaces>()('workspaces')
+
+/** A file that was sent for an agent. It stands in the agent's workspace, where the agent may change or remove it. */
+export interface Upload {
+  readonly id: string
+  readonly agentId: string
+  readonly filename: string
+  /** In the workspace. */
+  readonly path: string
+  /** One of an allow list, whatever the sender said. */
+  readonly contentType: string
+  readonly sizeBytes: number
+}
+export interface Uploads {
+  find(fileId: string): Promise<Upload | undefined>
+  /** Throws `file_not_found` when the agent removed it. */
+  read(upload: Upload): Promise<Uint8Array>
+}
+export const Uploads = defineService<Uploads>()('uploads')

@@ -1,21 +1,35 @@
 import { join } from 'node:path'
-import * as v from 'valibot'
 import { Daemon, definePlugin } from 'svc/sdk'
-import { Agents } from '../agents/contract.ts'
+import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Workspaces } from './contract.ts'
+import { Uploads, Workspaces } from './contract.ts'
+import { Folders } from './folders.ts'
+import { migrations } from './migrations.ts'
+import { fileRoutes } from './routes.ts'
+import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
+import { UploadStore } from './store.ts'
+import { uploadRoutes } from './upload-routes.ts'
+import { UploadService } from './uploads.ts'
 
 export default definePlugin({
   name: 'files',
   version: '1.0.0',
-  config: v.object({
-    /** Of one file of a workspace, through a route or a tool. */
-    max_file_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_485_760),
-  }),
+  config: Limits,
   requires: { agents: Agents, audit: Audit, daemon: Daemon },
-  provides: { workspaces: Workspaces },
-  setup({ config, services: { agents, daemon } }) {
-    return { workspaces: new WorkspaceService({ agents, folder: join(daemon.config().dataDir, 'workspaces'), maxFileBytes: config.max_file_bytes }) }
+  provides: { workspaces: Workspaces, uploads: Uploads },
+  migrations,
+  async setup({ config, db, hooks, routes, services: { agents, audit, daemon } }) {
+    const folders = new Folders(join(daemon.config().dataDir, 'workspaces'))
+    const workspaces = new WorkspaceService({ agents, folders, maxFileBytes: config.max_file_bytes, maxUploadBytes: config.max_upload_bytes })
+    const uploads = new UploadService({ agents, audit, store: new UploadStore(db), workspaces, maxBytes: config.max_upload_bytes })
+    await uploads.sweep()
+    hooks.on(AgentSpawned, async ({ agent }) => { await folders.open(agent) })
+    hooks.on(AgentKilled, async ({ agent }) => {
+      await uploads.clear(agent.id)
+      await folders.remove(agent.id)
+    })
+    routes.add(...fileRoutes(workspaces, agents, audit, config.max_file_bytes), ...uploadRoutes(uploads, config.max_upload_bytes))
+    return { workspaces, uploads }
   },
 })

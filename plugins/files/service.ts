@@ -1,37 +1,38 @@
-import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { confine, openConfined, Refusal, replaceConfined } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { WorkspaceFile, Workspaces } from './contract.ts'
+import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
+import type { Folders } from './folders.ts'
 
 export interface WorkspaceParts {
   readonly agents: Agents
-  /** Holds one folder for each agent. Absolute. */
-  readonly folder: string
+  readonly folders: Folders
   readonly maxFileBytes: number
+  readonly maxUploadBytes: number
 }
+
+/** Left by a write that a crash cut short. */
+const PART = /(^|\/)\.[0-9a-f-]{36}\.part$/
+const ESCAPE = /^[/~\\]|^[a-z]:|(^|[\\/])\.\.([\\/]|$)/i
 
 export class WorkspaceService implements Workspaces {
   readonly #parts: WorkspaceParts
   constructor(parts: WorkspaceParts) { this.#parts = parts }
 
   async root(agentId: string): Promise<string> {
-    const { id } = await this.#parts.agents.require(agentId)
-    const path = join(this.#parts.folder, id)
-    await mkdir(path, { recursive: true, mode: 0o700 })
-    return realpath(path)
+    return this.#parts.folders.open(await this.#parts.agents.require(agentId))
   }
-
-  async resolve(agentId: string, name: string): Promise<string> { return confine(await this.root(agentId), name) }
+  async resolve(agentId: string, name: string): Promise<string> { return confine(await this.#root(agentId, name), name) }
 
   async read(agentId: string, name: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
-    const root = await this.root(agentId)
+    const root = await this.#root(agentId, name)
     const limit = options.maxBytes ?? this.#parts.maxFileBytes
-    let handle
-    try { handle = await openConfined(root, name, 'read') } catch (error) {
-      if (isMissing(error)) throw new Refusal('file_not_found', `No file "${name}"`, { cause: error })
-      throw error
-    }
+    const found = await stat(await confine(root, name)).catch(unlessMissing)
+    if (found?.isDirectory()) throw new Refusal('invalid_request', `"${name}" is a folder`)
+    const handle = found && await openConfined(root, name, 'read').catch(unlessMissing)
+    if (!handle) throw new Refusal('file_not_found', `No file "${name}"`)
     try {
       const { size } = await handle.stat()
       if (size > limit) throw new Refusal('payload_too_large', `"${name}" has ${size} bytes; at most ${limit} are read`, { details: { size_bytes: size, limit_bytes: limit } })
@@ -40,42 +41,62 @@ export class WorkspaceService implements Workspaces {
   }
 
   async write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }> {
-    const limit = this.#parts.maxFileBytes
-    const size = Buffer.byteLength(content)
-    if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes`, { details: { size_bytes: size, limit_bytes: limit } })
-    return replaceConfined(await this.root(agentId), name, content)
+    const root = await this.#root(agentId, name)
+    this.checkSize(name, Buffer.byteLength(content))
+    try {
+      return await replaceConfined(root, name, content)
+    } catch (error) {
+      if (!hasCode(error, 'ENOSPC', 'EDQUOT', 'EROFS')) throw error
+      throw new Refusal('service_unavailable', `"${name}" could not be written: the disk is full or cannot be written to`, { cause: error })
+    }
   }
 
   async remove(agentId: string, name: string): Promise<boolean> {
-    const path = await confine(await this.root(agentId), name)
-    const found = await stat(path).catch((error: unknown) => { if (isMissing(error)) return undefined; throw error })
+    const path = await confine(await this.#root(agentId, name), name)
+    const found = await stat(path).catch(unlessMissing)
     if (!found) return false
     if (!found.isFile()) throw new Refusal('invalid_request', `"${name}" is a folder`)
-    await rm(path)
+    await rm(path, { force: true })
     return true
   }
 
   async list(agentId: string, folder?: string, limit = 1000): Promise<readonly WorkspaceFile[]> {
-    const root = await this.root(agentId)
+    const root = folder === undefined ? await this.root(agentId) : await this.#root(agentId, folder)
     const found: WorkspaceFile[] = []
     const waiting = [folder ?? '']
     while (waiting.length > 0 && found.length < limit) {
       const at = waiting.shift() ?? ''
       const path = at === '' ? root : await confine(root, at)
-      const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-        if (isMissing(error)) throw new Refusal('file_not_found', `No folder "${at}"`, { cause: error })
-        throw error
-      })
-      for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const entries = await readdir(path, { withFileTypes: true }).catch(unlessMissing)
+      // A folder below it may be removed meanwhile; the one that was asked for must be there.
+      if (!entries && at === folder) throw new Refusal('file_not_found', `No folder "${at}"`)
+      for (const entry of (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))) {
         const name = at === '' ? entry.name : `${at}/${entry.name}`
         if (entry.isDirectory()) waiting.push(name)
-        if (!entry.isFile() || found.length >= limit) continue
-        const facts = await stat(join(path, entry.name)).catch((error: unknown) => { if (isMissing(error)) return undefined; throw error })
-        if (facts && facts.nlink === 1) found.push({ name, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString() })
+        if (!entry.isFile() || PART.test(name) || found.length >= limit) continue
+        const facts = await stat(join(path, entry.name)).catch(unlessMissing)
+        if (facts?.nlink === 1) found.push({ name, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString() })
       }
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
+
+  /** Throws `payload_too_large`. */
+  checkSize(name: string, size: number): void {
+    const { maxFileBytes, maxUploadBytes } = this.#parts
+    const limit = identityFiles.has(name) ? IDENTITY_BYTES : name.startsWith('uploads/') ? Math.max(maxFileBytes, maxUploadBytes) : maxFileBytes
+    if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes`, { details: { size_bytes: size, limit_bytes: limit } })
+  }
+
+  /** The root for a name. One that leads out is refused as such, whatever else is wrong with it. */
+  async #root(agentId: string, name: string): Promise<string> {
+    const root = await this.root(agentId)
+    if (ESCAPE.test(name)) throw new Refusal('forbidden', 'The name leads out of the workspace')
+    return root
+  }
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+const hasCode = (error: unknown, ...codes: readonly string[]): boolean => error instanceof Error && 'code' in error && codes.some((code) => code === error.code)
+function unlessMissing(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { lstat, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openConfined, Refusal } from 'svc/sdk'
+import type { Agent } from '../agents/contract.ts'
+import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
+
+/** One folder for each agent, named by its id. */
+export class Folders {
+  readonly #base: string
+  readonly #making = new Map<string, Promise<void>>()
+  /** Absolute. */
+  constructor(base: string) { this.#base = base }
+
+  /**
+   * The real path of an agent's folder. A missing one is made with its identity files, those of the agent it was cloned from if there
+   * are any; so a crash after the spawn costs nothing.
+   */
+  async open(agent: Agent): Promise<string> {
+    const path = join(this.#base, agent.id)
+    if (!(await isFolder(path))) {
+      const making = this.#making.get(agent.id) ?? this.#make(agent, path)
+      this.#making.set(agent.id, making)
+      try { await making } finally { this.#making.delete(agent.id) }
+    }
+    return realpath(path)
+  }
+
+  /** Removes the folder with all it holds; links in it are not followed. */
+  async remove(agentId: string): Promise<void> {
+    await rm(join(this.#base, agentId), { recursive: true, force: true })
+  }
+
+  async #make(agent: Agent, path: string): Promise<void> {
+    await mkdir(this.#base, { recursive: true, mode: 0o700 })
+    // Filled beside its place, so that a folder that is there is whole.
+    const part = join(this.#base, `.${agent.id}.${randomUUID()}.part`)
+    await mkdir(part, { mode: 0o700 })
+    try {
+      if (agent.manifest.generate_identity_files) {
+        await Promise.all([...identityFiles].map(async ([name, text]) => {
+          await writeFile(join(part, name), await this.#inherited(agent, name) ?? text, { mode: 0o600 })
+        }))
+      }
+      await rename(part, path)
+    } catch (error) {
+      await rm(part, { recursive: true, force: true })
+      if (!(await isFolder(path))) throw error
+    }
+  }
+
+  async #inherited(agent: Agent, name: string): Promise<Uint8Array | undefined> {
+    if (agent.clonedFrom === undefined) return undefined
+    const source = join(this.#base, agent.clonedFrom)
+    if (!(await isFolder(source))) return undefined
+    let handle
+    try { handle = await openConfined(source, name, 'read') } catch (error) {
+      // Not there, or no plain file: then it has none that could be taken over.
+      if (error instanceof Refusal || isMissing(error)) return undefined
+      throw error
+    }
+    try { return (await handle.stat()).size <= IDENTITY_BYTES ? await handle.readFile() : undefined } finally { await handle.close() }
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    const found = await lstat(path)
+    if (!found.isDirectory()) throw new Refusal('forbidden', 'The workspace is not a folder')
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'

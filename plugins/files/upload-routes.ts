@@ -1,0 +1,29 @@
+import * as v from 'valibot'
+import { defineRoute, rawBody, Refusal } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import { AgentParams } from '../agents/contract.ts'
+import { asFile } from './routes.ts'
+import { Uploaded, UploadParams } from './schema.ts'
+import type { UploadService } from './uploads.ts'
+
+export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly AnyRoute[] {
+  const add = defineRoute({
+    method: 'POST', path: '/api/agents/:id/upload', summary: 'Send a file for an agent',
+    description: '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
+    auth: 'bearer', cost: 10, params: AgentParams, body: rawBody(maxBytes + 65_536), returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'],
+    async handle({ params, body, header }) {
+      const row = await uploads.add(params.id, body, header('content-type'), header('x-filename'))
+      return { file_id: row.id, filename: row.filename, content_type: row.content_type, size: row.size_bytes, path: row.path }
+    },
+  })
+  const read = defineRoute({
+    method: 'GET', path: '/api/uploads/:file_id', summary: 'Download a file that was sent for an agent',
+    auth: 'bearer', cost: 5, params: UploadParams, returns: v.string(), produces: 'application/octet-stream', errors: ['file_not_found'],
+    async handle({ params }) {
+      const upload = await uploads.find(params.file_id)
+      if (!upload) throw new Refusal('file_not_found', `No file ${params.file_id}`)
+      return asFile(await uploads.read(upload), upload.contentType, upload.filename)
+    },
+  })
+  return [add, read]
+}
