@@ -22,6 +22,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       kill: { summary: 'End an agent and remove it', load: () => import('./agent-kill.ts') },
     },
   },
+  approval: {
+    summary: 'List, approve and reject what agents want to do',
+    commands: {
+      list: { summary: 'List what waits for an answer, and what was answered', load: () => import('./approval-list.ts') },
+      approve: { summary: 'Let an agent do exactly this, once', load: () => import('./approval-approve.ts') },
+      reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
+    },
+  },
   plugin: {
     summary: 'List and reload plugins',
     commands: {

@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { runHere } from './here.ts'
+import type { Answer } from './here.ts'
+
+let home: string
+let host: TestHost
+let agent: string
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-approval-'))
+  host = await startHost({ home, plugins: ['audit', 'agents', 'approvals'] })
+  agent = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n' })).body.agent_id
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+const svc = (...args: string[]): Promise<Answer> => runHere([...args, '--home', home])
+const ask = async (command: string): Promise<string> => (await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'shell_exec', payload: { command } })).body.id
+
+describe('svc approval', () => {
+  it('lists nothing where nothing was asked for', async () => {
+    expect(await svc('approval', 'list')).toMatchObject({ code: 0, stdout: 'Nothing has needed approval.\n' })
+    expect(JSON.parse((await svc('approval', 'list', '--json')).stdout)).toEqual({ approvals: [], total: 0 })
+  })
+
+  it('shows exactly what waits, and lets it be approved by the beginning of its id, once', async () => {
+    const id = await ask('make\u001b[2K\u202e')
+    const { stdout } = await svc('approval', 'list', '--pending')
+    expect(stdout).toMatch(/^STATUS +RISK +TIME LEFT +AGENT +ID +WHAT\npending +critical +\d+ (s|min) +digger +\S+ +shell_exec make/)
+    expect(stdout).toContain(String.raw`make\u{1b}[2K\u{202e}`)
+    expect(stdout).not.toContain('\u202e')
+    const answer = await svc('approval', 'approve', id.slice(0, 8))
+    expect(answer).toMatchObject({ code: 0 })
+    expect(answer.stdout).toMatch(new RegExp(`^approved ${id}: digger may do this: shell_exec make`))
+    const again = await svc('approval', 'reject', id)
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toContain('approved already')
+    expect((await svc('approval', 'list', '--pending')).stdout).toBe('Nothing waits for approval.\n')
+  })
+
+  it('rejects, and answers scripts in JSON', async () => {
+    const id = await ask('ls')
+    const { code, stdout } = await svc('approval', 'reject', id, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ id, status: 'rejected' })
+    expect((await host.json('GET', `/api/approvals/${id}`)).body.status).toBe('rejected')
+  })
+
+  it('says with exit code 4 that there is no such approval, and which wait', async () => {
+    const id = await ask('pwd')
+    expect(await svc('approval', 'approve', 'nothing')).toMatchObject({ code: 4, stderr: expect.stringContaining(`pending: ${id}`) as string })
+    expect(await svc('approval', 'approve', '00000000-0000-4000-8000-000000000000')).toMatchObject({ code: 4 })
+    expect((await svc('approval', 'approve')).code).toBe(2)
+  })
+})
