@@ -6,7 +6,7 @@ import { parseListenAddr, toListenAddr } from './config/listen.ts'
 import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
-import { Daemon } from './host/daemon.ts'
+import { Daemon, DaemonListening } from './host/daemon.ts'
 import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
 import { HealthMonitor } from './host/health.ts'
 import { Host } from './host/host.ts'
@@ -22,6 +22,7 @@ import type { Fetch } from './net/fetch.ts'
 import { createOutbound } from './net/outbound.ts'
 import { createSpawn } from './process/spawn.ts'
 import { runningCalls } from './scope/call.ts'
+import { Scope } from './scope/scope.ts'
 import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
 import { openStorage } from './storage/storage.ts'
@@ -46,6 +47,8 @@ export interface App extends AsyncDisposable {
   /** Where it listens; `undefined` before `listen`. */
   readonly url: string | undefined
   listen(): Promise<{ url: string }>
+  /** Settles when the plugins have taken note that it listens, or after a second. */
+  greeted(): Promise<void>
   /** Answers without a port. */
   fetch(request: Request): Promise<Response>
   readonly host: Host
@@ -62,6 +65,8 @@ export interface App extends AsyncDisposable {
 const SETUP_MS = 30_000
 /** What each part gets to end at shutdown, beside the drain. */
 const CLOSE_MS = 5_000
+/** How long the greeting waits for plugins that look around first, such as for a local model. */
+const GREETING_MS = 1_000
 /** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
 const PROVIDERS = 'providers'
 
@@ -175,8 +180,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
 
+  const coreScope = owned('core', new Scope('core'), (it) => it.close(0))
   const all = parts.move()
   let ending: Promise<void> | undefined
+  let greeting = Promise.resolve()
   return {
     get url() { return url },
     async listen() {
@@ -184,8 +191,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       // An address alone means http.
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
+      greeting = endWithin('the greeting', () => hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url }), GREETING_MS, log)
       return { url: listening.url }
     },
+    greeted: () => greeting,
     fetch: (request) => http.fetch(request),
     host,
     daemon,

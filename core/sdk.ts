@@ -4,7 +4,7 @@ export type { ErrorCode, ErrorOptions, UpstreamOptions, UpstreamReason } from '.
 export { defineService, definePlugin } from './host/define.ts'
 export type { AnyPlugin, ConfigSchema, Migration, PluginDefinition, Services, ServiceToken, Tokens } from './host/define.ts'
 export type { PluginContext } from './host/context.ts'
-export { Daemon } from './host/daemon.ts'
+export { Daemon, DaemonListening } from './host/daemon.ts'
 export type { Build, DaemonConfig, Health, PluginStatus } from './host/daemon.ts'
 export { confine, openConfined } from './files/confine.ts'
 export { replaceConfined } from './files/replace.ts'

@@ -38,7 +38,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     const stop = await (async () => {
       try {
         events.serves(app)
-        if (!app.daemon.stopping) announce(await listen(app, settings.config), settings.config, options.json)
+        if (!app.daemon.stopping) await announce(app, await listen(app, settings.config), settings.config, options.json)
         flushCompileCache()
         return await app.closed
       } finally {
@@ -83,12 +83,14 @@ async function open({ config, warnings }: LoadedConfig, log: Log): Promise<App> 
 async function listen(app: App, config: Config): Promise<string> {
   try { return (await app.listen()).url.replace(/\/+$/, '') } catch (error) { throw explainStart(error, config) }
 }
-function announce(url: string, config: Config, json: boolean): void {
+/** The page's address comes last: what plugins say about the start stands above it. */
+async function announce(app: App, url: string, config: Config, json: boolean): Promise<void> {
   if (json) {
     process.stdout.write(`${JSON.stringify({ status: 'listening', url, pid: process.pid, home: config.home_dir, api_key_set: config.api_key !== undefined })}\n`)
     return
   }
   print(`svc listening on ${url}`)
+  await Promise.race([app.greeted(), app.closed])
   for (const address of networkAddresses(config)) print(`Reached from the network at ${url.replace(/^(https?:\/\/).*(:\d+)$/, `$1${address}$2`)}`)
   if (config.api_key !== undefined) print('A key is set: the chat page and every client need it.')
   print(`Open the chat page: ${url}/`)

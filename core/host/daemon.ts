@@ -1,4 +1,5 @@
 import type { Entry } from '../scope/scope.ts'
+import { notify } from '../hooks/hook.ts'
 import { defineService } from './define.ts'
 
 export interface PluginStatus {
@@ -62,3 +63,6 @@ export interface Daemon {
   restart(reason: string): void
 }
 export const Daemon = defineService<Daemon>()('daemon')
+
+/** The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick. */
+export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

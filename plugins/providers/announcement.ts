@@ -20,6 +20,11 @@ export class Announcement {
     this.#log = log
   }
 
+  /** Looks now. */
+  async now(): Promise<void> {
+    this.#cancel()
+    await this.#say()
+  }
   /** Looks again when nothing has changed for a while. */
   soon(): void {
     this.#cancel()

@@ -1,4 +1,4 @@
-import { Daemon, definePlugin } from 'svc/sdk'
+import { Daemon, DaemonListening, definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Addresses } from './addresses.ts'
@@ -47,6 +47,7 @@ export default definePlugin({
         await changed(provider)
       },
     }))
+    ctx.hooks.on(DaemonListening, () => announcement.now())
     announcement.soon()
     return { providers: registry, inference }
   },
