@@ -1,6 +1,7 @@
 import { defineService } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
+/** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its door. */
 export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
 /** Where a turn came in. */
 export type Door = 'rest' | 'sse' | 'websocket' | 'openai' | 'cli' | 'channel' | 'agent' | 'schedule' | 'trigger' | 'workflow' | 'hook' | 'a2a'
@@ -35,6 +36,34 @@ export interface Effect {
   readonly result: string | undefined
 }
 
+/** One call of a model or a tool, as it was. */
+export interface Trace {
+  /** Later ones sort after earlier ones. */
+  readonly id: string
+  readonly agentId: string
+  readonly sessionId: string
+  readonly turnId: string
+  readonly kind: 'model' | 'tool'
+  /** The tool, or `provider/model`. */
+  readonly name: string
+  /** Of a tool call. */
+  readonly callId?: string | undefined
+  /** Which call of the model in the turn this is, or belongs to; from 1. */
+  readonly iteration: number
+  /** ISO 8601 UTC. */
+  readonly startedAt: string
+  readonly durationMs: number
+  /** Until the model began to answer. */
+  readonly firstMs?: number | undefined
+  readonly failed: boolean
+  /** Of a call of a model. */
+  readonly tokens?: { readonly input: number; readonly output: number } | undefined
+  /** Arguments as JSON, cut; empty for a model. */
+  readonly input: string
+  /** The beginning of what came out, or why it failed. */
+  readonly output: string
+}
+
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: Omit<Turn, 'state' | 'error'>, state?: 'queued' | 'running'): Statement
@@ -44,6 +73,10 @@ export interface Journal {
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
   settle(key: string, state: 'done' | 'failed', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>
+  /** Statements for the batch of the step they describe. */
+  trace(traces: readonly Trace[]): readonly Statement[]
+  /** Newest first. Only the newest of each agent are kept. */
+  traces(agentId: string, limit: number): Promise<readonly Trace[]>
   /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
   release(turnId: string): Statement
   /**

@@ -37,4 +37,26 @@ export const migrations: readonly Migration[] = [
     )`,
   },
   { id: '004-effect-turn', sql: 'CREATE INDEX journal_effect_turn ON journal_effect (turn_id, created_at, key)' },
+  {
+    id: '005-trace',
+    sql: `CREATE TABLE journal_trace (
+      agent_id TEXT NOT NULL,
+      id TEXT NOT NULL,
+      session_id TEXT NOT NULL,
+      turn_id TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      name TEXT NOT NULL,
+      call_id TEXT,
+      iteration INTEGER NOT NULL,
+      started_at TEXT NOT NULL,
+      duration_ms REAL NOT NULL,
+      first_ms REAL,
+      failed INTEGER NOT NULL,
+      input_tokens INTEGER,
+      output_tokens INTEGER,
+      input TEXT NOT NULL,
+      output TEXT NOT NULL,
+      PRIMARY KEY (agent_id, id)
+    )`,
+  },
 ]

@@ -26,3 +26,23 @@ export const EffectRow = v.object({
   result: v.nullable(v.string()),
 })
 export type EffectRow = v.InferOutput<typeof EffectRow>
+
+export const TraceRow = v.object({
+  agent_id: v.string(),
+  id: v.string(),
+  session_id: v.string(),
+  turn_id: v.string(),
+  kind: v.picklist(['model', 'tool']),
+  name: v.string(),
+  call_id: v.nullable(v.string()),
+  iteration: v.number(),
+  started_at: v.string(),
+  duration_ms: v.number(),
+  first_ms: v.nullable(v.number()),
+  failed: v.number(),
+  input_tokens: v.nullable(v.number()),
+  output_tokens: v.nullable(v.number()),
+  input: v.string(),
+  output: v.string(),
+})
+export type TraceRow = v.InferOutput<typeof TraceRow>

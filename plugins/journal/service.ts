@@ -1,6 +1,6 @@
 import type { Statement } from 'svc/sdk'
-import type { Effect, Journal, Turn, TurnState } from './contract.ts'
-import type { EffectRow, TurnRow } from './schema.ts'
+import type { Effect, Journal, Trace, Turn, TurnState } from './contract.ts'
+import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { JournalStore } from './store.ts'
 
 /** The journal of one process. `owner` marks whose turns are whose; it must never be used by another process again. */
@@ -28,6 +28,9 @@ export class JournalService implements Journal {
     return (await this.#store.effects(turnId)).map(toEffect)
   }
 
+  trace(traces: readonly Trace[]): readonly Statement[] { return traces.map((trace) => this.#store.insertTrace(trace)) }
+  async traces(agentId: string, limit: number): Promise<readonly Trace[]> { return (await this.#store.traces(agentId, limit)).map(toTrace) }
+
   // Decision: a turn of another owner is taken to be dead. That holds because the lock on the home lets one process in at a time;
   // daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.
   async orphans(): Promise<readonly Turn[]> {
@@ -45,4 +48,12 @@ function toTurn(row: TurnRow): Turn {
 }
 function toEffect(row: EffectRow): Effect {
   return { key: row.key, turnId: row.turn_id, kind: row.kind, name: row.name, state: row.state, input: row.input, result: row.result ?? undefined }
+}
+function toTrace(row: TraceRow): Trace {
+  const { input_tokens: input, output_tokens: output } = row
+  return {
+    id: row.id, agentId: row.agent_id, sessionId: row.session_id, turnId: row.turn_id, kind: row.kind, name: row.name, callId: row.call_id ?? undefined,
+    iteration: row.iteration, startedAt: row.started_at, durationMs: row.duration_ms, firstMs: row.first_ms ?? undefined, failed: row.failed !== 0,
+    tokens: input === null || output === null ? undefined : { input, output }, input: row.input, output: row.output,
+  }
 }

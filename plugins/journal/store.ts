@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Effect, Turn, TurnState } from './contract.ts'
-import { EffectRow, TurnRow } from './schema.ts'
+import type { Effect, Trace, Turn, TurnState } from './contract.ts'
+import { EffectRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
@@ -42,5 +42,17 @@ export class JournalStore {
   }
   async effects(turnId: string): Promise<readonly EffectRow[]> {
     return v.parse(v.array(EffectRow), await this.#db.all`SELECT * FROM journal_effect WHERE turn_id = ${turnId} ORDER BY created_at, key`)
+  }
+
+  insertTrace(trace: Trace): Statement {
+    const { tokens } = trace
+    return this.#db.sql`INSERT INTO journal_trace (agent_id, id, session_id, turn_id, kind, name, call_id, iteration, started_at, duration_ms, first_ms,
+        failed, input_tokens, output_tokens, input, output)
+      VALUES (${trace.agentId}, ${trace.id}, ${trace.sessionId}, ${trace.turnId}, ${trace.kind}, ${trace.name}, ${trace.callId ?? null}, ${trace.iteration},
+        ${trace.startedAt}, ${trace.durationMs}, ${trace.firstMs ?? null}, ${trace.failed ? 1 : 0}, ${tokens?.input ?? null}, ${tokens?.output ?? null},
+        ${trace.input}, ${trace.output})`
+  }
+  async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {
+    return v.parse(v.array(TraceRow), await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`)
   }
 }

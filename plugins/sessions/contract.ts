@@ -1,12 +1,15 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
+/** Where the content of a block may come from (security facts 1.2). */
+export type Label = 'ExternalNetwork' | 'UserInput' | 'Pii' | 'Secret' | 'UntrustedAgent'
+
 /** A piece of a message. Tool calls and results are blocks, so that a message says all that happened. */
 export type Block =
-  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
   | { readonly type: 'image'; readonly mime: string; readonly base64: string }
   | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown }
-  | { readonly type: 'result'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean }
+  | { readonly type: 'result'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean; readonly labels?: readonly Label[] | undefined }
 
 /** `tool` holds results only. `mark` says that the text is not all the model would have said. */
 export interface Message {

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 
+const labels = v.optional(v.array(v.picklist(['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'])))
 const Block = v.variant('type', [
-  v.object({ type: v.literal('text'), text: v.string() }),
+  v.object({ type: v.literal('text'), text: v.string(), labels }),
   v.object({ type: v.literal('image'), mime: v.string(), base64: v.string() }),
   v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown() }),
-  v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean() }),
+  v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean(), labels }),
 ])
 export const MessageRow = v.object({
   turn_seq: v.number(),
