@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { command } from './command.ts'
 import { note } from './output.ts'
 import { startArgs, toFlags } from './start.ts'
+import { findPlace } from './settings.ts'
 
 export default command({
   description: 'Start from source, reload a plugin when its folder changes, and check every answer against its schema.',
@@ -12,7 +13,6 @@ export default command({
   async run(args) {
     becomeSource()
     const { serve } = await import('./serve.ts')
-    const { findPlace } = await import('./settings.ts')
     note('svc dev: plugins reload as they are edited; a change in core/ needs a new start')
     return await serve({ place: findPlace(args), flags: { ...toFlags(args), 'plugins.watch': true, development: true }, json: args.json === true })
   },

@@ -1,4 +1,5 @@
 import { command, homeArgs } from './command.ts'
+import { findPlace } from './settings.ts'
 
 export const startArgs = {
   ...homeArgs,
@@ -39,7 +40,6 @@ export default command({
   ],
   async run(args) {
     const { serve } = await import('./serve.ts')
-    const { findPlace } = await import('./settings.ts')
     return await serve({ place: findPlace(args), flags: toFlags(args), json: args.json === true })
   },
 })
