@@ -2,6 +2,7 @@ import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { KeyValue } from './contract.ts'
+import { exportRoutes } from './export-routes.ts'
 import { migrations } from './migrations.ts'
 import { pairRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
@@ -21,7 +22,7 @@ export default definePlugin({
     await pairs.sweep()
     hooks.on(AgentKilled, ({ agent }) => pairs.clear(agent.id))
     tools.add(...pairTools(pairs, services.agents))
-    routes.add(...pairRoutes(pairs, config))
+    routes.add(...pairRoutes(pairs, config), ...exportRoutes(pairs, services.agents, config))
     return { kv: pairs }
   },
 })

@@ -6,27 +6,43 @@ import { Refusal } from 'svc/sdk'
  * whole. It stays text, so that a number of any size and a key of any name come back as they were sent. Throws `invalid_request`.
  */
 export function readValue(body: Uint8Array, maxDepth: number): string {
+  const text = readJson(body, 'value')
+  return scan(text, maxDepth).get('value') ?? text
+}
+
+/** The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is none. */
+export function readMembers(body: Uint8Array, maxDepth: number): ReadonlyMap<string, string> {
+  const text = readJson(body, 'body')
+  if (!text.startsWith('{')) throw new Refusal('invalid_request', 'body: Expected an object')
+  return scan(text, maxDepth)
+}
+
+/** The same of JSON text that was read already; `undefined` when it is no object. */
+export function membersOf(text: string, maxDepth: number): ReadonlyMap<string, string> | undefined {
+  return text.startsWith('{') ? scan(text, maxDepth) : undefined
+}
+
+function readJson(body: Uint8Array, what: string): string {
   if (!isUtf8(body)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
   const text = new TextDecoder().decode(body)
-  if (text.trim() === '') throw new Refusal('invalid_request', 'value: a JSON body is needed')
+  if (text.trim() === '') throw new Refusal('invalid_request', `${what}: a JSON body is needed`)
   try {
     JSON.parse(text)
   } catch (error) {
     throw new Refusal('invalid_request', `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`, { cause: error })
   }
-  const value = text.trim()
-  return scan(value, maxDepth) ?? value
+  return text.trim()
 }
 
-/** Walks over valid JSON once: refuses deep nesting and cuts out the member `value` of the outermost object. The last one counts. */
-function scan(text: string, maxDepth: number): string | undefined {
+/** Walks over valid JSON once: refuses deep nesting and cuts out the members of the outermost object. */
+function scan(text: string, maxDepth: number): ReadonlyMap<string, string> {
   const inObject = text.startsWith('{')
+  const found = new Map<string, string>()
   let depth = 0
   let name: string | undefined
   let from = 0
-  let found: string | undefined
   const endMember = (at: number): void => {
-    if (name === 'value') found = text.slice(from, at).trim()
+    if (name !== undefined) found.set(name, text.slice(from, at).trim())
     name = undefined
   }
   for (let at = 0; at < text.length; at++) {

@@ -6,6 +6,7 @@ export const Limits = v.object({
   max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
   max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
   max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
+  max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 16_777_216),
 })
 export type Limits = v.InferOutput<typeof Limits>
 
@@ -15,6 +16,18 @@ export const Pair = v.object({ key: v.string(), value: v.unknown() })
 export const Pairs = v.object({ kv_pairs: v.array(Pair) })
 export const Stored = v.object({ status: v.literal('stored'), key: v.string() })
 export const Deleted = v.object({ status: v.literal('deleted'), key: v.string() })
+
+/** What an export holds and an import takes: every key of an agent with its value. */
+export const Export = v.object({ agent_id: v.string(), version: v.literal(1), kv: v.record(v.string(), v.unknown()) })
+export const NewImport = v.object({ kv: v.record(v.string(), v.unknown()), clear_existing: v.optional(v.boolean(), false), version: v.optional(v.literal(1)) })
+export const Imported = v.object({
+  status: v.picklist(['imported', 'partial']),
+  agent_id: v.string(),
+  keys_imported: v.number(),
+  /** Those that were left out, and why. */
+  failed_keys: v.optional(v.array(v.string())),
+  errors: v.optional(v.array(v.object({ key: v.string(), error: v.string() }))),
+})
 
 /** The value is JSON text. */
 export const PairRow = v.object({ key: v.string(), value: v.string() })

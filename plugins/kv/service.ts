@@ -48,11 +48,8 @@ export class Pairs implements KeyValue {
   async write(agentId: string, key: string, text: string): Promise<void> {
     const { id } = await this.#agents.require(agentId)
     this.#checkKey(key)
-    const bytes = Buffer.byteLength(text)
-    const { max_value_bytes: maxBytes, max_keys_per_agent: maxKeys } = this.#limits
-    if (bytes > maxBytes) {
-      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key`, { details: { limit_bytes: maxBytes } })
-    }
+    const bytes = this.#checkValue(text)
+    const { max_keys_per_agent: maxKeys } = this.#limits
     try {
       await this.#store.commit(
         this.#store.put(id, key, text, new Date().toISOString(), maxKeys),
@@ -75,6 +72,40 @@ export class Pairs implements KeyValue {
     return (removed?.changes ?? 0) > 0
   }
 
+  /**
+   * Writes many keys at once: all that can be kept, or on a failure none. Says which cannot and why. `texts` must be JSON. Throws
+   * `invalid_request` when there would be too many.
+   */
+  async import(agentId: string, texts: ReadonlyMap<string, string>, clear: boolean): Promise<{ readonly imported: number; readonly failed: readonly { readonly key: string; readonly error: string }[] }> {
+    const { id } = await this.#agents.require(agentId)
+    const failed: { key: string; error: string }[] = []
+    const good: [string, string][] = []
+    for (const [key, text] of texts) {
+      try {
+        this.#checkKey(key)
+        this.#checkValue(text)
+        good.push([key, text])
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        failed.push({ key: key.slice(0, 256).toWellFormed(), error: error.message })
+      }
+    }
+    const { max_keys_per_agent: maxKeys } = this.#limits
+    const names = new Set([...(clear ? [] : await this.#store.names(id)), ...good.map(([key]) => key)])
+    if (names.size > maxKeys) throw new Refusal('invalid_request', `kv: the agent would have ${names.size} keys, and ${maxKeys} is the limit`, { details: { limit_keys: maxKeys } })
+    const at = new Date().toISOString()
+    await this.#store.commit(
+      ...(clear ? [this.#store.removeAll(id)] : []),
+      ...good.map(([key, text]) => this.#store.replace(id, key, text, at)),
+      this.#audit.entry(access(id, `import of ${good.length} keys${clear ? ', all others deleted' : ''}`)),
+    )
+    if (!(await this.#agents.find(id))) {
+      await this.clear(id)
+      throw new Refusal('agent_not_found', `No agent ${id}`)
+    }
+    return { imported: good.length, failed }
+  }
+
   clear(agentId: string): Promise<void> { return this.#store.clear(agentId) }
 
   /** Removes keys whose agent was killed just before the process ended. */
@@ -82,6 +113,16 @@ export class Pairs implements KeyValue {
     for (const agentId of await this.#store.agents()) {
       if (!(await this.#agents.find(agentId))) await this.clear(agentId)
     }
+  }
+
+  /** The size in bytes. */
+  #checkValue(text: string): number {
+    const bytes = Buffer.byteLength(text)
+    const { max_value_bytes: maxBytes } = this.#limits
+    if (bytes > maxBytes) {
+      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key`, { details: { limit_bytes: maxBytes } })
+    }
+    return bytes
   }
 
   #checkKey(key: string): void {

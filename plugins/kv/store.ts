@@ -32,6 +32,14 @@ export class PairStore {
         OR (SELECT COUNT(*) FROM kv_pair WHERE agent_id = ${agentId}) < ${limit} THEN ${value} END, ${at})
       ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
   }
+  /** Without a limit, for many at once. */
+  replace(agentId: string, key: string, value: string, at: string): Statement {
+    return this.#db.sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key}, ${value}, ${at})
+      ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
+  }
+  removeAll(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM kv_pair WHERE agent_id = ${agentId}`
+  }
   remove(agentId: string, key: string): Statement {
     return this.#db.sql`DELETE FROM kv_pair WHERE agent_id = ${agentId} AND key = ${key}`
   }
