@@ -1,6 +1,7 @@
 import { Refusal } from 'svc/sdk'
+import type { Tools } from 'svc/sdk'
 import type { ToolCallAttempt } from '../chat/contract.ts'
-import { actionHash, summarise } from './action.ts'
+import { actionHash, summarise, visible } from './action.ts'
 import type { Clock } from './clock.ts'
 import type { ApprovalsConfig } from './config.ts'
 import type { Approval } from './contract.ts'
@@ -16,6 +17,7 @@ export interface GateParts {
   readonly desk: Desk
   readonly store: ApprovalStore
   readonly clock: Clock
+  readonly tools: Pick<Tools, 'find'>
   /** Aborts when the plugin unloads. */
   readonly signal: AbortSignal
 }
@@ -26,7 +28,7 @@ export interface GateParts {
  * fetches cannot reach this machine, so an agent cannot answer its own. A shell could, where the daemon has no `api_key`: it is
  * critical and asked about itself.
  */
-export function createGate({ config, desk, store, clock, signal: unloaded }: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
+export function createGate({ config, desk, store, clock, tools, signal: unloaded }: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
   const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', { retryAfterSecs: 1, details: { ask_again: true } })
   const toIso = (ms: number): string => new Date(ms).toISOString()
 
@@ -71,7 +73,7 @@ export function createGate({ config, desk, store, clock, signal: unloaded }: Gat
     if (usable) return toApproval(usable)
     return desk.request({
       agentId: agent.id, agentName: agent.name, turnId, sessionId, callId, tool, action: tool, payload: args, summary: summarise(tool, args), risk: riskOf(tool, risk),
-      description: `${agent.name} wants to use ${tool}.${refusal === undefined ? '' : ` It needs a person because ${refusal}`}`.slice(0, 1024),
+      description: explain(tools.find(tool)?.description, refusal),
     })
   }
 
@@ -83,6 +85,12 @@ export function createGate({ config, desk, store, clock, signal: unloaded }: Gat
   }
 }
 
+const DESCRIPTION_CHARS = 300
+/** Why it is asked for, and what the tool says it does. */
+function explain(does = '', refusal: string | undefined): string {
+  const short = does.length > DESCRIPTION_CHARS ? `${does.slice(0, DESCRIPTION_CHARS - 1).toWellFormed()}…` : does
+  return visible(refusal === undefined ? short : `Needs a person, because ${refusal.slice(0, 400)}. ${short}`.trimEnd())
+}
 function refused({ tool, state, timeoutSecs, decidedBy }: Approval): Refusal {
   const why = state === 'rejected' ? 'a person rejected it' : decidedBy === 'timeout' ? `nobody approved it within ${timeoutSecs} seconds` : `the request ended: ${decidedBy ?? 'expired'}`
   return new Refusal('forbidden', `${tool} was not done, because ${why}. Do not try the same again; say what you wanted to do and why.`)

@@ -32,7 +32,7 @@ export default definePlugin({
     })
     own('timers of approvals', () => desk.close())
     await desk.open()
-    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, signal }))
+    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, signal }))
     jobs.every('prune', PRUNE_MS, () => desk.prune())
     routes.add(...approvalRoutes(desk, services.agents, tools))
     return { approvals: desk }

@@ -17,6 +17,7 @@ interface AgentsProps {
 
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
   const answering = useValue(client.answering)
+  const asking = new Set(useValue(client.approvals.pending).map(({ agent_id }) => agent_id))
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
     if (!open) return
@@ -48,7 +49,7 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
                   <span class="agent-model">{modelLabel(agent)}</span>
                 </span>
                 {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
-                {agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>}
+                {asking.has(agent.id) ? <span class="state">asks you</span> : agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>}
               </button>
             </li>
           ))}

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { AgentList, Problem, SessionView, Spawned, Ticket } from './wire.ts'
-import type { AgentSummary, ServerFrame } from './wire.ts'
+import { AgentList, ApprovalPage, ApprovalView, Problem, SessionView, Spawned, Ticket } from './wire.ts'
+import type { AgentSummary, Approval, ServerFrame } from './wire.ts'
 import { readEvents } from './events.ts'
 
 /** What the daemon refused, or `unreachable` when it did not answer at all. */
@@ -40,6 +40,10 @@ export class Api {
   async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
   async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }
   async stop(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), {}) }
+
+  approvals(): Promise<{ approvals: readonly Approval[] }> { return this.#json('GET', '/api/approvals?status=pending', ApprovalPage) }
+  approval(id: string): Promise<Approval> { return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView) }
+  async answerApproval(id: string, verb: 'approve' | 'reject'): Promise<void> { await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), {}) }
 
   /** An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in for it. */
   async socket(agentId: string): Promise<WebSocket> {

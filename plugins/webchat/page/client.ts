@@ -1,5 +1,6 @@
 import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
+import { PendingApprovals } from './approvals.ts'
 import { Observable } from './observable.ts'
 import type { AgentSummary } from './wire.ts'
 
@@ -16,11 +17,14 @@ export class Client {
   readonly selected = new Observable<AgentChat | undefined>(undefined)
   /** Agents that are answering a message of this page. */
   readonly answering = new Observable<ReadonlySet<string>>(new Set())
+  readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
 
   constructor() {
     this.api = new Api(() => this.#askForKey())
+    this.approvals = new PendingApprovals(this.api, () => this.answering.value.size > 0)
+    this.answering.watch(() => this.approvals.hurry())
   }
 
   async start(): Promise<void> {
@@ -33,6 +37,7 @@ export class Client {
     }
     this.gate.set({ state: 'ready' })
     this.selected.value?.show()
+    this.approvals.start()
   }
 
   async enter(key: string): Promise<void> {
@@ -103,6 +108,7 @@ export class Client {
   #askForKey(): void {
     const refused = this.api.hasKey
     this.api.useKey(undefined)
+    this.approvals.stop()
     for (const chat of this.#chats.values()) chat.connection.close()
     this.gate.set({ state: 'key', refused })
   }

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
 import { modelLabel } from './agents.tsx'
 import { explain } from './api.ts'
+import { ApprovalList } from './approval-list.tsx'
 import type { Client } from './client.ts'
 import { Composer, focusMessageBox } from './composer.tsx'
 import { DownIcon, FreshIcon, MenuIcon, TrashIcon, WarningIcon } from './icons.tsx'
@@ -103,6 +104,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
         <div class="column">
           {problem !== undefined && <div class="problem" role="alert"><WarningIcon /><p>{problem}</p><button type="button" onClick={() => setProblem(undefined)}>Dismiss</button></div>}
           {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
+          <ApprovalList approvals={client.approvals} agentId={agent.id} />
           <Composer name={agent.name} busy={busy} onSend={send} onStop={() => void chat.stop()} />
         </div>
       </div>

@@ -31,6 +31,23 @@ export const SessionView = v.object({
 export type SessionMessage = v.InferOutput<typeof SessionMessage>
 export type SessionView = v.InferOutput<typeof SessionView>
 
+const Approval = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  agent_name: v.string(),
+  tool_name: v.string(),
+  description: v.string(),
+  action_summary: v.string(),
+  /** `null` where it is too large for a list. */
+  payload: v.unknown(),
+  risk_level: v.string(),
+  expires_at: v.string(),
+  status: v.string(),
+})
+export type Approval = v.InferOutput<typeof Approval>
+export { Approval as ApprovalView }
+export const ApprovalPage = v.object({ approvals: v.array(Approval) })
+
 const tokens = v.optional(v.number(), 0)
 const Connected = v.object({ type: v.literal('connected') })
 const Thinking = v.object({ type: v.literal('thinking') })

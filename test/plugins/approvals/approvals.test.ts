@@ -8,21 +8,21 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
-const marker = fileURLToPath(new URL('../../fixtures/plugins/marker', import.meta.url))
+const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
 let home: string
-let marks: string
+let launches: string
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-approvals-'))
-  marks = join(home, 'marks.log')
+  launches = join(home, 'launches.log')
 })
 afterEach(async () => { await rm(home, { recursive: true, force: true }) })
 
 const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
-  startHost({ home, config: { plugins: { paths: [marker], marker: { file: marks }, approvals } } })
+  startHost({ home, config: { plugins: { paths: [launcher], launcher: { file: launches }, approvals } } })
 const spawn = async (host: TestHost, name = 'worker', more = ''): Promise<string> =>
   (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
 const say = (host: TestHost, agent: string, message: string) => host.json('POST', `/api/agents/${agent}/message`, { message })
-const marked = async (): Promise<readonly string[]> => (existsSync(marks) ? (await readFile(marks, 'utf8')).trim().split('\n') : [])
+const launched = async (): Promise<readonly string[]> => (existsSync(launches) ? (await readFile(launches, 'utf8')).trim().split('\n') : [])
 async function pending(host: TestHost, count = 1): Promise<readonly any[]> {
   let found: readonly any[] = []
   await expect.poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, { timeout: 5000 }).toBe(count)
@@ -33,18 +33,18 @@ describe('an action of high risk', () => {
   it('waits, is shown exactly, and goes on when it is approved', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const answer = say(host, agent, 'use mark {"label": "one"}')
+    const answer = say(host, agent, 'use launch {"label": "one"}')
     const [request] = await pending(host)
     expect(request).toMatchObject({
-      agent_id: agent, agent_name: 'worker', tool_name: 'mark', action: 'mark', payload: { label: 'one' }, risk_level: 'high', status: 'pending', timeout_secs: 60,
-      action_summary: 'mark {"label":"one"}', decided_at: null, decided_by: null,
+      agent_id: agent, agent_name: 'worker', tool_name: 'launch', action: 'launch', payload: { label: 'one' }, risk_level: 'high', status: 'pending', timeout_secs: 60,
+      action_summary: 'launch {"label":"one"}', decided_at: null, decided_by: null,
     })
-    expect(await marked()).toEqual([])
+    expect(await launched()).toEqual([])
     const approved = await host.json('POST', `/api/approvals/${request.id}/approve`)
     expect(approved).toMatchObject({ status: 200, body: { id: request.id, status: 'approved' } })
     expect(Date.parse(approved.body.decided_at)).toBeGreaterThan(0)
-    expect((await answer).body.response).toContain('marked one')
-    expect(await marked()).toEqual(['one'])
+    expect((await answer).body.response).toContain('launched one')
+    expect(await launched()).toEqual(['one'])
     const list = (await host.json('GET', '/api/approvals')).body
     expect(list).toMatchObject({ total: 1, approvals: [{ id: request.id, status: 'approved', decided_by: 'operator' }] })
     const { body } = await host.json('GET', '/api/audit/recent?event_type=capability_check')
@@ -55,31 +55,31 @@ describe('an action of high risk', () => {
   it('is not done when it is rejected, and the agent is told', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const answer = say(host, agent, 'use mark {"label": "no"}')
+    const answer = say(host, agent, 'use launch {"label": "no"}')
     const [request] = await pending(host)
     expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body).toMatchObject({ id: request.id, status: 'rejected' })
     expect((await answer).body.response).toContain('a person rejected it')
-    expect(await marked()).toEqual([])
+    expect(await launched()).toEqual([])
   })
 
   it('is answered once: of twenty at the same time one wins, the others are told 409', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const answer = say(host, agent, 'use launch {"label": "x"}')
     const [request] = await pending(host)
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => host.json('POST', `/api/approvals/${request.id}/${n % 2 === 0 ? 'approve' : 'reject'}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 409)])
     const won = answers.find(({ status }) => status === 200)?.body.status
     expect((await host.json('GET', `/api/approvals/${request.id}`)).body.status).toBe(won)
     await answer
-    expect(await marked()).toEqual(won === 'approved' ? ['x'] : [])
+    expect(await launched()).toEqual(won === 'approved' ? ['x'] : [])
     expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body.error).toMatchObject({ code: 'conflict', details: { status: won } })
   })
 
   it('does not wait where the policy of the agent is never, and waits for anything where its manifest says always', async () => {
     await using host = await boot({ agents: { free: 'never' } })
     const [free, careful] = [await spawn(host, 'free'), await spawn(host, 'careful', '[metadata]\napproval = "always"')]
-    expect((await say(host, free, 'use mark {"label": "free"}')).body.response).toContain('marked free')
+    expect((await say(host, free, 'use launch {"label": "free"}')).body.response).toContain('launched free')
     const answer = say(host, careful, 'use system_time {}')
     const [request] = await pending(host)
     expect(request).toMatchObject({ agent_name: 'careful', tool_name: 'system_time', risk_level: 'low' })
@@ -90,30 +90,30 @@ describe('an action of high risk', () => {
   it('ends its wait when the turn is stopped, and can be answered no more', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const answer = say(host, agent, 'use launch {"label": "x"}')
     const [request] = await pending(host)
     await host.json('POST', `/api/agents/${agent}/stop`)
     await answer
     await expect.poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body).toMatchObject({ status: 'expired', decided_by: 'the turn was stopped' })
     expect((await host.json('POST', `/api/approvals/${request.id}/approve`)).status).toBe(409)
-    expect(await marked()).toEqual([])
+    expect(await launched()).toEqual([])
   })
 
   it('ends its wait when the agent is killed', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const answer = say(host, agent, 'use mark {"label": "x"}')
+    const answer = say(host, agent, 'use launch {"label": "x"}')
     const [request] = await pending(host)
     await host.json('DELETE', `/api/agents/${agent}`)
     await answer
     await expect.poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body.status).toBe('expired')
-    expect(await marked()).toEqual([])
+    expect(await launched()).toEqual([])
   })
 
   it('cannot be approved by an agent: no tool answers approvals', async () => {
     await using host = await boot()
     const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map((tool: any) => tool.name ?? tool)
-    expect(names).toContain('mark')
+    expect(names).toContain('launch')
     expect(names.filter((name) => /approv|reject/.test(name))).toEqual([])
   })
 })
@@ -136,14 +136,14 @@ describe('requests over the API', () => {
   it('approve an action beforehand: exactly that one passes, once', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const { body } = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'mark', payload: { label: 'planned' } })
+    const { body } = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'launch', payload: { label: 'planned' } })
     await host.json('POST', `/api/approvals/${body.id}/approve`)
-    expect((await say(host, agent, 'use mark {"label": "planned"}')).body.response).toContain('marked planned')
-    const again = say(host, agent, 'use mark {"label": "planned"}')
+    expect((await say(host, agent, 'use launch {"label": "planned"}')).body.response).toContain('launched planned')
+    const again = say(host, agent, 'use launch {"label": "planned"}')
     const [request] = await pending(host)
     await host.json('POST', `/api/approvals/${request.id}/reject`)
     await again
-    expect(await marked()).toEqual(['planned'])
+    expect(await launched()).toEqual(['planned'])
   })
 
   it('are five for one agent at a time; the sixth is told 429', async () => {

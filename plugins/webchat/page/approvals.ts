@@ -1,0 +1,76 @@
+import { ApiError, explain } from './api.ts'
+import type { Api } from './api.ts'
+import { Observable } from './observable.ts'
+import type { Approval } from './wire.ts'
+
+/** An agent asks while it answers, so that is when the page looks often. */
+const busyMs = 1500
+const idleMs = 10_000
+/** A daemon without approvals is asked again in case they are switched on. */
+const absentMs = 120_000
+
+/** What agents want to do and wait for an answer to. */
+export class PendingApprovals {
+  readonly pending = new Observable<readonly Approval[]>([])
+  /** Why the last answer was not taken. */
+  readonly problem = new Observable<string | undefined>(undefined)
+  readonly #api: Api
+  readonly #busy: () => boolean
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #asking: Promise<void> | undefined
+  #absent = false
+
+  constructor(api: Api, busy: () => boolean) {
+    this.#api = api
+    this.#busy = busy
+    document.addEventListener('visibilitychange', () => { if (!document.hidden && this.#timer !== undefined) void this.refresh() })
+  }
+
+  start(): void { if (this.#timer === undefined) void this.refresh() }
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+  /** Looks now, and from then on at the usual pace. */
+  refresh(): Promise<void> {
+    this.#asking ??= this.#look().finally(() => {
+      this.#asking = undefined
+      this.#wait()
+    })
+    return this.#asking
+  }
+  /** The socket says that something changed, or a turn began. */
+  hurry(): void { if (this.#timer !== undefined && !this.#absent) void this.refresh() }
+
+  /** With its payload, however large. Throws what the daemon refused. */
+  whole(id: string): Promise<Approval> { return this.#api.approval(id) }
+
+  async answer(id: string, verb: 'approve' | 'reject'): Promise<void> {
+    try {
+      await this.#api.answerApproval(id, verb)
+      this.problem.set(undefined)
+      this.pending.update((known) => known.filter((approval) => approval.id !== id))
+    } catch (error) {
+      this.problem.set(explain(error))
+    }
+    await this.refresh()
+  }
+
+  #wait(): void {
+    clearTimeout(this.#timer)
+    const delayMs = this.#absent ? absentMs : this.#busy() || this.pending.value.length > 0 ? busyMs : idleMs
+    // Nobody sees a page in the background; it looks at once when it is shown again.
+    this.#timer = setTimeout(() => { if (document.hidden) this.#wait(); else void this.refresh() }, delayMs)
+  }
+  async #look(): Promise<void> {
+    try {
+      const { approvals } = await this.#api.approvals()
+      this.#absent = false
+      if (JSON.stringify(approvals) !== JSON.stringify(this.pending.value)) this.pending.set(approvals)
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) this.#absent = true
+      // Out of reach for now, which the page shows elsewhere; what is no longer known must not be offered.
+      if (!(error instanceof ApiError && error.status === 429)) this.pending.set([])
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage, Tab } from './browser.ts'
+
+const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
+let browser: Browser
+let built: BuiltPage
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-page-approvals-'))
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
+})
+afterAll(async () => {
+  await browser?.close()
+  await built?.[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
+const daemon = (): Promise<TestHost> =>
+  startHost({ config: { plugins: { paths: [launcher], launcher: { file: join(folder, 'launches.log') }, webchat: { page_dir: built.folder } } } })
+/** The first agent may use the tool that asks. */
+async function ask(host: TestHost, { page }: Tab, label: string): Promise<void> {
+  const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
+  await page.reload()
+  await page.goto(`${host.url}/#${body.agent_id}`)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Say something to digger' }).waitFor()
+  await page.getByRole('textbox', { name: /^Message to/ }).fill(`use launch ${JSON.stringify({ label })}`)
+  await page.keyboard.press('Enter')
+}
+
+test('an agent that asks is shown with exactly what it will do, and goes on when it is approved', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  await ask(host, tab, 'one')
+  const card = page.getByRole('region', { name: 'Waiting for your approval' }).getByRole('article')
+  await card.getByRole('heading', { name: 'digger wants to use launch' }).waitFor()
+  expect(await card.getByLabel('Exactly what will be done').innerText()).toBe('label: one')
+  await card.getByText('high risk').waitFor()
+  expect(await card.innerText()).toMatch(/Counts as rejected in \d+ s/)
+  await page.getByRole('alert').filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' }).waitFor()
+  await page.getByRole('navigation', { name: 'Agents' }).getByText('asks you').waitFor()
+  if (process.env['SVC_SCREENSHOTS']) await page.screenshot({ path: join(process.env['SVC_SCREENSHOTS'], 'approval.png') })
+  await card.getByRole('button', { name: 'Approve once' }).click()
+  await page.locator('.answer', { hasText: 'launched one' }).locator('.answer-foot').waitFor()
+  await card.waitFor({ state: 'detached' })
+  expect((await host.json('GET', '/api/approvals')).body.approvals[0].status).toBe('approved')
+  expect(tab.complaints).toEqual([])
+})
+
+test('it is rejected with the keyboard alone, and the focus goes back to the message box', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  await ask(host, tab, 'two')
+  const reject = page.getByRole('button', { name: 'Reject' })
+  await reject.waitFor()
+  await expect.poll(() => reject.isEnabled()).toBe(true)
+  for (let presses = 0; presses < 20 && !await reject.evaluate((button) => button === document.activeElement); presses++) await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Enter')
+  await page.locator('.answer', { hasText: 'a person rejected it' }).waitFor()
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('message-box')
+  expect(tab.complaints).toEqual([])
+})
+
+test('what was answered elsewhere disappears, and what would be hidden is shown', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  await ask(host, tab, 'a\u202eb\u200b')
+  const card = page.getByRole('article', { name: /wants to use launch/ })
+  expect(await card.getByLabel('Exactly what will be done').innerText()).toBe(String.raw`label: a\u{202e}b\u{200b}`)
+  const [request] = (await host.json('GET', '/api/approvals')).body.approvals
+  await host.json('POST', `/api/approvals/${request.id}/reject`)
+  await card.waitFor({ state: 'detached' })
+  expect(tab.complaints).toEqual([])
+})
+
+test('a request too large for a list is read whole before it can be approved', async () => {
+  await using host = await daemon()
+  const { body: agents } = await host.json('GET', '/api/agents')
+  const text = 'x'.repeat(20_000)
+  await host.json('POST', '/api/approvals', { agent_id: agents[0].id, action: 'publish', payload: { text } })
+  await using tab = await openTab(browser, host.url)
+  const card = tab.page.getByRole('article', { name: /wants to use publish/ })
+  await expect.poll(async () => (await card.getByLabel('Exactly what will be done').innerText()).length).toBe(20_000 + 'text: '.length)
+  await card.getByRole('button', { name: 'Approve once' }).click()
+  await card.waitFor({ state: 'detached' })
+  expect(tab.complaints).toEqual([])
+})
