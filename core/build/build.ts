@@ -9,18 +9,20 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
+import { builtins, lazyResponse } from './builtins.ts'
 import { gitSha } from './git.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
 
 /** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
-const external = [/^node:/, /^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', '@electric-sql/pglite', 'croner']
+const external = [/^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', '@electric-sql/pglite', 'croner']
 
 const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
   platform: 'node',
   external,
+  plugins: [lazyResponse(), builtins()],
   resolve: { conditionNames: ['node', 'import', 'default'] },
   logLevel: 'warn',
 })
@@ -57,7 +59,7 @@ function closures(entries: Readonly<Record<string, readonly string[]>>): { reado
 
 async function buildCore(out: string): Promise<void> {
   // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that another.
-  const groups = closures({ command: ['core/sdk.ts', 'core/cli/run.ts', 'core/cli/command.ts', 'core/cli/output.ts'], daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'] })
+  const groups = closures({ command: ['core/sdk.ts', 'core/cli/run.ts', 'core/cli/command.ts', 'core/cli/output.ts', 'core/build/info.ts'], daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'] })
   await build({
     ...input({
       svc: join(root, 'core/cli/main.ts'),
@@ -65,7 +67,7 @@ async function buildCore(out: string): Promise<void> {
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
     }),
-    plugins: [groups.plugin],
+    plugins: [lazyResponse(), builtins(), groups.plugin],
     output: {
       codeSplitting: { groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })) },
       dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },

@@ -11,6 +11,12 @@ function earlyHome(argv: readonly string[]): string {
   return resolve((flag || process.env['SVC_HOME'] || join(home, '.svc')).replace(/^~(?=$|\/)/, home))
 }
 
+// Said before anything is loaded that an older one cannot even read.
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  process.stderr.write(`svc: Node 24 or newer is needed, this is ${process.version}\n  in a checkout, \`npx svc\` and \`npm start\` use the one that \`npm install\` brought\n`)
+  process.exit(1)
+}
+
 // Whatever is written belongs to this user only.
 process.umask(0o077)
 process.title = 'svc'

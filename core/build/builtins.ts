@@ -1,0 +1,43 @@
+import { isBuiltin } from 'node:module'
+import type { Plugin } from 'rolldown'
+
+const PREFIX = '\0builtin:'
+
+/**
+ * Takes Node's own modules from `process.getBuiltinModule`. An ESM import of one evaluates every lazy export it has: for
+ * `node:http` that alone loads the WebSocket and fetch client, 25 ms and 13 MB of every start.
+ */
+export function builtins(): Plugin {
+  return {
+    name: 'builtins',
+    resolveId: { order: 'pre', handler: (id) => (isBuiltin(id) ? { id: `${PREFIX}${id.startsWith('node:') ? id : `node:${id}`}`, moduleSideEffects: false } : null) },
+    load(id) {
+      if (!id.startsWith(PREFIX)) return null
+      const name = id.slice(PREFIX.length)
+      // What nobody imports is shaken off, so that its getter is never called.
+      const names = Object.keys(process.getBuiltinModule(name)).filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
+      return [
+        `const builtin = process.getBuiltinModule(${JSON.stringify(name)})`,
+        'export default builtin',
+        ...names.map((key, index) => `const $${index} = /* @__PURE__ */ (() => builtin.${key})()\nexport { $${index} as ${key} }`),
+      ].join('\n')
+    },
+  }
+}
+
+/**
+ * The router is all that the daemon takes of h3, whose server toolkit reads the global `Response` when it is imported, which
+ * loads the fetch client too. Here it reads it when it is used.
+ */
+export function lazyResponse(): Plugin {
+  const id = `${PREFIX}srvx`
+  return {
+    name: 'lazy-response',
+    resolveId: { order: 'pre', handler: (source) => (source === 'srvx' ? id : source === 'srvx/node' ? `${id}/node` : null) },
+    load(loaded) {
+      if (loaded === id) return 'export const FastURL = URL\nexport class FastResponse { constructor(body, init) { return new Response(body, init) } }'
+      if (loaded === `${id}/node`) return `const unused = () => { throw new Error("the daemon has its own server") }\nexport { unused as serve, unused as toNodeHandler }`
+      return null
+    },
+  }
+}
