@@ -15,7 +15,7 @@ export function builtins(): Plugin {
       if (!id.startsWith(PREFIX)) return null
       const name = id.slice(PREFIX.length)
       // What nobody imports is shaken off, so that its getter is never called.
-      const names = Object.keys(process.getBuiltinModule(name)).filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
+      const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
       return [
         `const builtin = process.getBuiltinModule(${JSON.stringify(name)})`,
         'export default builtin',

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
-import module from 'node:module'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+// Nothing is imported here: whatever was would be compiled before the cache of compiled code is on.
+const { existsSync } = process.getBuiltinModule('node:fs')
+const module = process.getBuiltinModule('node:module')
+const { homedir } = process.getBuiltinModule('node:os')
+const { join, resolve } = process.getBuiltinModule('node:path')
 
 /** The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules. */
 function earlyHome(argv: readonly string[]): string {
@@ -37,3 +38,4 @@ const { runLine } = await import('./run.ts')
 process.exitCode = await runLine(argv)
 // Whatever a part forgot to close must not keep an ended command alive.
 setTimeout(() => process.exit(), 2000).unref()
+export {}

@@ -1,5 +1,6 @@
 import { runCommand } from 'citty'
 import type { ArgsDef } from 'citty'
+import { readBuild } from '../build/info.ts'
 import { findNearest } from '../config/nearest.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
@@ -55,13 +56,12 @@ async function showHelp(path: readonly string[], entry: CommandEntry | undefined
   const { renderCommand, renderGroup, renderTop } = await import('./help.ts')
   const unknown = rest.find((word) => word.startsWith('-') && !['--help', '-h', '--json'].includes(word))
   if (!asked && unknown !== undefined && !entry) throw new Failure(exits.usage, `unknown flag ${unknown}`, 'see `svc --help`')
-  const text = entry?.load ? renderCommand(path, (await entry.load()).default) : entry ? renderGroup(path, entry) : renderTop((await import('../build/info.ts')).readBuild().version)
+  const text = entry?.load ? renderCommand(path, (await entry.load()).default) : entry ? renderGroup(path, entry) : renderTop(readBuild().version)
   if (asked || path.length === 0 && rest.length === 0) process.stdout.write(`${text}\n`)
   else process.stderr.write(`${text}\n`)
   return asked || path.length === 0 && rest.length === 0 ? exits.ok : exits.usage
 }
 async function printVersion(json: boolean): Promise<number> {
-  const { readBuild } = await import('../build/info.ts')
   const build = readBuild()
   process.stdout.write(json
     ? `${JSON.stringify({ name: 'svc', version: build.version, build_date: build.buildDate, git_sha: build.gitSha, node: process.version })}\n`
