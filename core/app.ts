@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
@@ -14,6 +15,7 @@ import { createLoader } from './host/loader.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { watchPlugins } from './host/watch.ts'
+import { Idempotency } from './http/idempotency.ts'
 import { createHttp } from './http/server.ts'
 import type { HttpSettings } from './http/settings.ts'
 import { createJobs } from './jobs/jobs.ts'
@@ -25,6 +27,7 @@ import { runningCalls } from './scope/call.ts'
 import { Scope } from './scope/scope.ts'
 import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
+import { openReservations } from './storage/reservations.ts'
 import { openStorage } from './storage/storage.ts'
 import { openVault } from './storage/vault-file.ts'
 import { ToolRegistry } from './tools/registry.ts'
@@ -108,7 +111,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const hooks = new HookBus(onDefect)
   const tools = new ToolRegistry({ limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect })
   const settings = httpSettings(config)
-  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, onDefect: countDefect })
+  const idempotency = owned('idempotency keys', new Idempotency({ reservations: openReservations(database.sql, () => new Date().toISOString()), owner: randomUUID(), onDefect }), (it) => it[Symbol.dispose]())
+  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect })
 
   const host: Host = new Host({
     loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
@@ -191,6 +195,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       // An address alone means http.
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
+      idempotency.start()
       greeting = endWithin('the greeting', () => hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url }), GREETING_MS, log)
       return { url: listening.url }
     },

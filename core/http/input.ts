@@ -41,14 +41,17 @@ export function isRaw(body: AnyRoute['body']): body is RawBody {
   return typeof body === 'object' && body !== null && '~body' in body
 }
 
-/** The parsed body of a route that declares one. */
-export async function readBody(exchange: Exchange, body: NonNullable<AnyRoute['body']>, limits: { readonly maxBodyBytes: number; readonly maxJsonDepth: number }): Promise<unknown> {
+/** The parsed body of a route that declares one. `seen` is given its bytes. */
+export async function readBody(
+  exchange: Exchange, body: NonNullable<AnyRoute['body']>, limits: { readonly maxBodyBytes: number; readonly maxJsonDepth: number }, seen?: (bytes: Uint8Array) => void,
+): Promise<unknown> {
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new Refusal('invalid_request', `Content-Encoding ${encoding} is not accepted; send the body as it is`)
   }
-  if (isRaw(body)) return exchange.hasBody ? exchange.read(body.maxBytes) : new Uint8Array(0)
-  const bytes = exchange.hasBody ? await exchange.read(limits.maxBodyBytes) : empty
+  const bytes = exchange.hasBody ? await exchange.read(isRaw(body) ? body.maxBytes : limits.maxBodyBytes) : empty
+  seen?.(bytes)
+  if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
   checkJsonType(exchange.header('content-type'))
   return parse(body, parseJson(bytes, limits.maxJsonDepth))

@@ -8,6 +8,8 @@ import type { Admission } from './admission.ts'
 import { Answer, answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Holds } from './hold.ts'
+import { fingerprintOf } from './idempotency.ts'
+import type { Idempotency } from './idempotency.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
 import type { RequestCount } from './request-count.ts'
 import type { RouteTable, Entry } from './router.ts'
@@ -22,6 +24,7 @@ export interface PipelineParts {
   readonly admission: Admission
   readonly holds: Holds
   readonly count: RequestCount
+  readonly idempotency: Idempotency | undefined
   onDefect(error: unknown, where: string): void
 }
 /** A request on its way through h3, and what is known of it: a held one goes on where it stood. */
@@ -43,6 +46,7 @@ class Input implements RouteInput<unknown, unknown, unknown> {
   params: unknown
   query: unknown
   body: unknown
+  effectId: string | undefined
   readonly requestId: string
   readonly principal: Principal
   readonly clientAddress: string
@@ -138,6 +142,8 @@ export class Pipeline {
       const params = decodeParams(raw)
       input.params = route.params ? parse(route.params, params, 'path') : params
       if (route.query) input.query = parse(route.query, parseQuery(exchange.query), 'query')
+      const key = route.idempotent === true ? exchange.header('idempotency-key') : undefined
+      if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#parts.settings()).then((body) => {
         input.body = body
@@ -151,6 +157,31 @@ export class Pipeline {
       const value: unknown = entry.route.handle(input)
       if (!(value instanceof Promise)) return this.#render(exchange, entry, run, value)
       return value.then((settled: unknown) => this.#render(exchange, entry, run, settled)).catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
+    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+  }
+
+  /** The request is done once for its key, and what came of it is answered again to whoever repeats it. */
+  async #once(exchange: Exchange, entry: Entry, run: Running, input: Input, key: string): Promise<Answer> {
+    const { route } = entry
+    const { settings, idempotency } = this.#parts
+    try {
+      let bytes = new Uint8Array(0)
+      if (route.body !== undefined) input.body = await readBody(exchange, route.body, settings(), (seen) => { bytes = Uint8Array.from(seen) })
+      const { recall } = route
+      const once = await idempotency?.answer({
+        scope: `${exchange.method} ${exchange.path}`, key, fingerprint: fingerprintOf(exchange.query, bytes),
+        handle: (id) => {
+          input.effectId = id
+          return route.handle(input)
+        },
+        ...(recall ? { recall: (id: string) => recall(id, input) } : {}),
+        render: (value) => (isStream(value) ? undefined : answerOf(route, exchange.method, value, settings().development)),
+        failed: (error) => this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
+      })
+      if (!once) throw new Error('a key without anyone to keep it')
+      const answer = 'answer' in once ? once.answer : this.#stream(exchange, entry, run, once.value)
+      if ('answer' in once) run.settle()
+      return once.replayed ? new Answer(answer.status, ['idempotent-replayed', 'true', ...answer.headers], answer.body) : answer
     } catch (error) { return this.#failedRun(exchange, entry, run, error) }
   }
 
@@ -187,12 +218,12 @@ export class Pipeline {
       this.#parts.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })
       return undefined
     }
-    const shown = run.unloading ? new Refusal('service_unavailable', 'service restart', { cause: error, retryAfterSecs: 1 }) : error
+    const shown = run.unloading ? restart(error) : error
     return errorEvent(route, this.#outcome(exchange, route, shown).problem)
   }
 
   #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown): Answer {
-    const shown = run.unloading && !(error instanceof Refusal) ? new Refusal('service_unavailable', 'service restart', { cause: error, retryAfterSecs: 1 }) : error
+    const shown = run.unloading && !(error instanceof Refusal) ? restart(error) : error
     run.settle()
     if (run.clientLeft) return new Answer(499, [], null)
     return this.#failed(exchange, entry, shown)
@@ -226,6 +257,7 @@ export class Pipeline {
   }
 }
 
+function restart(cause: unknown): Refusal { return new Refusal('service_unavailable', 'service restart', { cause, retryAfterSecs: 1 }) }
 function errorEvent(route: AnyRoute, problem: ReturnType<typeof outcomeOf>['problem']): ServerSentEvent {
   return { event: 'error', data: JSON.stringify(route.renderError ? route.renderError(problem) : errorBody(problem)) }
 }

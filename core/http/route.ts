@@ -45,6 +45,8 @@ export interface RouteInput<P, Q, B> extends RequestFacts {
   readonly params: P; readonly query: Q; readonly body: B
   /** Aborts when the client goes away before the answer is complete, and when the plugin unloads. */
   readonly signal: AbortSignal
+  /** With an Idempotency-Key on an `idempotent` route: the id (a UUID) that what this request makes has to take, the same on every retry. */
+  readonly effectId?: string | undefined
 }
 
 export type { Problem } from '../errors/render.ts'
@@ -71,6 +73,16 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   readonly produces?: string
   /** Codes beyond those every route can give. */
   readonly errors?: readonly ErrorCode[]
+  /**
+   * The header Idempotency-Key is honoured: one effect and one answer for 24 hours. What the handler makes takes `effectId` as its id,
+   * so that it cannot be made twice.
+   */
+  readonly idempotent?: true
+  /**
+   * What came of the effect with this id, for a request whose answer is not stored: it was a stream, or the process died. `undefined`
+   * when there is no such effect; throws what it failed by. Needed by an idempotent route that may stream.
+   */
+  recall?(effectId: string, input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | undefined>
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
   /** Another body format for errors of this route (the OpenAI-compatible API has its own). */

@@ -21,6 +21,7 @@ import type { Passage } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
 import { RouteTable, canonicalPath } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { HttpSettings } from './settings.ts'
 import { EventStreamBody } from './sse.ts'
 import { Tickets } from './tickets.ts'
@@ -35,6 +36,8 @@ export interface HttpOptions {
   readonly log: ConsolaInstance
   readonly metrics: MetricRegistry
   readonly build: Build
+  /** Keeps the answers of requests with an Idempotency-Key; without it the header has no meaning. */
+  readonly idempotency?: Idempotency
   /** Called for every failure that is a bug, with the route it happened in. */
   onDefect(error: unknown, where: string): void
   /** Called for every wrong key; the limiter keeps it to a few a minute and address. */
@@ -78,7 +81,7 @@ export function createHttp(options: HttpOptions): HttpServer {
   const admission = new Admission(settings, limiter, auth)
   const holds = new Holds()
   const count = new RequestCount(metrics)
-  const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, onDefect: options.onDefect }, () => table)
+  const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, idempotency: options.idempotency, onDefect: options.onDefect }, () => table)
   const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))
   const tickets = new Tickets(() => auth.generation())
   const upgrades: Upgrades = new Upgrades({ settings, log, admission, holds, tickets, table: () => table, draining: () => pipeline.draining, onDefect: options.onDefect })

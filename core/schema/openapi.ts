@@ -86,12 +86,17 @@ function operation(plugin: string, route: AnyRoute, named: Names, id: string, sc
   return {
     operationId: id, tags: [plugin], summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
-    parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas)],
+    parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas), ...(route.idempotent === true ? [idempotencyKey] : [])],
     ...(body ? { requestBody: body } : {}),
     responses: { ...success(route, id, schemas), ...failures(route) },
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
     'x-cost': route.cost,
   }
+}
+
+const idempotencyKey: JsonObject = {
+  name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description: 'The same key with the same body is one effect and one answer for 24 hours; with another body it is 409. An answer given again carries `Idempotent-Replayed: true`.',
 }
 
 function socketOperation(plugin: string, route: AnySocketRoute, named: Names, id: string, schemas: SchemaWriter): JsonObject {

@@ -22,6 +22,14 @@ const CORE: readonly Migration[] = [
   { id: '001-check', sql: 'CREATE TABLE core_check (id INTEGER PRIMARY KEY, mark TEXT NOT NULL)' },
   { id: '002-storage', sql: 'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))' },
   { id: '003-vault', sql: 'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))' },
+  {
+    id: '004-idempotency',
+    sql: `CREATE TABLE core_idempotency (
+      scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, effect_id TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL,
+      status INTEGER, type TEXT, body TEXT, created_at TEXT NOT NULL, PRIMARY KEY (scope, key)
+    );
+    CREATE INDEX core_idempotency_time ON core_idempotency (created_at);`,
+  },
 ]
 
 /** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */

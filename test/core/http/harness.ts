@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { createConsola } from 'consola'
 import { onTestFinished } from 'vitest'
 import * as v from 'valibot'
+import type { Idempotency } from '../../../core/http/idempotency.ts'
 import { createHttp } from '../../../core/http/server.ts'
 import type { AuthFailure, HttpServer, HttpSettings } from '../../../core/http/server.ts'
 import { defineRoute } from '../../../core/http/route.ts'
@@ -24,7 +25,7 @@ export interface Opened {
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A server with routes of one plugin, listening on a free port, closed when the test ends. */
-export async function open(routes: readonly AnyRoute[] = [ping], options: { settings?: Partial<HttpSettings>; sockets?: readonly AnySocketRoute[]; listen?: boolean } = {}): Promise<Opened> {
+export async function open(routes: readonly AnyRoute[] = [ping], options: { settings?: Partial<HttpSettings>; sockets?: readonly AnySocketRoute[]; listen?: boolean; idempotency?: Idempotency } = {}): Promise<Opened> {
   const settings: Writable<HttpSettings> = {
     host: '127.0.0.1', port: 0, apiKey: undefined, tokensPerMinute: 100_000, failedAuthPerMinute: 10, maxBodyBytes: 10_000, maxJsonDepth: 32,
     headersTimeoutMs: 10_000, requestTimeoutMs: 20_000, sseKeepAliveMs: 15_000, socketBufferBytes: 1_000_000, socketFrameBytes: 65_536, socketIdleMs: 60_000,
@@ -37,6 +38,7 @@ export async function open(routes: readonly AnyRoute[] = [ping], options: { sett
   const log = createConsola({ level: 3, reporters: [{ log: (entry) => { logged.push(entry.args.map((arg) => (typeof arg === 'string' ? arg : JSON.stringify(arg))).join(' ')) } }] })
   const http = createHttp({
     settings: () => settings, log, metrics, build: { version: '1.2.3', buildDate: '', gitSha: '' },
+    ...(options.idempotency ? { idempotency: options.idempotency } : {}),
     onDefect: (error, where) => { defects.push({ error, where }) }, onAuthFailure: (failure) => { failures.push(failure) },
   })
   const scope = new Scope('plugin')

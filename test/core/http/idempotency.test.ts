@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { Refusal } from '../../../core/errors/error.ts'
+import { Idempotency } from '../../../core/http/idempotency.ts'
+import { defineRoute } from '../../../core/http/route.ts'
+import type { AnyRoute } from '../../../core/http/route.ts'
+import { openReservations } from '../../../core/storage/reservations.ts'
+import type { Reservations } from '../../../core/storage/reservations.ts'
+import { engines, open as openDatabase } from '../storage/engines.ts'
+import { open } from './harness.ts'
+
+/** A route whose effects are counted and kept by their id, as a table with a primary key would keep them. */
+function thing(work: (id: string) => Promise<void> | void = () => undefined) {
+  const effects = new Map<string, string>()
+  const route = defineRoute({
+    method: 'POST', path: '/api/things', summary: 'Make a thing', auth: 'bearer', cost: 1, idempotent: true,
+    body: v.object({ name: v.string(), size: v.optional(v.number()) }), returns: v.object({ id: v.string(), name: v.string() }), status: 201,
+    async handle({ body, effectId = 'none' }) {
+      if (body.name === 'bad') throw new Refusal('conflict', 'That name is taken')
+      effects.set(effectId, body.name)
+      await work(effectId)
+      return { id: effectId, name: body.name }
+    },
+    recall(id) {
+      const name = effects.get(id)
+      return name === undefined ? undefined : { id, name }
+    },
+  })
+  return { route, effects }
+}
+async function stage(routes: readonly AnyRoute[], options: { reservations?: Reservations; owner?: string } = {}) {
+  const reservations = options.reservations ?? openReservations((await openDatabase('sqlite')).database.sql, () => new Date().toISOString())
+  const idempotency = new Idempotency({ reservations, owner: options.owner ?? 'here', onDefect: (error) => { throw error } })
+  const opened = await open(routes, { idempotency })
+  const post = async (body: unknown, key?: string, path = '/api/things') => {
+    const answer = await fetch(opened.url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...(key === undefined ? {} : { 'idempotency-key': key }) }, body: typeof body === 'string' ? body : JSON.stringify(body) })
+    const text = await answer.text()
+    return { status: answer.status, text, body: answer.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined, replayed: answer.headers.get('idempotent-replayed') === 'true' }
+  }
+  return { ...opened, post, reservations }
+}
+
+describe('an Idempotency-Key', () => {
+  it('makes one effect of fifty requests at once, and one answer', async () => {
+    const gate = Promise.withResolvers<void>()
+    const { route, effects } = thing(() => gate.promise)
+    const { post } = await stage([route])
+    const all = Array.from({ length: 50 }, () => post({ name: 'a' }, 'k1'))
+    gate.resolve()
+    const answers = await Promise.all(all)
+    expect(effects.size).toBe(1)
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
+    const later = await post({ name: 'a' }, 'k1')
+    expect(later).toMatchObject({ status: 201, replayed: true, body: answers[0]?.body })
+  })
+  it('is for one body: another is 409, one written in another order is the same', async () => {
+    const { route, effects } = thing()
+    const { post } = await stage([route])
+    const first = await post('{"name":"a","size":1}', 'k')
+    expect(await post('{ "size": 1, "name": "a" }', 'k')).toMatchObject({ replayed: true, text: first.text })
+    const other = await post({ name: 'b' }, 'k')
+    expect([other.status, other.body.error.code]).toEqual([409, 'conflict'])
+    expect(effects.size).toBe(1)
+  })
+  it('is not needed, and others are other effects', async () => {
+    const { route, effects } = thing()
+    const { post } = await stage([route])
+    await Promise.all([post({ name: 'a' }, 'k1'), post({ name: 'a' }, 'k2')])
+    expect(effects.size).toBe(2)
+    expect((await post({ name: 'a' })).body.id).toBe('none')
+  })
+  it('is free again after a refusal that came before the effect', async () => {
+    const { route } = thing()
+    const { post } = await stage([route])
+    expect((await Promise.all([post({ name: 'bad' }, 'k'), post({ name: 'bad' }, 'k')])).map(({ status }) => status)).toEqual([409, 409])
+    expect(await post({ name: 'good' }, 'k')).toMatchObject({ status: 201, replayed: false })
+    expect((await post({}, 'k')).status).toBe(400)
+  })
+  it('replays a failure that came after it', async () => {
+    let runs = 0
+    const { route } = thing(() => { runs++; throw new Refusal('service_unavailable', 'too late') })
+    const { post } = await stage([route])
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: true })
+    expect(runs).toBe(1)
+  })
+  it.each(['', 'x'.repeat(256), 'a b'])('%j is none', async (key) => {
+    const { route } = thing()
+    const { post } = await stage([route])
+    expect((await post({ name: 'a' }, key)).status).toBe(400)
+  })
+  it('is left out of routes that do not take it', async () => {
+    const { route } = thing()
+    const { idempotent: _, ...plain } = route
+    const { post } = await stage([plain])
+    expect([(await post({ name: 'a' }, 'k')).replayed, (await post({ name: 'b' }, 'k')).status]).toEqual([false, 201])
+  })
+})
+
+describe('a stream', () => {
+  const words = defineRoute({
+    method: 'POST', path: '/api/words', summary: 'Words', auth: 'bearer', cost: 1, idempotent: true, body: v.object({}), returns: v.object({}), streams: v.object({}),
+    handle: () => (async function* () { yield { data: '"one"' }; yield { data: '"two"' } })(),
+    recall: () => (async function* () { yield { data: '"onetwo"' } })(),
+  })
+  it('is told again by its route', async () => {
+    const { post } = await stage([words])
+    expect((await post({}, 'k', '/api/words')).text).toBe('data: "one"\n\ndata: "two"\n\n')
+    expect(await post({}, 'k', '/api/words')).toMatchObject({ status: 200, text: 'data: "onetwo"\n\n', replayed: true })
+  })
+})
+
+describe.each(engines)('what a crash left open, on %s', (engine) => {
+  const reservationsOn = async () => openReservations((await openDatabase(engine)).database.sql, () => new Date().toISOString())
+  const leave = async (reservations: Reservations, effectId: string) => {
+    const { fingerprintOf } = await import('../../../core/http/idempotency.ts')
+    await reservations.reserve({ scope: 'POST /api/things', key: 'k' }, { fingerprint: fingerprintOf('', Buffer.from('{"name":"a"}')), effectId, owner: 'dead' })
+  }
+  it('is answered by what came of it', async () => {
+    const reservations = await reservationsOn()
+    const { route, effects } = thing()
+    effects.set('e1', 'a')
+    await leave(reservations, 'e1')
+    const { post } = await stage([route], { reservations })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, body: { id: 'e1' }, replayed: true })
+    expect(effects.size).toBe(1)
+  })
+  it('is done under the same id when nothing came of it', async () => {
+    const reservations = await reservationsOn()
+    const { route, effects } = thing()
+    await leave(reservations, 'e2')
+    const { post } = await stage([route], { reservations })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, body: { id: 'e2' }, replayed: false })
+    expect([...effects.keys()]).toEqual(['e2'])
+  })
+  it('and what is older than a day is forgotten', async () => {
+    const reservations = await reservationsOn()
+    await leave(reservations, 'e3')
+    expect(await reservations.forget(new Date(Date.now() - 1000).toISOString())).toBe(0)
+    expect(await reservations.forget(new Date(Date.now() + 1000).toISOString())).toBe(1)
+  })
+})
