@@ -155,6 +155,20 @@ export interface Agents {
 }
 export const Agents = defineService<Agents>()('agents')
 
+/** Agents that were made by agents. What holds for a child holds for all that come of it. */
+export interface Family {
+  /**
+   * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming the right, which
+   * is in the audit log then, and what `spawn` throws; nothing is made in these cases.
+   */
+  spawn(parentId: string, manifestToml: string): Promise<Agent>
+  /** Whether the second came of the first, at any distance. */
+  isDescendant(ancestorId: string, id: string): Promise<boolean>
+  /** Ends an agent that came of another one. Throws `forbidden` for any other. */
+  kill(ancestorId: string, id: string): Promise<Agent>
+}
+export const Family = defineService<Family>()('agent-family')
+
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
 /** State, manifest or active session changed. */

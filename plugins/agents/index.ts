@@ -3,7 +3,8 @@ import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { bulkRoutes } from './bulk-routes.ts'
-import { Agents, AssignablesListed } from './contract.ts'
+import { AgentChanged, Agents, AssignablesListed, Family } from './contract.ts'
+import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import type { Assignable } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
@@ -15,6 +16,7 @@ import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
 import { welcome } from './starter.ts'
 import { AgentStore } from './store.ts'
+import { agentTools } from './tools.ts'
 
 export default definePlugin({
   name: 'agents',
@@ -24,7 +26,7 @@ export default definePlugin({
   }),
   requires: { audit: Audit },
   optional: { inference: Inference },
-  provides: { agents: Agents },
+  provides: { agents: Agents, family: Family },
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db)
@@ -42,6 +44,10 @@ export default definePlugin({
       ...agentRoutes(agents, inference), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
-    return { agents }
+    const family = new Families(agents, services.audit)
+    await family.recover()
+    hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
+    tools.add(...agentTools(agents))
+    return { agents, family }
   },
 })

@@ -41,6 +41,16 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
   return stringify(table)
 }
 
+/** Whether the text itself has a key, by path, instead of leaving it to the default. */
+export function mentions(toml: string, path: string): boolean {
+  let at: unknown = readTable(toml)
+  for (const key of path.split('.')) {
+    if (!isTable(at) || !Object.hasOwn(at, key)) return false
+    at = at[key]
+  }
+  return true
+}
+
 function readTable(toml: string): TomlTable {
   // A half of a surrogate pair would come back from the database as another character.
   if (!toml.isWellFormed()) throw new Refusal('invalid_request', 'manifest_toml: is not well-formed Unicode')

@@ -1,0 +1,31 @@
+import * as v from 'valibot'
+import { definePlugin, Refusal } from 'svc/sdk'
+import { Agents, Family } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Chat, ToolCallStarting } from '../chat/contract.ts'
+import { Chains } from './chains.ts'
+import { delegationTools } from './tools.ts'
+
+export default definePlugin({
+  name: 'delegation',
+  version: '1.0.0',
+  config: v.object({
+    /** What agents do for agents is limited to what all that wait for it may do themselves. */
+    intersect_rights: v.optional(v.boolean(), true),
+  }),
+  requires: { agents: Agents, family: Family, audit: Audit, chat: Chat },
+  setup({ config, hooks, services, tools }) {
+    const chains = new Chains()
+    tools.add(...delegationTools({ ...services, chains }))
+    if (!config.intersect_rights) return {}
+    // Security facts 1.12: asking a mightier agent gives nobody more than it has.
+    hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
+      const risk = tools.find(tool)?.risk ?? 'execute'
+      for (const id of chains.of(turnId)) {
+        const asking = await services.agents.require(id)
+        if (!services.agents.mayUse(asking, { name: tool, risk })) throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
+      }
+    })
+    return {}
+  },
+})

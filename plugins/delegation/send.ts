@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { Refusal } from 'svc/sdk'
+import type { ToolCallContext } from 'svc/sdk'
+import type { Agent, Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Chat } from '../chat/contract.ts'
+import type { Chains } from './chains.ts'
+
+/** API facts 8: agents that wait for agents. */
+const MOST_DEPTH = 5
+export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains }
+
+/** Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict` in words for the model. */
+export async function send({ agents, chat, audit, chains }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal'>): Promise<string> {
+  const from = await agents.require(call.agentId)
+  const target = await resolveAgent(agents, to)
+  if (target.id === from.id) throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
+  if (!maySend(from, target)) {
+    await audit.write({ event: 'capability_check', agentId: from.id, details: `denied: message to agent "${target.name}"` })
+    throw new Refusal('forbidden', `This agent may not send to "${target.name}": capabilities.agent_message of its manifest does not name it.`)
+  }
+  const chain = chains.of(call.turnId)
+  if (chain.includes(target.id)) throw new Refusal('conflict', `"${target.name}" waits for this answer already; it cannot be asked meanwhile.`)
+  if (chain.length + 1 > MOST_DEPTH) throw new Refusal('conflict', `Agents ask agents ${MOST_DEPTH} deep already. Answer with what you know.`)
+  await agents.requireRunning(target.id)
+  // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
+  const sessionId = conversation(from.id, target.id, key)
+  if (chains.deadlocks(call.turnId, sessionId)) throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
+  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent' })
+  const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
+  const stop = (): void => turn.cancel()
+  call.signal.addEventListener('abort', stop, { once: true })
+  if (call.signal.aborted) stop()
+  try {
+    return (await turn.result()).text
+  } catch (error) {
+    if (call.signal.aborted) throw error
+    throw new Refusal('service_unavailable', `"${target.name}" could not answer: ${error instanceof Error ? error.message : 'unknown reason'}`, { cause: error })
+  } finally {
+    call.signal.removeEventListener('abort', stop)
+    forget()
+  }
+}
+
+/** By id or by name. Throws `agent_not_found`. */
+export async function resolveAgent(agents: Agents, to: string): Promise<Agent> {
+  const found = (/^[0-9a-f-]{36}$/i.test(to) ? await agents.find(to) : undefined) ?? await agents.findByName(to)
+  if (!found) throw new Refusal('agent_not_found', `There is no agent "${to}". agent_list shows those there are.`)
+  return found
+}
+
+/** By name or id; `*` at an end of a pattern stands for any characters. */
+function maySend(from: Agent, target: Agent): boolean {
+  return from.manifest.capabilities.agent_message.some((pattern) => [target.name, target.id].some((name) =>
+    pattern === '*' || pattern === name
+    || (pattern.endsWith('*') && !pattern.slice(0, -1).includes('*') && name.startsWith(pattern.slice(0, -1)))
+    || (pattern.startsWith('*') && !pattern.slice(1).includes('*') && name.endsWith(pattern.slice(1)))))
+}
+
+/** The same session for the same pair and key, as a UUID (version 8: made from a hash). */
+function conversation(from: string, to: string, key: string): string {
+  const hex = createHash('sha256').update(`agent-conversation\0${from}\0${to}\0${key}`).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

@@ -1,0 +1,63 @@
+import * as v from 'valibot'
+import { defineTool, Refusal } from 'svc/sdk'
+import type { AnyTool } from 'svc/sdk'
+import type { Agent, Family } from '../agents/contract.ts'
+import { resolveAgent, send } from './send.ts'
+import type { SendParts } from './send.ts'
+
+/** API facts 8: longer than other tools, because a whole turn of another agent is inside. */
+const SEND_SECS = 600
+const texts = (most: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(most))
+const whom = v.pipe(v.string(), v.minLength(1), v.maxLength(256), v.description('Id or name of the agent'))
+
+const Spawn = v.object({
+  manifest_toml: v.optional(v.pipe(v.string(), v.description('A whole manifest. Instead of the fields below.'))),
+  name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
+  system_prompt: v.optional(v.pipe(v.string(), v.maxLength(65_536), v.description('What it is for and how it works'))),
+  tools: v.optional(v.pipe(texts(500), v.description('Names of tools; none when absent'))),
+  network: v.optional(v.pipe(v.union([v.boolean(), texts(500)]), v.description('Hosts it may reach; true for those you may reach'))),
+  shell: v.optional(v.pipe(texts(500), v.description('Commands it may run'))),
+})
+
+export function delegationTools(parts: SendParts & { readonly family: Family }): readonly AnyTool[] {
+  const { agents, family } = parts
+  const ask = defineTool({
+    name: 'agent_send', risk: 'write', timeoutSecs: SEND_SECS, labels: ['UntrustedAgent'], refuses: ['Secret'],
+    description: 'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
+    input: v.object({ agent_id: whom, message: v.pipe(v.string(), v.minLength(1)), conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), '') }),
+    run: (input, call) => send(parts, input.agent_id, input.message, input.conversation_key, call),
+  })
+  const spawn = defineTool({
+    name: 'agent_spawn', risk: 'execute', refuses: ['ExternalNetwork', 'UntrustedAgent'],
+    description: 'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
+    input: Spawn,
+    async run(input, { agentId }) {
+      const parent = await agents.require(agentId)
+      const { id, name } = await family.spawn(parent.id, toManifest(input, parent))
+      return JSON.stringify({ agent_id: id, name })
+    },
+  })
+  const kill = defineTool({
+    name: 'agent_kill', risk: 'write',
+    description: 'End an agent that you made, or that came of one you made, with its sessions and files.',
+    input: v.object({ agent_id: whom }),
+    async run(input, { agentId }) {
+      const { name } = await family.kill(agentId, (await resolveAgent(agents, input.agent_id)).id)
+      return `Agent "${name}" is killed.`
+    },
+  })
+  return [ask, spawn, kill]
+}
+
+function toManifest(input: v.InferOutput<typeof Spawn>, { manifest }: Agent): string {
+  if (input.manifest_toml !== undefined) return input.manifest_toml
+  if (input.name === undefined || input.system_prompt === undefined) throw new Refusal('invalid_request', 'Give manifest_toml, or name and system_prompt.')
+  const network = input.network === true ? manifest.capabilities.network : input.network === false ? [] : input.network ?? []
+  // A JSON text is a TOML text but for one character, which no name or prompt needs.
+  const text = (value: unknown): string => JSON.stringify(value).replaceAll('\u007F', '')
+  return [
+    `name = ${text(input.name)}`,
+    '[model]', `provider = ${text(manifest.model.provider)}`, `model = ${text(manifest.model.model)}`, `system_prompt = ${text(input.system_prompt)}`,
+    '[capabilities]', `tools = ${text(input.tools ?? [])}`, `network = ${text(network)}`, `shell = ${text(input.shell ?? [])}`,
+  ].join('\n')
+}
