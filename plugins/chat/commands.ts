@@ -1,6 +1,8 @@
 import type { Agents } from '../agents/contract.ts'
+import type { Approvals } from '../approvals/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
+import { answerApproval, listApprovals } from './approval-commands.ts'
 import type { Chat, TurnResult } from './contract.ts'
 
 /** What one conversation over a socket has used and switched on. */
@@ -29,6 +31,8 @@ export interface CommandParts {
   readonly agents: Agents
   readonly sessions: Sessions
   readonly inference: Inference
+  /** While they are there. */
+  readonly approvals: () => Approvals | undefined
 }
 type Command = (parts: CommandParts, conversation: Conversation, argument: string) => Promise<string> | string
 
@@ -41,6 +45,9 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     does: 'cancel the running answer',
     run: ({ chat }, { agentId }) => (chat.stop(agentId) ? 'Agent run cancelled.' : 'No active run.'),
   },
+  approvals: { does: 'what of this agent waits for approval', run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId) },
+  approve: { does: '<id>: let exactly this be done, once', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'approve', id) },
+  reject: { does: '<id>: do not let this be done', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'reject', id) },
   usage: { does: 'tokens and cost since you connected', run: (_parts, conversation) => conversation.toText() },
   think: {
     does: 'switch extended thinking on or off',

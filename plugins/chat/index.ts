@@ -1,10 +1,12 @@
 import { definePlugin, Daemon } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
+import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { SessionCleared, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
+import { ApprovalFeed } from './approval-feed.ts'
 import { ChatConfig } from './config.ts'
 import { Chat } from './contract.ts'
 import { createParts } from './parts.ts'
@@ -16,16 +18,19 @@ export default definePlugin({
   version: '1.0.0',
   config: ChatConfig,
   requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon },
-  optional: { usage: Usage },
+  optional: { usage: Usage, approvals: Approvals },
   provides: { chat: Chat },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { chat, roster, background, onDefect, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
     routes.add(...chatRoutes(chat, services.agents))
+    const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
-      ...services, chat, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+      ...services, chat, approvals: () => ctx.optional('approvals'), approvalFeed, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
     }))
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
+    hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
+    hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))

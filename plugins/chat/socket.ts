@@ -3,6 +3,7 @@ import type { AnySocketRoute, Socket } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { Conversation, isCommand, runCommand } from './commands.ts'
 import type { CommandParts } from './commands.ts'
+import type { ApprovalFeed } from './approval-feed.ts'
 import type { AcceptedTurn } from './contract.ts'
 import { decodeFrame } from './decode-socket.ts'
 import { Coalescer, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
@@ -11,6 +12,7 @@ import type { Roster } from './roster.ts'
 
 export interface SocketParts extends CommandParts {
   readonly roster: Roster
+  readonly approvalFeed: ApprovalFeed
   readonly textFlushMs: number
   readonly textFlushChars: number
   /** Runs what unloading waits for; it never rejects. */
@@ -20,7 +22,7 @@ export interface SocketParts extends CommandParts {
 
 /** Interface 6.1. Leaving ends nothing that was accepted. */
 export function chatSocket(parts: SocketParts): AnySocketRoute {
-  const { chat, agents, roster } = parts
+  const { chat, agents, roster, approvalFeed } = parts
   return defineSocket({
     path: '/api/agents/:id/ws', summary: 'Chat with an agent over a WebSocket',
     auth: 'bearer', cost: 5, frameCost: 30, params: AgentParams, errors: ['agent_not_found'],
@@ -28,6 +30,7 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
     open(socket, { agentId }) {
       socket.send(JSON.stringify({ type: 'connected', agent_id: agentId }))
       roster.add(socket)
+      approvalFeed.add(agentId, socket)
     },
     async frame(socket, conversation, raw) {
       const frame = decodeFrame(raw)
@@ -43,7 +46,10 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
       }
     },
     refused(socket, _conversation, problem) { socket.send(encodeError(problem.message, problem.code)) },
-    close(socket) { roster.remove(socket) },
+    close(socket, { agentId }) {
+      roster.remove(socket)
+      approvalFeed.remove(agentId, socket)
+    },
   })
 }
 

@@ -20,6 +20,7 @@ export class AgentChat {
   readonly connection: Connection
   readonly #api: Api
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
+  readonly #onApproval: () => void
   #streaming: AbortController | undefined
   /** Messages older than the newest page, when they were asked for. */
   #earlier: readonly SessionMessage[] = []
@@ -30,10 +31,11 @@ export class AgentChat {
   #era = 0
   #shown = false
 
-  constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void }) {
+  constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void; readonly onApproval: () => void }) {
     this.agentId = agentId
     this.#api = api
     this.#onAgents = parts.onAgents
+    this.#onApproval = parts.onApproval
     this.connection = new Connection({
       open: () => api.socket(agentId),
       reachable: parts.reachable,
@@ -142,6 +144,7 @@ export class AgentChat {
 
   #receive(frame: ServerFrame): void {
     if (frame.type === 'agents_updated') return this.#onAgents(frame.agents)
+    if (frame.type === 'approval') return this.#onApproval()
     const question = lastQuestion(this.transcript.value)?.text ?? ''
     const wasBusy = this.busy
     this.transcript.update((transcript) => receive(transcript, frame))

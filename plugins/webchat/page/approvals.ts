@@ -3,8 +3,8 @@ import type { Api } from './api.ts'
 import { Observable } from './observable.ts'
 import type { Approval } from './wire.ts'
 
-/** An agent asks while it answers, so that is when the page looks often. */
-const busyMs = 1500
+/** An agent asks while it answers, so that is when the page looks often, should no socket tell it. */
+const busyMs = 3000
 const idleMs = 10_000
 /** A daemon without approvals is asked again in case they are switched on. */
 const absentMs = 120_000
@@ -40,7 +40,11 @@ export class PendingApprovals {
     return this.#asking
   }
   /** The socket says that something changed, or a turn began. */
-  hurry(): void { if (this.#timer !== undefined && !this.#absent) void this.refresh() }
+  hurry(): void {
+    if (this.#timer === undefined || this.#absent) return
+    // What is being read now may be older than what there is to see.
+    void (this.#asking ?? Promise.resolve()).then(() => this.refresh())
+  }
 
   /** With its payload, however large. Throws what the daemon refused. */
   whole(id: string): Promise<Approval> { return this.#api.approval(id) }

@@ -79,7 +79,7 @@ export class Client {
   }
 
   #openChat(agentId: string): AgentChat {
-    const chat = new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents) })
+    const chat = new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents), onApproval: () => this.approvals.hurry() })
     this.#chats.set(agentId, chat)
     // Both have the same life: the page holds the chat, and the chat its watchers.
     chat.transcript.watch(() => {

@@ -75,9 +75,11 @@ const Response = v.object({
 })
 const Failure = v.object({ type: v.literal('error'), content: v.string(), code: v.optional(v.string()) })
 const AgentsUpdated = v.object({ type: v.literal('agents_updated'), agents: AgentList })
+/** Beyond Interface 6.1: something is asked for, or was answered. The page reads the rest over HTTP. */
+const ApprovalChanged = v.object({ type: v.literal('approval') })
 const Pong = v.object({ type: v.literal('pong') })
 
-export const ServerFrame = v.variant('type', [Connected, Thinking, TextDelta, ToolStart, ToolEnd, Response, Failure, AgentsUpdated, Pong])
+export const ServerFrame = v.variant('type', [Connected, Thinking, TextDelta, ToolStart, ToolEnd, Response, Failure, AgentsUpdated, ApprovalChanged, Pong])
 export type ServerFrame = v.InferOutput<typeof ServerFrame>
 
 /** `undefined` for what a newer daemon may send and this page does not know. */

@@ -24,7 +24,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   const clock = new ManualClock()
   const settings = v.parse(ApprovalsConfig, config)
   const told: Approval[] = []
-  const audit: Audit = { entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`, write: async () => {} }
+  const audit: Audit = { entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`, write: async () => {}, entries: async () => [] }
   /** The plugin as another process opens it. */
   const boot = async () => {
     const unloaded = new AbortController()
