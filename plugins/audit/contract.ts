@@ -14,10 +14,21 @@ export interface AuditRecord {
   /** One line for a person. Control characters are escaped, secrets masked, 4 KiB at most. */
   readonly details: string
 }
+/** An entry as it stands in the chain. */
+export interface AuditEntry {
+  readonly id: number
+  /** ISO 8601 UTC. */
+  readonly timestamp: string
+  readonly event: string
+  readonly agentId: string
+  readonly details: string
+}
 export interface Audit {
   /** A statement for the batch of the change it describes, so that both are on disk or neither is. */
   entry(record: AuditRecord): Statement
   /** For what has no change of its own, such as a refused key. Settles when durable. */
   write(record: AuditRecord): Promise<void>
+  /** Entries that concern an agent, newest first; `before` is the number of an entry. */
+  entries(agentId: string, options: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]>
 }
 export const Audit = defineService<Audit>()('audit')

@@ -2,7 +2,7 @@ import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile, AnchorState } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
 import { clean } from './clean.ts'
-import type { Audit, AuditRecord } from './contract.ts'
+import type { Audit, AuditEntry, AuditRecord } from './contract.ts'
 import type { Verdict } from './schema.ts'
 import { AuditStore } from './store.ts'
 
@@ -35,6 +35,11 @@ export class AuditTrail implements Audit {
 
   async write(record: AuditRecord): Promise<void> {
     await this.store.write(this.entry(record))
+  }
+
+  async entries(agentId: string, { limit, before }: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]> {
+    const links = before === undefined ? (await this.store.recent(limit, { agentId, eventType: undefined })).toReversed() : await this.store.concerning(agentId, before, limit)
+    return links.map((link) => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details }))
   }
 
   /**

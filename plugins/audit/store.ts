@@ -37,6 +37,11 @@ export class AuditStore {
     return rows.toReversed()
   }
 
+  /** Newest first. */
+  concerning(agentId: string, before: number, limit: number): Promise<Link[]> {
+    return this.#db.all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND id < ${before} ORDER BY id DESC LIMIT ${limit}`
+  }
+
   /** How many there are. Without a filter that is a look at both ends, since the numbers have no gaps. */
   async count({ agentId, eventType }: Filter): Promise<number> {
     const row = agentId !== undefined && eventType !== undefined

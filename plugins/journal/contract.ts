@@ -64,6 +64,18 @@ export interface Trace {
   readonly output: string
 }
 
+export interface Counts {
+  readonly turns: Readonly<Partial<Record<TurnState, number>>>
+  readonly toolCalls: number
+  readonly failedToolCalls: number
+}
+/** An effect of kind `send`, with its times. */
+export interface Send extends Effect {
+  /** ISO 8601 UTC. */
+  readonly createdAt: string
+  readonly settledAt: string | undefined
+}
+
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: Omit<Turn, 'state' | 'error'>, state?: 'queued' | 'running'): Statement
@@ -77,6 +89,10 @@ export interface Journal {
   trace(traces: readonly Trace[]): readonly Statement[]
   /** Newest first. Only the newest of each agent are kept. */
   traces(agentId: string, limit: number): Promise<readonly Trace[]>
+  /** How many turns of an agent there are in each state, and how many of its tool calls were answered and failed. */
+  counts(agentId: string): Promise<Counts>
+  /** What an agent sent out of the daemon, newest first. */
+  sends(agentId: string, limit: number): Promise<readonly Send[]>
   /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
   release(turnId: string): Statement
   /**

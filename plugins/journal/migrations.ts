@@ -59,4 +59,7 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (agent_id, id)
     )`,
   },
+  { id: '006-turn-agent', sql: 'CREATE INDEX journal_turn_agent ON journal_turn (agent_id, created_at)' },
+  // Of all effects only those that left the daemon.
+  { id: '007-effect-send', sql: `CREATE INDEX journal_effect_send ON journal_effect (created_at) WHERE kind = 'send'` },
 ]

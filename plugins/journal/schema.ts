@@ -46,3 +46,9 @@ export const TraceRow = v.object({
   output: v.string(),
 })
 export type TraceRow = v.InferOutput<typeof TraceRow>
+
+export const SendRow = v.object({ ...EffectRow.entries, created_at: v.string(), settled_at: v.nullable(v.string()) })
+export type SendRow = v.InferOutput<typeof SendRow>
+/** PostgreSQL counts in 64 bits, which its driver may hand over as text. */
+export const CountRow = v.object({ state: v.picklist([...States, 'intent', 'unknown']), n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
+export type CountRow = v.InferOutput<typeof CountRow>

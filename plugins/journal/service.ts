@@ -1,5 +1,5 @@
 import type { Statement } from 'svc/sdk'
-import type { Effect, Journal, Trace, Turn, TurnState } from './contract.ts'
+import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './contract.ts'
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { JournalStore } from './store.ts'
 
@@ -30,6 +30,15 @@ export class JournalService implements Journal {
 
   trace(traces: readonly Trace[]): readonly Statement[] { return traces.map((trace) => this.#store.insertTrace(trace)) }
   async traces(agentId: string, limit: number): Promise<readonly Trace[]> { return (await this.#store.traces(agentId, limit)).map(toTrace) }
+
+  async counts(agentId: string): Promise<Counts> {
+    const [turns, effects] = await Promise.all([this.#store.turnCounts(agentId), this.#store.toolCounts(agentId)])
+    const tools = (wanted?: Effect['state']): number => effects.reduce((sum, { state, n }) => (wanted === undefined || state === wanted ? sum + n : sum), 0)
+    return { turns: Object.fromEntries(turns.map(({ state, n }) => [state, n])), toolCalls: tools(), failedToolCalls: tools('failed') }
+  }
+  async sends(agentId: string, limit: number): Promise<readonly Send[]> {
+    return (await this.#store.sends(agentId, limit)).map((row) => ({ ...toEffect(row), createdAt: row.created_at, settledAt: row.settled_at ?? undefined }))
+  }
 
   // Decision: a turn of another owner is taken to be dead. That holds because the lock on the home lets one process in at a time;
   // daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.

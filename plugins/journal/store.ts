@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Effect, Trace, Turn, TurnState } from './contract.ts'
-import { EffectRow, TraceRow, TurnRow } from './schema.ts'
+import { CountRow, EffectRow, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
@@ -54,5 +54,17 @@ export class JournalStore {
   }
   async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {
     return v.parse(v.array(TraceRow), await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`)
+  }
+
+  async turnCounts(agentId: string): Promise<readonly CountRow[]> {
+    return v.parse(v.array(CountRow), await this.#db.all`SELECT state, count(*) AS n FROM journal_turn WHERE agent_id = ${agentId} GROUP BY state`)
+  }
+  async toolCounts(agentId: string): Promise<readonly CountRow[]> {
+    return v.parse(v.array(CountRow), await this.#db.all`SELECT e.state AS state, count(*) AS n FROM journal_turn t JOIN journal_effect e ON e.turn_id = t.id
+      WHERE t.agent_id = ${agentId} AND e.kind = 'tool' GROUP BY e.state`)
+  }
+  async sends(agentId: string, limit: number): Promise<readonly SendRow[]> {
+    return v.parse(v.array(SendRow), await this.#db.all`SELECT e.* FROM journal_effect e JOIN journal_turn t ON t.id = e.turn_id
+      WHERE e.kind = 'send' AND t.agent_id = ${agentId} ORDER BY e.created_at DESC, e.key DESC LIMIT ${limit}`)
   }
 }

@@ -16,8 +16,19 @@ export interface UsageRecord {
   /** The provider did not report tokens, so they are counted here. */
   readonly estimated: boolean
 }
+/** What an agent used, or one of its sessions. */
+export interface UsageTotals {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Of the calls whose price is known. */
+  readonly costUsd: number
+  readonly calls: number
+  /** Calls whose price is not known. */
+  readonly unpriced: number
+}
 export interface UsageLedger {
   /** A statement for the batch that ends the turn. */
   entry(record: UsageRecord): Statement
+  totals(agentId: string, sessionId?: string): Promise<UsageTotals>
 }
 export const Usage = defineService<UsageLedger>()('usage')

@@ -11,4 +11,5 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX usage_record_time ON usage_record (recorded_at);`,
   },
+  { id: '002-agent', sql: 'CREATE INDEX usage_record_agent ON usage_record (agent_id, session_id)' },
 ]

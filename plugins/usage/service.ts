@@ -5,6 +5,10 @@ import type { UsageStore } from './store.ts'
 export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
   return {
     entry: (record) => store.insert(sane(record), new Date(now()).toISOString()),
+    async totals(agentId, sessionId) {
+      const sums = await store.agentTotals(agentId, sessionId)
+      return { inputTokens: sums.input_tokens, outputTokens: sums.output_tokens, costUsd: sums.cost_usd, calls: sums.requests, unpriced: sums.unpriced }
+    },
   }
 }
 

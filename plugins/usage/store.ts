@@ -26,6 +26,14 @@ export class UsageStore {
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 }
   }
 
+  async agentTotals(agentId: string, sessionId: string | undefined): Promise<Sums> {
+    const session = sessionId ?? null
+    const row = await this.#db.one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
+        COALESCE(sum(cost_usd), 0) AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced
+      FROM usage_record WHERE agent_id = ${agentId} AND (CAST(${session} AS TEXT) IS NULL OR session_id = CAST(${session} AS TEXT))`
+    return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0 }
+  }
+
   byModel(): Promise<(Group<'model'> & Group<'provider'>)[]> {
     return this.#db.all`SELECT model, provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record GROUP BY model, provider ORDER BY requests DESC, model, provider`

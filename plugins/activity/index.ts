@@ -1,0 +1,20 @@
+import * as v from 'valibot'
+import { definePlugin } from 'svc/sdk'
+import { Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Journal } from '../journal/contract.ts'
+import { Usage } from '../usage/contract.ts'
+import { activityRoutes } from './routes.ts'
+
+/** What an agent did, put together from those who recorded it. It keeps nothing of its own. */
+export default definePlugin({
+  name: 'activity',
+  version: '1.0.0',
+  config: v.object({}),
+  requires: { agents: Agents, audit: Audit, journal: Journal },
+  optional: { usage: Usage },
+  setup({ optional, routes, services: { agents, audit, journal } }) {
+    routes.add(...activityRoutes({ agents, audit, journal, usage: () => optional('usage'), now: Date.now }))
+    return {}
+  },
+})
