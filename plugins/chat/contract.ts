@@ -1,7 +1,8 @@
 import { defineService, gate, notify, transform } from 'svc/sdk'
-import type { CompletionRequest, Usage } from 'svc/providers'
+import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
-import type { Door } from '../journal/contract.ts'
+import type { Door, TurnState } from '../journal/contract.ts'
+import type { Label } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }
@@ -9,6 +10,9 @@ export type TurnEvent =
   | { readonly type: 'tool-started'; readonly tool: string; readonly callId: string }
   | { readonly type: 'tool-ended'; readonly tool: string; readonly callId: string; readonly input: unknown; readonly output: string; readonly failed: boolean }
   | { readonly type: 'end'; readonly result: TurnResult }
+
+/** How full the model's window is: under 50 %, to 70, to 85, above. */
+export type ContextPressure = 'low' | 'medium' | 'high' | 'critical'
 
 export interface TurnResult {
   readonly turnId: string
@@ -22,9 +26,13 @@ export interface TurnResult {
   readonly provider: string
   readonly model: string
   readonly stop: 'done' | 'length' | 'refused' | 'cancelled' | 'iterations'
+  /** After the last call of the model; absent when none ended. */
+  readonly contextPressure?: ContextPressure
 }
 
 export interface TurnRequest {
+  /** The id of the turn, when the caller has one that is the same on every retry; it must not have been used. */
+  readonly id?: string
   readonly agentId: string
   /** The agent's active session when absent. */
   readonly sessionId?: string
@@ -33,7 +41,12 @@ export interface TurnRequest {
   readonly door: Door
   readonly temperature?: number
   readonly maxTokens?: number
+  /** What the manifest says when absent. */
   readonly thinking?: boolean
+  /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */
+  readonly responseFormat?: ResponseFormat
+  /** What the text carries beside what its door says. */
+  readonly labels?: readonly Label[]
 }
 /** A turn that is on disk. It runs to its end whether or not anyone listens. */
 export interface AcceptedTurn {
@@ -49,13 +62,63 @@ export interface AcceptedTurn {
   /** Ends the turn; what was said so far is kept and marked. */
   cancel(): void
 }
+export interface Compaction {
+  readonly status: 'compacted' | 'not_needed'
+  /** Messages. */
+  readonly summarized: number
+  readonly kept: number
+  /** Messages at which a session is compacted by itself. */
+  readonly threshold: number
+  readonly summaryChars: number
+}
 export interface Chat {
-  /** Settles when the turn is durable. Throws `agent_not_found`, `invalid_request`, `payload_too_large` before anything is written. */
+  /**
+   * Settles when the turn is durable. Throws before anything is written: `agent_not_found`, `invalid_request`, `payload_too_large`,
+   * `conflict` when the agent is paused or stopped, `service_unavailable` for an automated door in the agent's quiet hours.
+   */
   accept(request: TurnRequest): Promise<AcceptedTurn>
   /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
   stop(agentId: string, sessionId?: string): boolean
+  /**
+   * Summarises the older messages of a session, the agent's active one when absent. Throws what the model throws; everything is then
+   * as it was.
+   */
+  compact(agentId: string, sessionId?: string): Promise<Compaction>
+  /** Takes the newest summary back. How many messages are read in full again; 0 when there was none. */
+  undoCompaction(agentId: string, sessionId?: string): Promise<number>
 }
 export const Chat = defineService<Chat>()('chat')
+
+/** A turn as it stands, or stood when it ended. */
+export interface TurnView {
+  readonly id: string
+  readonly agentId: string
+  readonly sessionId: string
+  readonly door: Door
+  readonly state: TurnState
+  /** What was said so far, as far as it is recorded. */
+  readonly text: string
+  /** Calls of the model that are recorded. */
+  readonly iterations: number
+  /** `null` when nobody keeps it. */
+  readonly usage: { readonly input: number; readonly output: number } | null
+  /** `null` when it is not known. */
+  readonly costUsd: number | null
+  /** Why it did not end well. */
+  readonly error: string | null
+  /** ISO 8601 UTC. */
+  readonly createdAt: string
+}
+/** Turns by their id, for whoever lost the connection they came by. */
+export interface Turns {
+  find(turnId: string): Promise<TurnView | undefined>
+  /**
+   * The events of a turn: those of one that runs as they come, those of one that has ended as one text and the end. `undefined` when
+   * there is no such turn. Throws what made it fail, as it was recorded.
+   */
+  replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined>
+}
+export const Turns = defineService<Turns>()('turns')
 
 export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>('chat:turn-starting')
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')

@@ -46,7 +46,7 @@ export class ChatService implements Chat {
     this.#room(sessionId)
     const options = toOptions(request)
     const resumable = later.has(request.door)
-    const turn = new LiveTurn({ id: timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
+    const turn = new LiveTurn({ id: request.id ?? timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
     const starts = this.#lanes.length(sessionId) === 0
     const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))
@@ -68,6 +68,10 @@ export class ChatService implements Chat {
       found = true
     }
     return found
+  }
+  attach(turnId: string): AcceptedTurn | undefined {
+    for (const turn of this.#lanes.items()) if (turn.id === turnId) return turn
+    return undefined
   }
   /** Ends what waits as well as what runs, where a session or an agent is gone. */
   abandon(where: { readonly agentId: string; readonly sessionId?: string }): void {
