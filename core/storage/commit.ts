@@ -18,10 +18,12 @@ const REOPEN_EVERY_MS = 250
 /** One transaction blocks the loop no longer than about this; what is left goes into the next. */
 const SLICE_MS = 12
 const MAX_WAITING = 20_000
+const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
 /**
- * Group commit: every batch handed in during one tick goes into one transaction with one sync, each under its own savepoint, so
- * that one that fails takes nobody with it. A caller settles only after the commit; when it fails, nobody is told "done".
+ * Group commit: every batch handed in during one tick goes into one transaction with one sync, and one that fails takes nobody with
+ * it. Hardly any fails, so the first attempt has no savepoints; when one fails half-way, all is undone and done again with them. A
+ * caller settles only after the commit; when it fails, nobody is told "done".
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection
@@ -33,6 +35,8 @@ export class GroupCommit {
   #closed = false
   /** So many of the next batches get a transaction of their own, because one of them spoils the commit of all. */
   #alone = 0
+  /** The next group is done with a savepoint for each batch. */
+  #careful = false
   #complainedAt = -Infinity
   #idle: (() => void)[] = []
 
@@ -96,6 +100,8 @@ export class GroupCommit {
   #commit(): void {
     const connection = this.#connection
     try { connection.begin() } catch (error) { this.#notBegun(error); return }
+    const careful = this.#careful
+    this.#careful = false
     const results: Result[] = []
     const started = performance.now()
     let taken = 0
@@ -103,8 +109,9 @@ export class GroupCommit {
       if (taken > 0 && (this.#alone > 0 || (taken % 16 === 0 && performance.now() - started > SLICE_MS))) break
       taken++
       try {
-        results.push({ batch, outcomes: this.#apply(batch.statements) })
+        results.push({ batch, outcomes: this.#apply(batch.statements, careful) })
       } catch (error) {
+        if (error === HALF_DONE) { this.#again(); return }
         results.push({ batch, error })
         const code = codeOf(error)
         if (code === 'SQLITE_FULL' || isPoison(code)) { this.#failed(taken, error); return }
@@ -121,20 +128,29 @@ export class GroupCommit {
     this.#next()
   }
 
-  #apply(statements: readonly Statement[]): readonly Outcome[] {
+  /** Throws `HALF_DONE` when a batch without a savepoint failed after it had changed something. */
+  #apply(statements: readonly Statement[], careful: boolean): readonly Outcome[] {
     const connection = this.#connection
-    const only = statements[0]
+    const outcomes: Outcome[] = []
     // A single statement is undone by the engine itself when it fails.
-    if (only && statements.length === 1) return [connection.run(only)]
-    connection.savepoint()
+    const guarded = careful && statements.length > 1
+    if (guarded) connection.savepoint()
     try {
-      const outcomes = statements.map((statement) => connection.run(statement))
-      connection.release()
+      for (const statement of statements) outcomes.push(connection.run(statement))
+      if (guarded) connection.release()
       return outcomes
     } catch (error) {
-      if (connection.inTransaction) connection.rollbackToSavepoint()
+      if (!connection.inTransaction) throw error
+      if (guarded) connection.rollbackToSavepoint()
+      else if (outcomes.length > 0 && codeOf(error) !== 'SQLITE_FULL' && !isPoison(codeOf(error))) throw HALF_DONE
       throw error
     }
+  }
+
+  #again(): void {
+    this.#careful = true
+    try { this.#connection.rollback() } catch (error) { this.#failed(this.#waiting.length, error); return }
+    this.#commit()
   }
 
   /** Somebody else holds the lock, or the file is gone. */

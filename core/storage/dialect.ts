@@ -15,7 +15,8 @@ function pieces(sql: string): Piece[] {
   if (at < sql.length) found.push({ kind: 'code', text: sql.slice(at) })
   return found
 }
-const mapCode = (sql: string, change: (code: string) => string): string =>
+/** Changes what is code and leaves quoted text and comments alone. */
+export const mapCode = (sql: string, change: (code: string) => string): string =>
   pieces(sql).map((piece) => (piece.kind === 'code' ? change(piece.text) : piece.text)).join('')
 
 /** `?` to `$1`, `$2` and so on, outside quotes and comments. */
