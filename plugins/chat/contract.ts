@@ -79,6 +79,8 @@ export interface Chat {
   accept(request: TurnRequest): Promise<AcceptedTurn>
   /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
   stop(agentId: string, sessionId?: string): boolean
+  /** A turn that waits or runs in this process, to listen to it again. */
+  attach(turnId: string): AcceptedTurn | undefined
   /**
    * Summarises the older messages of a session, the agent's active one when absent. Throws what the model throws; everything is then
    * as it was.
