@@ -1,5 +1,5 @@
 import { definePlugin, Daemon } from 'svc/sdk'
-import { AgentKilled, Agents } from '../agents/contract.ts'
+import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Journal } from '../journal/contract.ts'
@@ -32,6 +32,7 @@ export default definePlugin({
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
+    hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])

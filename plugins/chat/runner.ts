@@ -8,7 +8,6 @@ import type { Message, Sessions } from '../sessions/contract.ts'
 import { PromptBuilt, ToolCallEnded, ToolCallStarting, TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
 import { explain, naming } from './failure.ts'
-import { granted } from './grant.ts'
 import { createGuard, guardLimits } from './guard.ts'
 import { toTurns } from './history.ts'
 import type { LiveTurn } from './live.ts'
@@ -128,16 +127,15 @@ export class TurnRunner {
   }
 
   #ports(live: LiveTurn, agent: Agent, progress: Progress, known: ReadonlyMap<string, Outcome> | undefined): LoopPorts {
-    const { db, tools, hooks, record, limits } = this.#parts
-    const patterns = agent.manifest.capabilities.tools
-    const offered = patterns.length === 0 ? [] : tools.list().filter(({ name }) => granted(patterns, name))
+    const { db, agents, tools, hooks, record, limits } = this.#parts
+    const offered = tools.list().filter((tool) => agents.mayUse(agent, tool))
     return {
       guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }),
       complete: (turns, signal) => this.#complete(live, agent, progress, offered, turns, signal),
       offer(name) {
         const found = tools.find(name)
         if (!found) return `There is no tool "${name}".${offered.length === 0 ? '' : ` There are: ${offered.map((tool) => tool.name).join(', ')}.`}`
-        if (!granted(patterns, name)) return `The tool "${name}" is not granted to this agent: its capabilities do not name it.`
+        if (!agents.mayUse(agent, found)) return `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.`
         return { risk: found.risk, polls: found.polls ?? false }
       },
       async recordCalls({ text, calls, usage }) {

@@ -40,7 +40,7 @@ export class ChatService implements Chat {
   async accept(request: TurnRequest): Promise<AcceptedTurn> {
     const { db, record, agents } = this.#parts
     const blocks = this.#blocks(request)
-    const agent = await agents.require(request.agentId)
+    const agent = await agents.requireRunning(request.agentId)
     const sessionId = request.sessionId ?? agent.sessionId
     if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
     this.#room(sessionId)
