@@ -9,6 +9,7 @@ import { fileRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
 import { UploadStore } from './store.ts'
+import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './uploads.ts'
 
@@ -19,7 +20,7 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, routes, services: { agents, audit, daemon } }) {
+  async setup({ config, db, hooks, routes, services: { agents, audit, daemon }, tools }) {
     const folders = new Folders(join(daemon.config().dataDir, 'workspaces'))
     const workspaces = new WorkspaceService({ agents, folders, maxFileBytes: config.max_file_bytes, maxUploadBytes: config.max_upload_bytes })
     const uploads = new UploadService({ agents, audit, store: new UploadStore(db), workspaces, maxBytes: config.max_upload_bytes })
@@ -30,6 +31,7 @@ export default definePlugin({
       await folders.remove(agent.id)
     })
     routes.add(...fileRoutes(workspaces, agents, audit, config.max_file_bytes), ...uploadRoutes(uploads, config.max_upload_bytes))
+    tools.add(...fileTools(workspaces, audit))
     return { workspaces, uploads }
   },
 })
