@@ -19,17 +19,22 @@ export class PendingApprovals {
   #timer: ReturnType<typeof setTimeout> | undefined
   #asking: Promise<void> | undefined
   #absent = false
+  #started = false
 
   constructor(api: Api, busy: () => boolean) {
     this.#api = api
     this.#busy = busy
-    document.addEventListener('visibilitychange', () => { if (!document.hidden && this.#timer !== undefined) void this.refresh() })
+    document.addEventListener('visibilitychange', () => { if (!document.hidden && this.#started) void this.refresh() })
   }
 
-  start(): void { if (this.#timer === undefined) void this.refresh() }
+  start(): void {
+    if (this.#started) return
+    this.#started = true
+    void this.refresh()
+  }
   stop(): void {
+    this.#started = false
     clearTimeout(this.#timer)
-    this.#timer = undefined
   }
   /** Looks now, and from then on at the usual pace. */
   refresh(): Promise<void> {
@@ -41,7 +46,7 @@ export class PendingApprovals {
   }
   /** The socket says that something changed, or a turn began. */
   hurry(): void {
-    if (this.#timer === undefined || this.#absent) return
+    if (!this.#started || this.#absent) return
     // What is being read now may be older than what there is to see.
     void (this.#asking ?? Promise.resolve()).then(() => this.refresh())
   }
@@ -62,6 +67,7 @@ export class PendingApprovals {
 
   #wait(): void {
     clearTimeout(this.#timer)
+    if (!this.#started) return
     const delayMs = this.#absent ? absentMs : this.#busy() || this.pending.value.length > 0 ? busyMs : idleMs
     // Nobody sees a page in the background; it looks at once when it is shown again.
     this.#timer = setTimeout(() => { if (document.hidden) this.#wait(); else void this.refresh() }, delayMs)

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
@@ -24,22 +24,24 @@ afterAll(async () => {
 })
 const daemon = (): Promise<TestHost> =>
   startHost({ config: { plugins: { paths: [launcher], launcher: { file: join(folder, 'launches.log') }, webchat: { page_dir: built.folder } } } })
-/** The first agent may use the tool that asks. */
-async function ask(host: TestHost, { page }: Tab, label: string): Promise<void> {
+/** A tab in which an agent was just told to do what it has to ask for. */
+async function asking(host: TestHost, label: string, options: BrowserContextOptions = {}): Promise<Tab> {
   const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
-  await page.reload()
-  await page.goto(`${host.url}/#${body.agent_id}`)
-  await page.reload()
-  await page.getByRole('heading', { name: 'Say something to digger' }).waitFor()
-  await page.getByRole('textbox', { name: /^Message to/ }).fill(`use launch ${JSON.stringify({ label })}`)
-  await page.keyboard.press('Enter')
+  const tab = await openTab(browser, host.url, { ...options, path: `/#${body.agent_id}` })
+  await tab.page.getByRole('heading', { name: 'Say something to digger' }).waitFor()
+  await tab.page.getByRole('textbox', { name: /^Message to/ }).fill(`use launch ${JSON.stringify({ label })}`)
+  await tab.page.keyboard.press('Enter')
+  return tab
+}
+const screenshot = async ({ page }: Tab, name: string): Promise<void> => {
+  const folder = process.env['SVC_SCREENSHOTS']
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
 }
 
 test('an agent that asks is shown with exactly what it will do, and goes on when it is approved', async () => {
   await using host = await daemon()
-  await using tab = await openTab(browser, host.url)
+  await using tab = await asking(host, 'one')
   const { page } = tab
-  await ask(host, tab, 'one')
   const card = page.getByRole('region', { name: 'Waiting for your approval' }).getByRole('article')
   await card.getByRole('heading', { name: 'digger wants to use launch' }).waitFor()
   expect(await card.getByLabel('Exactly what will be done').innerText()).toBe('label: one')
@@ -47,9 +49,9 @@ test('an agent that asks is shown with exactly what it will do, and goes on when
   expect(await card.innerText()).toMatch(/Counts as rejected in \d+ s/)
   await page.getByRole('alert').filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' }).waitFor()
   await page.getByRole('navigation', { name: 'Agents' }).getByText('asks you').waitFor()
-  if (process.env['SVC_SCREENSHOTS']) await page.screenshot({ path: join(process.env['SVC_SCREENSHOTS'], 'approval.png') })
+  await screenshot(tab, 'approval')
   await card.getByRole('button', { name: 'Approve once' }).click()
-  await page.locator('.answer', { hasText: 'launched one' }).locator('.answer-foot').waitFor()
+  await page.locator('.answer', { hasText: 'launched one' }).waitFor()
   await card.waitFor({ state: 'detached' })
   expect((await host.json('GET', '/api/approvals')).body.approvals[0].status).toBe('approved')
   expect(tab.complaints).toEqual([])
@@ -57,9 +59,8 @@ test('an agent that asks is shown with exactly what it will do, and goes on when
 
 test('it is rejected with the keyboard alone, and the focus goes back to the message box', async () => {
   await using host = await daemon()
-  await using tab = await openTab(browser, host.url)
+  await using tab = await asking(host, 'two')
   const { page } = tab
-  await ask(host, tab, 'two')
   const reject = page.getByRole('button', { name: 'Reject' })
   await reject.waitFor()
   await expect.poll(() => reject.isEnabled()).toBe(true)
@@ -72,9 +73,8 @@ test('it is rejected with the keyboard alone, and the focus goes back to the mes
 
 test('what was answered elsewhere disappears, and what would be hidden is shown', async () => {
   await using host = await daemon()
-  await using tab = await openTab(browser, host.url)
+  await using tab = await asking(host, 'a\u202eb\u200b')
   const { page } = tab
-  await ask(host, tab, 'a\u202eb\u200b')
   const card = page.getByRole('article', { name: /wants to use launch/ })
   expect(await card.getByLabel('Exactly what will be done').innerText()).toBe(String.raw`label: a\u{202e}b\u{200b}`)
   const [request] = (await host.json('GET', '/api/approvals')).body.approvals
@@ -94,4 +94,17 @@ test('a request too large for a list is read whole before it can be approved', a
   await card.getByRole('button', { name: 'Approve once' }).click()
   await card.waitFor({ state: 'detached' })
   expect(tab.complaints).toEqual([])
+})
+
+test('fits a phone, in the dark, with a request that is long', async () => {
+  await using host = await daemon()
+  await using tab = await asking(host, 'word '.repeat(300), { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
+  const approve = tab.page.getByRole('button', { name: 'Approve once' })
+  await expect.poll(() => approve.isEnabled()).toBe(true)
+  await screenshot(tab, 'approval-phone')
+  const box = await approve.boundingBox()
+  expect(box && box.x >= 0 && box.x + box.width <= 360 && box.y + box.height <= 640).toBe(true)
+  expect(await tab.page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+  await approve.click()
+  await approve.waitFor({ state: 'detached' })
 })
