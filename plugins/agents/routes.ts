@@ -33,14 +33,16 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
   const spawn = defineRoute({
     method: 'POST', path: '/api/agents', summary: 'Spawn an agent from a manifest or a template',
     auth: 'bearer', cost: 50, body: NewAgent, returns: SpawnedAgent, status: 201,
-    errors: ['payload_too_large', 'template_not_found', 'conflict'],
+    errors: ['payload_too_large', 'template_not_found', 'conflict'], idempotent: true,
     example: { body: { manifest_toml: 'name = "scribe"\n\n[capabilities]\ntools = ["kv_get", "kv_set"]\n' } },
-    async handle({ body }) {
+    async recall(id) {
+      const agent = await agents.find(id)
+      return agent ? toSpawned(agent) : undefined
+    },
+    async handle({ body, effectId }) {
       // Taking it without checking the signature would let the caller believe that it was checked.
       if (body.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
-      const agent = await agents.spawn(manifestOf(body), body.name)
-      // Existing clients read `id`, the interface says `agent_id`.
-      return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+      return toSpawned(await agents.spawn(manifestOf(body), body.name, effectId))
     },
   })
 
@@ -92,6 +94,11 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
   })
 
   return [list, spawn, read, kill, model, update, patch]
+}
+
+/** Existing clients read `id`, the interface says `agent_id`. */
+function toSpawned(agent: HeldAgent) {
+  return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
 }
 
 export function manifestOf(body: NewAgent): string {

@@ -3,7 +3,7 @@ import { Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentSpawned } from './contract.ts'
-import type { Agent, Agents, AgentSummary } from './contract.ts'
+import type { Agent, Agents, AgentSummary, ModelChoice } from './contract.ts'
 import { cloneManifest, cloneName } from './clone.ts'
 import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
@@ -69,10 +69,10 @@ export class AgentService implements Agents {
   }
   mayUse(agent: Agent, tool: ToolFacts): boolean { return mayUse(agent.manifest, agent.permission, tool) }
 
-  /** `name` replaces the one in the manifest. */
-  spawn(manifestToml: string, name?: string): Promise<HeldAgent> {
+  /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
+  spawn(manifestToml: string, name?: string, id?: string): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }))
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), id === undefined ? {} : { id })
   }
 
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
@@ -161,6 +161,12 @@ export class AgentService implements Agents {
   async activate(id: string, sessionId: string): Promise<void> {
     // A move between sessions is recorded by whoever owns the sessions.
     await this.#change(id, (agent) => (agent.sessionId === sessionId ? undefined : { session_id: sessionId }))
+  }
+
+  async setModel(id: string, model: string): Promise<ModelChoice> {
+    const chosen = this.#parts.split(model)
+    const { manifest } = await this.edit(id, { 'model.model': chosen.model, ...(chosen.provider === undefined ? {} : { 'model.provider': chosen.provider }) })
+    return (await this.#parts.names())(manifest.model)
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */

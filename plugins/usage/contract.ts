@@ -26,9 +26,17 @@ export interface UsageTotals {
   /** Calls whose price is not known. */
   readonly unpriced: number
 }
+/** What one turn used. */
+export interface TurnUse extends UsageTotals {
+  /** The model that was called last. */
+  readonly provider: string
+  readonly model: string
+}
 export interface UsageLedger {
   /** A statement for the batch that ends the turn. */
   entry(record: UsageRecord): Statement
   totals(agentId: string, sessionId?: string): Promise<UsageTotals>
+  /** `undefined` when no model was called in it. */
+  turn(turn: { readonly id: string; readonly agentId: string; readonly sessionId: string }): Promise<TurnUse | undefined>
 }
 export const Usage = defineService<UsageLedger>()('usage')

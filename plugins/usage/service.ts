@@ -9,6 +9,16 @@ export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
       const sums = await store.agentTotals(agentId, sessionId)
       return { inputTokens: sums.input_tokens, outputTokens: sums.output_tokens, costUsd: sums.cost_usd, calls: sums.requests, unpriced: sums.unpriced }
     },
+    async turn({ id, agentId, sessionId }) {
+      const calls = await store.ofTurn(agentId, sessionId, id)
+      const last = calls.at(-1)
+      if (!last) return undefined
+      const sum = (of: (call: (typeof calls)[number]) => number): number => calls.reduce((total, call) => total + of(call), 0)
+      return {
+        provider: last.provider, model: last.model, calls: calls.length, unpriced: sum((call) => (call.cost_usd === null ? 1 : 0)),
+        inputTokens: sum((call) => call.input_tokens), outputTokens: sum((call) => call.output_tokens), costUsd: sum((call) => call.cost_usd ?? 0),
+      }
+    },
   }
 }
 

@@ -34,6 +34,12 @@ export class UsageStore {
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0 }
   }
 
+  /** Each call of a model in one turn, oldest first. */
+  ofTurn(agentId: string, sessionId: string, turnId: string): Promise<{ provider: string; model: string; input_tokens: number; output_tokens: number; cost_usd: number | null }[]> {
+    return this.#db.all`SELECT provider, model, input_tokens, output_tokens, cost_usd FROM usage_record
+      WHERE agent_id = ${agentId} AND session_id = ${sessionId} AND turn_id = ${turnId} ORDER BY recorded_at, id`
+  }
+
   byModel(): Promise<(Group<'model'> & Group<'provider'>)[]> {
     return this.#db.all`SELECT model, provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record GROUP BY model, provider ORDER BY requests DESC, model, provider`
