@@ -28,16 +28,19 @@ async function requireApproval(client: DaemonClient, wanted: string): Promise<Ap
   throw new Failure(exits.notFound, `there is no approval "${wanted}"`, waiting.length === 0 ? 'nothing waits for approval' : `pending: ${waiting.join(', ')}`)
 }
 
+/** Answers a request. Throws what the daemon refused. */
+export async function decide(client: DaemonClient, verb: 'approve' | 'reject', wanted: string) {
+  const approval = await requireApproval(client, wanted)
+  return { approval, answer: await client.call('POST', `/api/approvals/${approval.id}/${verb}`, Decided) }
+}
+
 export function answering(verb: 'approve' | 'reject', parts: { readonly description: string; readonly meaning: string }): Command {
   return command({
     description: parts.description,
     args: { id: { type: 'positional', required: true, description: 'Id of the approval, or the beginning of it' }, ...clientArgs },
     examples: [[`svc approval ${verb} 0f6a9c1e`, parts.meaning]],
     async run(args) {
-      const { approval, answer } = await ask(await connect(args), async (client) => {
-        const found = await requireApproval(client, args.id)
-        return { approval: found, answer: await client.call('POST', `/api/approvals/${found.id}/${verb}`, Decided) }
-      })
+      const { approval, answer } = await ask(await connect(args), (client) => decide(client, verb, args.id))
       if (args.json) printJson(answer)
       else print(`${answer.status} ${approval.id}: ${approval.agent_name} ${answer.status === 'approved' ? 'may' : 'may not'} do this: ${escapeControls(approval.action_summary)}`)
       return exits.ok

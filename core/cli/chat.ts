@@ -54,6 +54,10 @@ async function converse(talk: Conversation): Promise<number> {
     if (terminal) talk.greet()
     lines.prompt()
     lines.on('line', (line) => {
+      if (talk.answersApproval(line)) {
+        if (terminal) lines.prompt()
+        return
+      }
       if (terminal && line.trim() === '/stop' && talk.cancel()) return
       work = work.then(async () => {
         if (left) return

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { escapeControls } from '../log/text.ts'
 import type { ServerEvent } from '../net/daemon-client.ts'
+import { ApprovalWatch } from './approval-watch.ts'
 import { AgentItem, explain, requireAgent } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
@@ -15,6 +16,7 @@ const Problem = v.looseObject({ content: v.optional(v.string()), message: v.opti
 
 const help: readonly (readonly [command: string, meaning: string])[] = [
   ['/help', 'this list'], ['/new', 'start a new session'], ['/stop', 'end the answer that is being written'],
+  ['/approve <id>', 'let the agent do what it asked for, once'], ['/reject <id>', 'do not let it'],
   ['/model [name]', 'show or change the model of this agent'], ['/agents', 'list the agents'], ['/agent <name>', 'talk to another one'], ['/exit', 'leave'],
 ]
 
@@ -29,6 +31,7 @@ interface ConversationParts {
 /** A conversation with one agent on a terminal: messages, commands, and what is printed of an answer. */
 export class Conversation {
   readonly #parts: ConversationParts
+  readonly #approvals: ApprovalWatch
   #agent: AgentItem
   #answer: AbortController | undefined
   /** Whether the last answer was ended by the user. */
@@ -37,6 +40,7 @@ export class Conversation {
   constructor(parts: ConversationParts) {
     this.#parts = parts
     this.#agent = parts.agent
+    this.#approvals = new ApprovalWatch(parts.connection.client)
   }
 
   get prompt(): string { return this.#parts.colored ? '\u001b[36m> \u001b[0m' : '> ' }
@@ -68,16 +72,28 @@ export class Conversation {
       for await (const event of connection.client.stream(path, { body: { message }, signal: this.#answer.signal })) {
         if (json) process.stdout.write(`${JSON.stringify(event)}\n`)
         if (event.event === 'done') finished = true
+        // Between the start of a call and its result somebody may have to say yes.
+        if (event.event === 'tool_use') this.#approvals.start(this.#agent.id)
+        else this.#approvals.stop()
         written = this.#show(event, written)
       }
     } catch (error) {
       if (!this.cancelled) throw explain(error, connection)
     } finally {
       this.#answer = undefined
+      this.#approvals.stop()
       if (!json && written !== '' && !written.endsWith('\n')) process.stdout.write('\n')
     }
     if (this.cancelled) note('(stopped)')
     else if (!finished) throw new Failure(exits.failed, 'the answer broke off', 'the log of the daemon says more; what was written is kept in the session')
+  }
+
+  /** Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. */
+  answersApproval(line: string): boolean {
+    const [, verb, id = ''] = /^\s*\/(approve|reject)(?:\s+(\S+))?\s*$/.exec(line) ?? []
+    if (verb !== 'approve' && verb !== 'reject') return false
+    this.#approvals.answer(verb, id).catch((error: unknown) => note(renderFailure(toFailure(explain(error, this.#parts.connection)), false)))
+    return true
   }
 
   /** Ends the running answer here and in the daemon; `false` when there is none. */

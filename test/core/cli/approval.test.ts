@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { runHere } from './here.ts'
 import type { Answer } from './here.ts'
+import { startCli } from './process.ts'
 
 let home: string
 let host: TestHost
@@ -56,5 +58,25 @@ describe('svc approval', () => {
     expect(await svc('approval', 'approve', 'nothing')).toMatchObject({ code: 4, stderr: expect.stringContaining(`pending: ${id}`) as string })
     expect(await svc('approval', 'approve', '00000000-0000-4000-8000-000000000000')).toMatchObject({ code: 4 })
     expect((await svc('approval', 'approve')).code).toBe(2)
+  })
+})
+
+describe('svc chat', () => {
+  it('says that the agent asks, and takes the answer while the agent waits for it', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'svc-approval-chat-'))
+    const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
+    try {
+      await using daemon = await startHost({ home: place, config: { plugins: { paths: [launcher], launcher: { file: join(place, 'launches.log') } } } })
+      await daemon.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
+      const chat = startCli(['chat', 'digger', '--home', place])
+      chat.stdin.write('use launch {"label": "one"}\n')
+      const [, id = ''] = await chat.prints(/digger needs your approval \(high risk\): launch \{"label":"one"\}\n {2}\/approve (\w{8}) or \/reject/)
+      chat.stdin.write('/approve nothing\n')
+      await chat.prints(/there is no approval "nothing"/)
+      chat.stdin.write(`/approve ${id}\n`)
+      await chat.prints(/launched one/)
+      chat.stdin.end()
+      expect(await chat.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('approved: launch {"label":"one"}') as string })
+    } finally { await rm(place, { recursive: true, force: true }) }
   })
 })
