@@ -54,7 +54,14 @@ export async function readBody(
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
   checkJsonType(exchange.header('content-type'))
-  return parse(body, parseJson(bytes, limits.maxJsonDepth))
+  const value = parseJson(bytes, limits.maxJsonDepth)
+  // A schema of an object takes a list for one without fields.
+  if (Array.isArray(value) && wantsObject(body)) throw new Refusal('invalid_request', 'body: Expected an object but received a list')
+  return parse(body, value)
+}
+function wantsObject(schema: v.GenericSchema): boolean {
+  if ('wrapped' in schema) return wantsObject(schema.wrapped as v.GenericSchema)
+  return ['object', 'loose_object', 'strict_object'].includes(schema.type)
 }
 const empty = new Uint8Array(0)
 

@@ -69,7 +69,7 @@ export function grantRoutes(agents: AgentService, assignable: Assignable, tools:
         method: 'PUT', path: `/api/agents/:id/${kind}`, summary: `Replace the ${what} of an agent`,
         description: 'An empty list, or `*`, assigns all of them; `mode: none` takes all of them away. The list alone is taken for the body, too.',
         auth: 'bearer', cost: 5, params: AgentParams, errors: ['agent_not_found', 'conflict'],
-        body: v.union([v.object({ [kind]: v.optional(names), ...change }), names], `${kind}: Expected a list of names`), returns: v.object({ status: v.literal('ok'), ...listed }),
+        body: v.union([names, v.object({ [kind]: v.optional(names), ...change })], `${kind}: Expected a list of names`), returns: v.object({ status: v.literal('ok'), ...listed }),
         async handle({ params, body }) {
           const given = Array.isArray(body) ? { [kind]: body } : body
           const wanted = parseNames(given, kind)
