@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
+import { toName } from '../host/loader.ts'
 import { builtins, lazyResponse } from './builtins.ts'
 import { gitSha } from './git.ts'
 
@@ -82,6 +83,18 @@ async function buildPlugin(source: string, folder: string): Promise<void> {
   })
 }
 
+/** The same plugins once more in one file, which is what a start reads; the folders are what a reload reads. */
+async function buildTogether(sources: ReadonlyMap<string, string>, out: string): Promise<void> {
+  const id = '\0built-ins'
+  const code = [...sources].map(([name, source]) => `export { default as ${toName(name)} } from ${JSON.stringify(join(root, source, 'index.ts'))}`).join('\n')
+  const entry: Plugin = { name: 'built-ins', resolveId: (source) => (source === id ? id : null), load: (loaded) => (loaded === id ? code : null) }
+  const options = input({ plugins: id })
+  await build({
+    ...options, plugins: [entry, options.plugins],
+    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only' },
+  })
+}
+
 async function buildConfig(out: string): Promise<void> {
   const file = join(root, 'svc.config.ts')
   if (!existsSync(file)) return
@@ -96,11 +109,10 @@ async function main(): Promise<void> {
   await mkdir(out, { recursive: true })
   try {
     await buildCore(out)
-    const plugins = await folders('plugins')
-    for (const name of plugins) await buildPlugin(join('plugins', name), join(out, 'plugins', name))
-    for (const kind of ['providers', 'channels']) {
-      for (const name of await folders(join('adapters', kind))) await buildPlugin(join('adapters', kind, name), join(out, 'plugins', `${kind.slice(0, -1)}-${name}`))
-    }
+    const sources = new Map((await folders('plugins')).map((name) => [name, join('plugins', name)]))
+    for (const kind of ['providers', 'channels']) for (const name of await folders(join('adapters', kind))) sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
+    for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))
+    await buildTogether(sources, out)
     await buildConfig(out)
     await buildPage({ outDir: join(out, 'webchat') })
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }

@@ -34,6 +34,17 @@ export function lazyResponse(): Plugin {
   return {
     name: 'lazy-response',
     resolveId: { order: 'pre', handler: (source) => (source === 'srvx' ? id : source === 'srvx/node' ? `${id}/node` : null) },
+    transform: {
+      filter: { id: /[\\/]h3[\\/]dist[\\/]response\.mjs$/ },
+      handler: (code) => {
+        // Two constants of its response module are made with the global `Headers`: here they are made when they are used.
+        const [eager, lazy] = [/^const (\w+) = \/\* @__PURE__ \*\/ new FrozenHeaders\((.*)\);$/gm, /^var FrozenHeaders = (class extends Headers \{[\s\S]*?^\});$/m]
+        const names = [...code.matchAll(eager)].map(([, name]) => name)
+        if (names.length !== 2 || !lazy.test(code)) throw new Error('h3 has changed: see whether its response module still makes headers when it is imported')
+        const used = new RegExp(`(?<!const )\\b(${names.join('|')})\\b`, 'g')
+        return code.replace(used, '$1()').replace(eager, 'const $1 = () => new (frozenHeaders())($2);').replace(lazy, 'const frozenHeaders = () => $1;')
+      },
+    },
     load(loaded) {
       if (loaded === id) return 'export const FastURL = URL\nexport class FastResponse { constructor(body, init) { return new Response(body, init) } }'
       if (loaded === `${id}/node`) return `const unused = () => { throw new Error("the daemon has its own server") }\nexport { unused as serve, unused as toNodeHandler }`

@@ -184,9 +184,10 @@ export class Host {
     const pending = slots.flatMap((slot) => (slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : []))
     if (pending.length === 0) return
     await this.#parts.beforeMigrations(pending)
-    for (const { slot, name, migrations } of pending) {
+    // Side by side, so that the tables of all plugins cost a first start few syncs.
+    await Promise.all(pending.map(async ({ slot, name, migrations }) => {
       try { await this.#parts.migrate(name, migrations) } catch (error) { this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`) }
-    }
+    }))
   }
 
   async #setUp(slot: Slot, { definition, config }: Ready): Promise<void> {

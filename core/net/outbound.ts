@@ -1,6 +1,6 @@
 import { lookup as systemLookup } from 'node:dns/promises'
-import * as http from 'node:http'
-import * as https from 'node:https'
+import { Agent as HttpAgent, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { callbackify } from 'node:util'
@@ -68,7 +68,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       else done(null, found.first.address, found.first.family)
     })
     const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
-    const agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) }
+    const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) }
 
     async function fetch(address: string | URL, request: OutboundRequest = {}) {
       if (!URL.canParse(address)) throw new Refusal('invalid_request', 'That is not an address a request can go to')
@@ -93,7 +93,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         if (closed) throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
         signal?.throwIfAborted()
         const host = current().checkUrl(url)
-        const outgoing = (url.protocol === 'https:' ? https : http).request({
+        const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
           agent: agents[url.protocol === 'https:' ? 'https:' : 'http:'], host, port: url.port || undefined, path: url.pathname + url.search,
           method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
         })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ConsolaInstance } from 'consola'
 import { splitStatements, toDialect } from './dialect.ts'
-import type { Migration, PluginDatabase } from './database.ts'
+import type { Migration, PluginDatabase, Statement } from './database.ts'
 
 interface Applied { readonly id: string; readonly checksum: string }
 
@@ -24,26 +24,33 @@ export class Migrations {
   }
 
   async apply(plugin: string, migrations: readonly Migration[]): Promise<number> {
-    const missing = this.#missing(plugin, migrations, await this.#applied(plugin), true)
-    for (const migration of missing) {
-      const statements = splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] }))
-      try {
-        await this.#db.batch([...statements, this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at)
-          VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`])
-      } catch (error) {
-        throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-      }
-    }
+    const missing = this.#missing(plugin, migrations, await this.#applied(plugin))
+    if (missing.length === 0) return 0
+    // All or nothing, and one sync however many there are. Done one by one only to find the one that fails.
+    try { await this.#db.batch(missing.flatMap((migration) => this.#statements(plugin, migration))) } catch { for (const migration of missing) await this.#single(plugin, migration) }
     return missing.length
+  }
+
+  async #single(plugin: string, migration: Migration): Promise<void> {
+    try { await this.#db.batch(this.#statements(plugin, migration)) } catch (error) {
+      throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    }
+  }
+  #statements(plugin: string, migration: Migration): Statement[] {
+    return [
+      ...splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] })),
+      this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at) VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
+    ]
   }
 
   async pending(plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]): Promise<boolean> {
     const rows = await this.#db.all<Applied & { plugin: string }>`SELECT plugin, id, checksum FROM core_migration`
-    const by = Map.groupBy(rows, (row) => row.plugin)
-    return plugins.some(({ name, migrations }) => this.#missing(name, migrations, by.get(name) ?? [], false).length > 0)
+    // What is wrong with a plugin's list is told when it is applied: it is no reason to stop the others.
+    const known = new Set(rows.map((row) => `${row.plugin} ${row.id}`))
+    return plugins.some(({ name, migrations }) => migrations.some(({ id }) => !known.has(`${name} ${id}`)))
   }
 
-  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[], report: boolean): Migration[] {
+  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[]): Migration[] {
     const known = new Map(applied.map((row) => [row.id, row.checksum]))
     const seen = new Set<string>()
     const missing: Migration[] = []
@@ -57,7 +64,7 @@ export class Migrations {
       }
     }
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
-    if (report && newer.length > 0) this.#log.warn(`the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`, { plugin, migrations: newer })
+    if (newer.length > 0) this.#log.warn(`the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`, { plugin, migrations: newer })
     return missing
   }
 

@@ -113,3 +113,20 @@ describe('the daemon', () => {
     expect(host.app.daemon.health().configWarnings.join('\n')).toMatch(/plugin "broken" is not loaded: .*has no default export/)
   })
 })
+
+it('a daemon starts without the plugin whose applied migration was edited, and says which and what to do', async () => {
+  await using folder = await temporaryFolder()
+  await using home = await temporaryHome()
+  const plugin = join(folder.path, 'edited')
+  const write = (column: string): Promise<string> => writePlugin(plugin, pluginText('edited', { members: `migrations: [{ id: 'a', sql: 'CREATE TABLE edited_t (x ${column})' }],` }))
+  const start = () => startHost({ plugins: ['system', 'audit'], home: home.path, config: { plugins: { paths: [plugin] } } })
+  await write('INTEGER')
+  {
+    await using before = await start()
+    expect(before.app.daemon.plugins().find(({ name }) => name === 'edited')?.state).toBe('loaded')
+  }
+  await write('TEXT')
+  await using host = await start()
+  expect(host.app.daemon.plugins().find(({ name }) => name === 'edited')).toMatchObject({ state: 'failed', error: expect.stringContaining('Put its text back') })
+  expect((await host.fetch('/api/health')).status).toBe(200)
+})

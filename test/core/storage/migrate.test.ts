@@ -32,7 +32,7 @@ describe.each(engines)('migrations on %s', (engine) => {
     await database.migrate('bar', [first])
     const edited = { ...first, sql: first.sql.replace('REAL', 'TEXT') }
     await expect(database.migrate('bar', [edited])).rejects.toThrow(/"001-cup" of plugin "bar" was edited.*Put its text back.*another migration/s)
-    await expect(database.pending([{ name: 'bar', migrations: [edited] }])).rejects.toThrow(/001-cup/)
+    expect(await database.pending([{ name: 'bar', migrations: [edited] }])).toBe(false)
   })
 
   it('line ends of the checkout do not count as an edit', async () => {
