@@ -4,15 +4,23 @@ import { Policy } from './config.ts'
 import type { ApprovalsConfig } from './config.ts'
 
 const strictness: Readonly<Record<Policy, number>> = { never: 0, risky: 1, always: 2 }
+const stricter = (a: Policy, b: Policy): Policy => (strictness[a] > strictness[b] ? a : b)
 
 /**
- * The policy for one agent: what the operator configured for it, else the global one. Its manifest may ask for a stricter one under
- * `[metadata] approval`, never for a looser one: an agent that may spawn agents writes manifests itself.
+ * The policy for one agent: what the configuration says of it by id or name, else its manifest under `[metadata] approval`, else the
+ * global one. A manifest can always ask for a stricter one. An agent that another agent made gets no looser one from its manifest or
+ * its name, both of which an agent chose; only the operator can give it one, by its id.
  */
 export function policyOf(agent: Pick<Agent, 'id' | 'name' | 'manifest'>, config: Pick<ApprovalsConfig, 'policy' | 'agents'>): Policy {
-  const base = own(config.agents, agent.id) ?? own(config.agents, agent.name) ?? config.policy
-  const asked = v.safeParse(Policy, agent.manifest.metadata['approval'])
-  return asked.success && strictness[asked.output] > strictness[base] ? asked.output : base
+  const { metadata } = agent.manifest
+  const made = metadata['parent_agent_id'] !== undefined
+  const parsed = v.safeParse(Policy, metadata['approval'])
+  const asked = parsed.success ? parsed.output : undefined
+  const named = own(config.agents, agent.name)
+  const configured = own(config.agents, agent.id) ?? (made && named ? stricter(named, config.policy) : named)
+  if (configured === undefined && asked !== undefined && !made) return asked
+  const base = configured ?? config.policy
+  return asked === undefined ? base : stricter(base, asked)
 }
 
 function own(agents: ApprovalsConfig['agents'], key: string): Policy | undefined {

@@ -7,6 +7,8 @@ const known: Readonly<Record<string, RiskLevel>> = {
   shell_exec: 'critical', process_start: 'critical', docker_exec: 'critical',
   file_write: 'high', file_delete: 'high', apply_patch: 'high',
   web_fetch: 'medium', browser_navigate: 'medium',
+  // What an agent makes has no right that it has not itself.
+  agent_spawn: 'medium',
 }
 
 /** How much harm a call can do. A tool nobody knows is as risky as it says itself. */

@@ -43,7 +43,7 @@ describe('the line that says what will be done', () => {
 describe('risk', () => {
   it.each([
     ['shell_exec', 'execute', 'critical'], ['process_start', 'execute', 'critical'], ['file_write', 'write', 'high'], ['file_delete', 'write', 'high'], ['apply_patch', 'write', 'high'],
-    ['mcp_github_list', 'read', 'high'], ['web_fetch', 'read', 'medium'], ['browser_navigate', 'execute', 'medium'], ['kv_set', 'write', 'low'], ['mark', 'execute', 'high'],
+    ['mcp_github_list', 'read', 'high'], ['web_fetch', 'read', 'medium'], ['browser_navigate', 'execute', 'medium'], ['agent_spawn', 'execute', 'medium'], ['kv_set', 'write', 'low'], ['mark', 'execute', 'high'],
     ['constructor', 'read', 'low'],
   ] as const)('of %s (%s) is %s', (tool, declared, risk) => {
     expect(riskOf(tool, declared)).toBe(risk)
@@ -57,15 +57,24 @@ describe('risk', () => {
 })
 
 describe('the policy of an agent', () => {
-  const agent = (approval?: unknown) => ({ id: 'i', name: 'n', manifest: { metadata: approval === undefined ? {} : { approval } } as unknown as Agent['manifest'] })
+  const agent = (metadata: Record<string, unknown> = {}) => ({ id: 'i', name: 'n', manifest: { metadata } as unknown as Agent['manifest'] })
+  const made = { parent_agent_id: 'p' }
   it('is the global one unless the operator says otherwise, an id before a name', () => {
     expect(policyOf(agent(), { policy: 'risky', agents: {} })).toBe('risky')
     expect(policyOf(agent(), { policy: 'risky', agents: { n: 'never' } })).toBe('never')
     expect(policyOf(agent(), { policy: 'risky', agents: { n: 'never', i: 'always' } })).toBe('always')
   })
-  it('is made stricter by its manifest, never looser', () => {
-    expect(policyOf(agent('always'), { policy: 'risky', agents: {} })).toBe('always')
-    expect(policyOf(agent('never'), { policy: 'risky', agents: {} })).toBe('risky')
-    expect(policyOf(agent(7), { policy: 'risky', agents: {} })).toBe('risky')
+  it('may be in its manifest, which makes what is configured for it stricter at most', () => {
+    expect(policyOf(agent({ approval: 'never' }), { policy: 'risky', agents: {} })).toBe('never')
+    expect(policyOf(agent({ approval: 'always' }), { policy: 'risky', agents: { n: 'never' } })).toBe('always')
+    expect(policyOf(agent({ approval: 'never' }), { policy: 'risky', agents: { n: 'always' } })).toBe('always')
+    expect(policyOf(agent({ approval: 7 }), { policy: 'risky', agents: {} })).toBe('risky')
+  })
+  it('is not made looser by what another agent wrote', () => {
+    expect(policyOf(agent({ ...made, approval: 'never' }), { policy: 'risky', agents: {} })).toBe('risky')
+    expect(policyOf(agent({ ...made, approval: 'always' }), { policy: 'risky', agents: {} })).toBe('always')
+    expect(policyOf(agent(made), { policy: 'risky', agents: { n: 'never' } })).toBe('risky')
+    expect(policyOf(agent(made), { policy: 'risky', agents: { n: 'always' } })).toBe('always')
+    expect(policyOf(agent(made), { policy: 'risky', agents: { i: 'never' } })).toBe('never')
   })
 })

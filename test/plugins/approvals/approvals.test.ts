@@ -78,6 +78,7 @@ describe('an action of high risk', () => {
 
   it('does not wait where the policy of the agent is never, and waits for anything where its manifest says always', async () => {
     await using host = await boot({ agents: { free: 'never' } })
+    expect((await say(host, await spawn(host, 'trusted', '[metadata]\napproval = "never"'), 'use launch {"label": "trusted"}')).body.response).toContain('launched trusted')
     const [free, careful] = [await spawn(host, 'free'), await spawn(host, 'careful', '[metadata]\napproval = "always"')]
     expect((await say(host, free, 'use launch {"label": "free"}')).body.response).toContain('launched free')
     const answer = say(host, careful, 'use system_time {}')
