@@ -257,7 +257,7 @@ function httpSettings(config: Config): HttpSettings {
     tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
     maxBodyBytes: http.max_body_bytes, maxJsonDepth: http.max_json_depth,
     headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
-    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms,
+    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms, socketsPerAddress: http.sockets_per_address,
     allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,
     ...(http.tls_cert !== undefined && http.tls_key !== undefined ? { tls: { cert: http.tls_cert, key: http.tls_key } } : http.tls ? { tls: true } : {}),
     open: http.open, public: http.public,

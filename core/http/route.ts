@@ -118,6 +118,8 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   /** Limiter tokens of the upgrade, and of every frame that arrives. */
   readonly cost: number
   readonly frameCost: number
+  /** Instead of `frameCost`, where frames differ; it sees every frame, so it must be quick. */
+  costOf?(text: string): number
   readonly params?: P; readonly query?: Q
   readonly errors?: readonly ErrorCode[]
   /** Runs before the protocol switches: a `Refusal` here is an ordinary HTTP answer (Interface 7: 400, 404). */

@@ -14,8 +14,12 @@ export interface HttpSettings {
   readonly sseKeepAliveMs: number
   /** What a WebSocket client may let pile up before it is closed with 1013. */
   readonly socketBufferBytes: number
+  /** A larger frame is refused; one four times as large ends the connection. */
   readonly socketFrameBytes: number
+  /** Silence of the client after which its socket is closed. */
   readonly socketIdleMs: number
+  /** Sockets one address may have open; no limit when absent. */
+  readonly socketsPerAddress?: number
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
   readonly trustedProxies: readonly string[]

@@ -19,9 +19,9 @@ export interface SocketParts {
   readonly clientAddress: string
   readonly principal: Principal
   readonly log: ConsolaInstance
-  readonly limits: () => { readonly socketBufferBytes: number }
+  readonly limits: () => { readonly socketBufferBytes: number; readonly socketFrameBytes: number }
   /** Takes the limiter tokens of one frame; throws when there are none. */
-  charge(): void
+  charge(text: string): void
   /** Whether the key it was opened with still holds. */
   allowed(): boolean
   onDefect(error: unknown, where: string): void
@@ -29,7 +29,7 @@ export interface SocketParts {
 
 /** Frames that wait for the one before them. More, and the client is sending faster than anyone could mean. */
 const maxQueuedFrames = 64
-export const away = 1001
+export const normal = 1000, away = 1001
 const unsupported = 1003, policy = 1008, failed = 1011, overloaded = 1013
 
 /** One open WebSocket of a plugin: frames in order, one at a time; everything that leaves is bounded. */
@@ -45,6 +45,7 @@ export class LiveSocket implements Socket {
   #opened = false
   #waiting: (() => void)[] = []
   #release: (() => void | Promise<void>) | undefined
+  #heardAt = performance.now()
 
   constructor(wire: Wire, parts: SocketParts) {
     this.#wire = wire
@@ -57,6 +58,8 @@ export class LiveSocket implements Socket {
 
   get signal(): AbortSignal { return this.#controller.signal }
   get bufferedBytes(): number { return this.#wire.bufferedBytes }
+  /** Milliseconds since the client sent something. */
+  get silentMs(): number { return performance.now() - this.#heardAt }
   get closed(): boolean { return this.#controller.signal.aborted }
 
   /** Runs the route's `open`; frames that arrive meanwhile wait. */
@@ -89,7 +92,12 @@ export class LiveSocket implements Socket {
   receive(text: string): void {
     if (this.closed) return
     if (!this.#parts.allowed()) { this.revoke(); return }
-    try { this.#parts.charge() } catch (error) { void this.#refuse(error); return }
+    this.#heardAt = performance.now()
+    try {
+      this.#parts.charge(text)
+      const { socketFrameBytes: most } = this.#parts.limits()
+      if (text.length * 3 > most && Buffer.byteLength(text) > most) throw new Refusal('payload_too_large', `Message too large (max ${most >= 1024 ? `${Math.floor(most / 1024)}KB` : `${most} bytes`})`)
+    } catch (error) { void this.#refuse(error); return }
     if (this.#queue.length >= maxQueuedFrames) { this.#end(policy, 'too many frames at once', false); return }
     this.#queue.push(text)
     void this.#work()

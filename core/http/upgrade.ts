@@ -5,6 +5,7 @@ import type { ConsolaInstance } from 'consola'
 import type { NodeAdapter } from 'crossws/adapters/node'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
+import { limiterKey } from '../limit/client.ts'
 import { parse } from '../schema/parse.ts'
 import type { Admission, Caller } from './admission.ts'
 import { answerHeaders } from './headers.ts'
@@ -13,7 +14,7 @@ import { decodeParams, parseQuery } from './input.ts'
 import { endWith } from './listen.ts'
 import type { RouteTable, SocketEntry } from './router.ts'
 import type { HttpSettings } from './settings.ts'
-import { away, LiveSocket } from './socket.ts'
+import { away, LiveSocket, normal } from './socket.ts'
 import { offeredProtocols } from './tickets.ts'
 import type { Tickets } from './tickets.ts'
 
@@ -28,6 +29,8 @@ export interface UpgradeParts {
   readonly draining: () => boolean
   onDefect(error: unknown, where: string): void
 }
+/** A dead peer is found after two rounds of pings. */
+const heartbeatMs = 120_000
 interface Accepted { readonly entry: SocketEntry; readonly state: unknown; readonly address: string; readonly principal: Principal; readonly generation: number }
 
 /** Turns upgrade requests into sockets, by the same steps in the same order as a request; a refusal is a complete HTTP answer. */
@@ -36,6 +39,9 @@ export class Upgrades {
   #adapter: Promise<Adapter> | undefined
   #live = new Set<LiveSocket>()
   #empty: (() => void) | undefined
+  /** Open ones and those about to be, by address. */
+  #perAddress = new Map<string, number>()
+  #idle: NodeJS.Timeout | undefined
 
   constructor(parts: UpgradeParts) { this.#parts = parts }
 
@@ -43,6 +49,8 @@ export class Upgrades {
 
   /** Ends every socket with 1001, and after the given time cuts those that did not answer. */
   async end(ms: number): Promise<void> {
+    clearInterval(this.#idle)
+    this.#idle = undefined
     if (this.#live.size === 0) return
     for (const socket of this.#live) socket.close(away, 'service restart')
     let timer: NodeJS.Timeout | undefined
@@ -63,9 +71,12 @@ export class Upgrades {
     // Stays: between here and the library's own listener there is a turn of the loop.
     socket.on('error', () => socket.destroy())
     socket.on('close', onClose)
+    let leave: (() => void) | undefined
     try {
       const accepted = await this.#accept(caller, (listener) => gone.push(listener))
       if (left) return
+      leave = this.#enter(accepted.address)
+      socket.once('close', leave)
       const adapter = await (this.#adapter ??= this.#open())
       const { answer } = offeredProtocols(caller.header('sec-websocket-protocol'))
       const headers = new Headers()
@@ -76,7 +87,33 @@ export class Upgrades {
       const web = { url: 'http://localhost/', context: { accepted, headers } } as unknown as Request
       socket.off('close', onClose)
       await adapter.handleUpgrade(request, socket, head, web)
-    } catch (error) { this.#refuse(caller, socket, error) }
+    } catch (error) {
+      leave?.()
+      this.#refuse(caller, socket, error)
+    }
+  }
+
+  /** Takes one of the places of an address; the returned function gives it back, once. Throws `rate_limit` when there is none. */
+  #enter(address: string): () => void {
+    const { socketsPerAddress = Infinity } = this.#parts.settings()
+    const key = limiterKey(address)
+    const open = this.#perAddress.get(key) ?? 0
+    if (open >= socketsPerAddress) throw new Refusal('rate_limit', `Too many WebSocket connections from this address (max ${socketsPerAddress})`, { retryAfterSecs: 60 })
+    this.#perAddress.set(key, open + 1)
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      const now = (this.#perAddress.get(key) ?? 1) - 1
+      if (now > 0) this.#perAddress.set(key, now)
+      else this.#perAddress.delete(key)
+    }
+  }
+
+  /** Ends the sockets whose clients have sent nothing for too long. */
+  #endIdle(): void {
+    const { socketIdleMs } = this.#parts.settings()
+    for (const socket of this.#live) if (socket.silentMs > socketIdleMs) socket.close(normal, 'idle')
   }
 
   async #accept(caller: UpgradeCaller, gone: (listener: () => void) => void): Promise<Accepted> {
@@ -136,9 +173,11 @@ export class Upgrades {
     const { default: nodeAdapter } = await import('crossws/adapters/node')
     const sockets = new WeakMap<object, LiveSocket>()
     const { settings, log, admission, onDefect } = this.#parts
+    this.#idle ??= setInterval(() => this.#endIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
     return nodeAdapter({
-      idleTimeout: settings().socketIdleMs / 1000,
-      serverOptions: { perMessageDeflate: false, maxPayload: settings().socketFrameBytes },
+      idleTimeout: Math.min(settings().socketIdleMs, heartbeatMs) / 1000,
+      // Beyond the limit of a frame, so that whoever is a little over it is told so instead of cut off.
+      serverOptions: { perMessageDeflate: false, maxPayload: settings().socketFrameBytes * 4 },
       hooks: {
         upgrade: (request) => ({ headers: contextOf(request).headers }),
         open: (peer) => {
@@ -148,7 +187,7 @@ export class Upgrades {
           try {
             live = new LiveSocket(wire, {
               entry: accepted.entry, state: accepted.state, clientAddress: accepted.address, principal: accepted.principal, log, limits: settings, onDefect,
-              charge: () => admission.charge(accepted.address, accepted.entry.route.frameCost),
+              charge: (text) => admission.charge(accepted.address, accepted.entry.route.costOf?.(text) ?? accepted.entry.route.frameCost),
               allowed: () => accepted.entry.route.auth !== 'bearer' || admission.auth.generation() === accepted.generation,
             })
           } catch (error) {

@@ -130,7 +130,7 @@ test('a socket opened with a key is closed when the key changes', async () => {
   expect(await closed).toMatchObject({ code: 1008, reason: 'unauthorized' })
 })
 
-test('binary frames are refused with 1003 and oversized ones with 1009', async () => {
+test('binary frames are refused with 1003 and far oversized ones with 1009', async () => {
   const { wsUrl } = await open([], { sockets: [echoSocket()], settings: { socketFrameBytes: 1000 } })
   const binary = client(`${wsUrl}${path}`)
   await binary.until(1)
@@ -138,8 +138,49 @@ test('binary frames are refused with 1003 and oversized ones with 1009', async (
   expect((await binary.closed).code).toBe(1003)
   const large = client(`${wsUrl}${path}`)
   await large.until(1)
-  large.socket.send('x'.repeat(1001))
+  large.socket.send('x'.repeat(4001))
   expect((await large.closed).code).toBe(1009)
+})
+
+test('a frame over the limit is refused and the socket goes on', async () => {
+  const { wsUrl } = await open([], { sockets: [{ ...echoSocket(), refused(socket, _state, problem) { socket.send(`refused ${problem.code}: ${problem.message}`) } }], settings: { socketFrameBytes: 65_536 } })
+  const { socket, until } = client(`${wsUrl}${path}`)
+  await until(1)
+  socket.send('\u4e16'.repeat(22_000))
+  expect((await until(2))[1]).toBe('refused payload_too_large: Message too large (max 64KB)')
+  socket.send('x'.repeat(65_536))
+  expect((await until(3))[2]).toHaveLength(65_536 + 'echo '.length)
+  socket.close()
+})
+
+test('an address may have so many sockets and no more; one that closes makes room', async () => {
+  const { wsUrl, url } = await open([], { sockets: [echoSocket()], settings: { socketsPerAddress: 2 } })
+  const [first, second] = [client(`${wsUrl}${path}`), client(`${wsUrl}${path}`)]
+  await Promise.all([first.until(1), second.until(1)])
+  const port = Number(new URL(url).port)
+  const answer = await upgrade(port, path)
+  expect([answer.status, answer.headers.get('retry-after'), missingHeaders(answer.headers)]).toEqual([429, '60', []])
+  first.socket.close()
+  await first.closed
+  // The server hears of the end a moment after the client.
+  while ((await upgrade(port, path)).status === 429) await new Promise((resolve) => { setImmediate(resolve) })
+  second.socket.close()
+})
+
+test('a client that sends nothing for too long is closed, even when it answers pings', async () => {
+  const { wsUrl } = await open([], { sockets: [echoSocket()], settings: { socketIdleMs: 60 } })
+  const { closed, until } = client(`${wsUrl}${path}`)
+  await until(1)
+  expect(await closed).toMatchObject({ code: 1000, reason: 'idle' })
+})
+
+test('a route may price its frames', async () => {
+  const { wsUrl } = await open([], { sockets: [{ ...echoSocket(), costOf: (text: string) => (text === 'cheap' ? 0 : 1000), refused(socket, _state, problem) { socket.send(problem.code) } }], settings: { tokensPerMinute: 20 } })
+  const { socket, until } = client(`${wsUrl}${path}`)
+  await until(1)
+  for (const text of ['cheap', 'cheap', 'dear', 'dear']) socket.send(text)
+  expect((await until(5)).slice(1)).toContain('rate_limit')
+  socket.close()
 })
 
 test('every frame costs tokens; over the limit the socket is closed, or the route is told', async () => {
