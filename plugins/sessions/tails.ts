@@ -1,0 +1,111 @@
+import type { MessageRow } from './schema.ts'
+
+/** A row that is about to be written: it gets its place when it is known to be there. */
+export type Coming = Omit<MessageRow, 'turn_seq' | 'seq'>
+/** What the row of a session says of all that was ever appended to it: how much, and a number that no other messages give. */
+export interface Mark { readonly appended: number; readonly fingerprint: number }
+interface Kept { readonly row: MessageRow; readonly chars: number }
+interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; coming: { readonly row: Coming; readonly chars: number }[]; chars: number }
+
+const MOST_SESSIONS = 500
+/** Of all sessions together, and of one. */
+const MOST_CHARS = 4_000_000
+const MOST_CHARS_EACH = 500_000
+const MOST_COMING = 64
+
+/** Below 2^48, so that the next step of the fingerprint is exact in a double as well as in SQL. */
+export const MODULUS = 281_474_976_710_597
+/** What a message adds to the fingerprint. */
+export function numberOf(id: string): number {
+  let number = 0x811c9dc5
+  for (let at = 0; at < id.length; at++) number = Math.imul(number ^ id.charCodeAt(at), 0x01000193)
+  return number >>> 0
+}
+
+/**
+ * The newest messages of the sessions that were used last, so that a turn need not read and parse its whole history again. Truth stays
+ * on disk: a copy is used only when its fingerprint, with all that was appended since, is that of the session's row at this moment.
+ * Whatever changes stored messages otherwise than by appending has to change the row's fingerprint.
+ */
+export class Tails {
+  readonly #tails = new Map<string, Tail>()
+  #chars = 0
+
+  has(sessionId: string): boolean { return this.#tails.has(sessionId) }
+
+  /** A statement that appends this was handed out. Whether it is carried out shows at the next `take`. */
+  coming(sessionId: string, row: Coming, chars: number): void {
+    const tail = this.#tails.get(sessionId)
+    if (!tail) return
+    tail.coming.push({ row, chars })
+    if (tail.coming.length > MOST_COMING) this.drop(sessionId)
+  }
+
+  /** At most `limit` messages up to the end of a turn, newest first. `undefined`: the database has to be asked. */
+  take(sessionId: string, mark: Mark | undefined, turnId: string, limit: number): readonly MessageRow[] | undefined {
+    const tail = this.#tails.get(sessionId)
+    if (!tail) return undefined
+    if (!mark || !this.#settle(tail, mark)) { this.drop(sessionId); return undefined }
+    this.#tails.delete(sessionId)
+    this.#tails.set(sessionId, tail)
+    let end = tail.kept.length
+    while (end > 0 && tail.kept[end - 1]?.row.turn_id !== turnId) end--
+    if (end === 0 || (end < limit && !tail.complete)) return undefined
+    const rows: MessageRow[] = []
+    for (let at = end - 1; at >= 0 && rows.length < limit; at--) { const kept = tail.kept[at]; if (kept) rows.push(kept.row) }
+    if (end > limit * 2) this.#shorten(tail, end - limit)
+    return rows
+  }
+
+  /** Newest first, up to the newest message of the session; `complete` when they are all there are. */
+  put(sessionId: string, mark: Mark, rows: readonly MessageRow[], chars: readonly number[], complete: boolean): void {
+    this.drop(sessionId)
+    const kept = rows.map((row, at): Kept => ({ row, chars: chars[at] ?? 0 })).reverse()
+    const sum = kept.reduce((total, each) => total + each.chars, 0)
+    if (sum > MOST_CHARS_EACH) return
+    this.#tails.set(sessionId, { mark, kept, complete, coming: [], chars: sum })
+    this.#chars += sum
+    for (const oldest of this.#tails.keys()) {
+      if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) break
+      this.drop(oldest)
+    }
+  }
+
+  drop(sessionId: string): void {
+    const tail = this.#tails.get(sessionId)
+    if (!tail) return
+    this.#tails.delete(sessionId)
+    this.#chars -= tail.chars
+  }
+  clear(): void {
+    this.#tails.clear()
+    this.#chars = 0
+  }
+
+  /** Whether the copy, with what was to come, is what is stored. Puts the new messages into their places as the statement does. */
+  #settle(tail: Tail, mark: Mark): boolean {
+    let { fingerprint } = tail.mark
+    for (const { row } of tail.coming) fingerprint = (fingerprint * 31 + numberOf(row.id)) % MODULUS
+    if (fingerprint !== mark.fingerprint || tail.mark.appended + tail.coming.length !== mark.appended) return false
+    let seq = tail.mark.appended
+    for (const { row, chars } of tail.coming) {
+      seq++
+      let at = tail.kept.length
+      while (at > 0 && tail.kept[at - 1]?.row.turn_id !== row.turn_id) at--
+      // The turn may lie before what is kept.
+      if (at === 0 && !tail.complete && row.role !== 'user') return false
+      const turnSeq = tail.kept[at - 1]?.row.turn_seq ?? seq
+      tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
+      tail.chars += chars
+      this.#chars += chars
+    }
+    tail.coming = []
+    tail.mark = mark
+    return tail.chars <= MOST_CHARS_EACH
+  }
+
+  #shorten(tail: Tail, count: number): void {
+    for (const { chars } of tail.kept.splice(0, count)) { tail.chars -= chars; this.#chars -= chars }
+    tail.complete = false
+  }
+}
