@@ -14,7 +14,7 @@ const SUMMARY_CHARS = 512
 /** One line that says what will be done: the command, the file or the address, else the arguments. */
 export function summarise(tool: string, args: unknown): string {
   const text = `${tool} ${line(args)}`
-  return shorten(visible(text), SUMMARY_CHARS)
+  return shorten(visible(text.toWellFormed()), SUMMARY_CHARS)
 }
 function line(args: unknown): string {
   if (typeof args !== 'object' || args === null) return JSON.stringify(args) ?? ''

@@ -1,7 +1,7 @@
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
-import { summarise } from './action.ts'
+import { summarise, visible } from './action.ts'
 import { riskOf } from './risk.ts'
 import { ApprovalList, ApprovalParams, ApprovalView, Decided, ListQuery, NewApproval, Opened, toView } from './schema.ts'
 import type { Desk } from './service.ts'
@@ -27,7 +27,7 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
       const tool = body.tool_name ?? body.action ?? ''
       const approval = await desk.request({
         agentId: agent.id, agentName: agent.name, sessionId: body.session_id, tool, action: body.action ?? tool, description: body.description,
-        summary: body.action_summary ?? summarise(tool, body.payload), payload: body.payload, risk: riskOf(tool, tools.find(tool)?.risk), timeoutSecs: body.timeout_secs,
+        summary: body.action_summary === undefined ? summarise(tool, body.payload) : visible(body.action_summary), payload: body.payload, risk: riskOf(tool, tools.find(tool)?.risk), timeoutSecs: body.timeout_secs,
       })
       return { id: approval.id, status: 'pending' as const, expires_at: approval.expiresAt }
     },

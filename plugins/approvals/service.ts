@@ -117,6 +117,8 @@ export class Desk implements Approvals {
       if (waiters.size === 0) this.#waiters.delete(id)
     }
   }
+  /** How many wait for an answer. */
+  get waiting(): number { return this.#timers.size }
   awaited(id: string): boolean { return this.#waiters.has(id) }
 
   /** Ends what nobody needs any more. */

@@ -85,7 +85,7 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
     <article class={`approval ${approval.risk_level}`} aria-labelledby={titleId}>
       <header>
         <WarningIcon />
-        <h2 id={titleId}><strong>{approval.agent_name}</strong> wants to use <code>{approval.tool_name}</code></h2>
+        <h2 id={titleId}><strong>{visible(approval.agent_name)}</strong> wants to use <code>{visible(approval.tool_name)}</code></h2>
         <span class="risk">{approval.risk_level} risk</span>
       </header>
       {approval.description !== '' && <p class="aside">{visible(approval.description)}</p>}
