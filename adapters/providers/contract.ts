@@ -12,7 +12,14 @@ export interface CompletionRequest {
   readonly temperature?: number
   /** Ask the model to think first, where it can. */
   readonly thinking?: boolean
+  /** What the answer must be. A provider that cannot say so to its model ignores it; the caller checks the answer. */
+  readonly responseFormat?: ResponseFormat
+  /** Further fields for the provider, handed on as they are. They replace nothing that is said above. */
+  readonly extra?: Readonly<Record<string, unknown>>
 }
+export type ResponseFormat =
+  | { readonly type: 'json' }
+  | { readonly type: 'json_schema'; readonly name: string; readonly schema: object; readonly strict?: boolean | undefined }
 export type Turn =
   | { readonly role: 'user'; readonly parts: readonly Part[] }
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[] }

@@ -52,7 +52,7 @@ export interface Manifest {
     /** Handed to the provider as they are. */
     readonly extra_params: Readonly<Record<string, unknown>>
   }
-  readonly fallback_models: readonly ModelChoice[]
+  readonly fallback_models: readonly (ModelChoice & { readonly base_url?: string; readonly api_key_env?: string })[]
   readonly capabilities: {
     readonly tools: readonly string[]
     readonly network: readonly string[]

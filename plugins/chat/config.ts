@@ -1,7 +1,21 @@
 import * as v from 'valibot'
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
+const part = v.pipe(v.number(), v.minValue(0.05), v.maxValue(1))
+const Compaction = v.object({
+  /** More messages than this are compacted before the next turn. */
+  threshold_messages: v.optional(count, 30),
+  /** The newest messages are never summarised. */
+  keep_recent: v.optional(count, 10),
+  max_summary_tokens: v.optional(count, 1024),
+  /** Part of the model's window; fuller is compacted before the next turn. */
+  token_threshold_ratio: v.optional(part, 0.7),
+  /** Of transcript that is summarised in one call. */
+  max_chunk_chars: v.optional(count, 80_000),
+})
+export type CompactionConfig = v.InferOutput<typeof Compaction>
 export const ChatConfig = v.object({
+  compaction: v.optional(Compaction, {}),
   /** Of one message, as UTF-8. Over it the answer is 413. */
   message_bytes: v.optional(count, 256 * 1024),
   message_chars: v.optional(count, 100_000),
@@ -14,6 +28,8 @@ export const ChatConfig = v.object({
   max_iterations: v.optional(count, 50),
   /** Tool calls in one turn. */
   tool_calls_per_turn: v.optional(count, 30),
+  /** A call of a tool that waits longer for its gate makes its turn a waiting one. */
+  waiting_after_ms: v.optional(count, 50),
   /** Text for a WebSocket is held back for so long or until it has so many characters. */
   text_flush_ms: v.optional(count, 50),
   text_flush_chars: v.optional(count, 200),

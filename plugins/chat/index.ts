@@ -22,7 +22,7 @@ export default definePlugin({
   provides: { chat: Chat },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, roster, background, onDefect, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
+    const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
     routes.add(...chatRoutes(chat, services.agents))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
@@ -31,7 +31,10 @@ export default definePlugin({
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
-    hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
+    hooks.on(AgentKilled, ({ agent }) => {
+      chat.abandon({ agentId: agent.id })
+      pace.forget(agent.id)
+    })
     hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))

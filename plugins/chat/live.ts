@@ -1,3 +1,4 @@
+import type { ResponseFormat } from 'svc/providers'
 import type { AcceptedTurn, TurnEvent, TurnRequest, TurnResult } from './contract.ts'
 import { EventLog } from './events.ts'
 
@@ -12,11 +13,12 @@ export class Stopped extends Error {
 }
 
 /** What a turn runs with beside its messages; kept in the journal, so that it can go on after a restart. */
-export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking'>
+export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking' | 'responseFormat'>
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
-export function toOptions({ temperature, maxTokens, thinking }: Loose<TurnOptions>): TurnOptions {
+export function toOptions({ temperature, maxTokens, thinking, responseFormat }: Loose<TurnOptions>): TurnOptions {
   return {
     ...(temperature === undefined ? {} : { temperature }), ...(maxTokens === undefined ? {} : { maxTokens }), ...(thinking === undefined ? {} : { thinking }),
+    ...(responseFormat === undefined ? {} : { responseFormat }),
   }
 }
 
@@ -31,11 +33,15 @@ export class LiveTurn implements AcceptedTurn {
   readonly resumed: boolean
   /** Nobody waits at its door, so it may go on later. */
   readonly resumable: boolean
+  /** A person has to decide about a call. So it is on disk, and so it stays when this process ends. */
+  waiting: boolean
+  /** What the answer must be. */
+  format: ResponseFormat | undefined
   readonly #log = new EventLog()
   readonly #abort = new AbortController()
   readonly #result = Promise.withResolvers<TurnResult>()
 
-  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'>) {
+  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & { readonly waiting?: boolean }) {
     this.id = facts.id
     this.agentId = facts.agentId
     this.sessionId = facts.sessionId
@@ -43,6 +49,7 @@ export class LiveTurn implements AcceptedTurn {
     this.options = facts.options
     this.resumed = facts.resumed
     this.resumable = facts.resumable
+    this.waiting = facts.waiting ?? false
     // Nobody has to ask for the result; the failure is recorded and in the events as well.
     this.#result.promise.catch(() => undefined)
   }

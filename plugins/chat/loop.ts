@@ -1,9 +1,11 @@
 import type { CompletionEvent, ToolCall, Turn, Usage } from 'svc/providers'
 import type { ToolResult } from 'svc/sdk'
+import type { Label } from '../sessions/contract.ts'
 import type { TurnEvent, TurnResult } from './contract.ts'
 import type { Guard } from './guard.ts'
 
-export type Outcome = Pick<ToolResult, 'text' | 'failed'>
+/** `labels` is what the text carries. */
+export type Outcome = Pick<ToolResult, 'text' | 'failed'> & { readonly labels?: readonly Label[] }
 export interface LoopInput {
   /** What the model is told so far, ending with the question, or with what is recorded of this turn. */
   readonly turns: readonly Turn[]
@@ -19,7 +21,7 @@ export type Offer = { readonly risk: 'read' | 'write' | 'execute'; readonly poll
 /** What the loop needs of the world. */
 export interface LoopPorts {
   readonly guard: Guard
-  complete(turns: readonly Turn[], signal: AbortSignal): Promise<AsyncIterable<CompletionEvent>>
+  complete(turns: readonly Turn[], signal: AbortSignal): AsyncIterable<CompletionEvent> | Promise<AsyncIterable<CompletionEvent>>
   offer(tool: string): Offer
   /** Durable before it settles: what the model said, and that these calls are about to be made. */
   recordCalls(step: { readonly text: string; readonly calls: readonly ToolCall[]; readonly usage: Usage }): Promise<void>
@@ -27,6 +29,11 @@ export interface LoopPorts {
   recordReceipt(call: ToolCall, outcome: Outcome): Promise<void>
   /** Durable before it settles: every outcome of the step. */
   recordResults(results: readonly { readonly call: ToolCall; readonly outcome: Outcome }[]): Promise<void>
+  /**
+   * When the answer must have a form: the answer as it is handed out, or what is wrong with it, which the model is told once. Throws
+   * when it is wrong `again`. Text is then said only when it is checked.
+   */
+  readonly check?: ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>) | undefined
   /** Rejects only when the signal aborts. */
   call(call: ToolCall, signal: AbortSignal): Promise<Outcome>
 }
@@ -46,6 +53,7 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
   const ids = new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : [])))
   let { iterations, pending } = input
   let gap = ''
+  let repaired = false
   for (;;) {
     signal.throwIfAborted()
     if (!pending) {
@@ -62,6 +70,7 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
         if (event.type === 'text') {
           if (event.delta === '') continue
           text += event.delta
+          if (ports.check) continue
           if (gap === '') yield event
           else {
             yield { type: 'text', delta: gap + event.delta }
@@ -71,10 +80,20 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
         else if (event.type === 'end') end = event
       }
       if (!end) throw new Error('the provider ended without an end event')
+      if (calls.length === 0 && ports.check && end.stop !== 'refused') {
+        const checked = await ports.check(text, end.usage, repaired)
+        if ('fault' in checked) {
+          repaired = true
+          turns.push({ role: 'assistant', text, calls: [] }, { role: 'user', parts: [{ type: 'text', text: `Your answer cannot be used: ${checked.fault}. Answer again, with the corrected JSON alone.` }] })
+          continue
+        }
+        text = checked.text
+        yield { type: 'text', delta: text }
+      }
       if (calls.length === 0) return { stop: end.stop === 'calls' ? 'done' : end.stop, text, usage: end.usage, iterations }
       await ports.recordCalls({ text, calls, usage: end.usage })
       turns.push({ role: 'assistant', text, calls })
-      if (text !== '') gap = GAP
+      if (text !== '' && !ports.check) gap = GAP
       pending = { calls, known: new Map() }
     }
 

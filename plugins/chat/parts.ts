@@ -6,7 +6,9 @@ import type { Journal } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
+import { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
+import { Pace } from './pace.ts'
 import { TurnRecord } from './record.ts'
 import { recover } from './recover.ts'
 import { Roster } from './roster.ts'
@@ -34,12 +36,16 @@ export function createParts({ config, db, hooks, tools, log, signal, run, own, u
   const { agents, sessions, journal, audit, inference, daemon } = services
   const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
   const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
-  const record = new TurnRecord({ sessions, journal, audit, usage, now: () => new Date().toISOString() })
+  const now = (): string => new Date().toISOString()
+  const record = new TurnRecord({ sessions, journal, audit, usage, now, commit: (statements) => db.batch(statements) })
+  const compactor = new Compactor({ sessions, inference, record, config: config.compaction, now })
+  const pace = new Pace(() => Date.now())
   const runner = new TurnRunner({
-    db, agents, sessions, inference, tools, hooks, record, background, onDefect, effects: (turnId) => journal.effects(turnId),
-    limits: { historyMessages: config.history_messages, maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
+    db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, pace, effects: (turnId) => journal.effects(turnId),
+    waitingAfterMs: config.waiting_after_ms, historyMessages: config.history_messages, loaded: whenLoaded,
+    limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })
-  const chat = new ChatService({ config, db, agents, sessions, record, runner, background })
+  const chat = new ChatService({ config, db, agents, sessions, inference, audit, record, runner, compactor, background, signal })
   const roster = new Roster({ agents, firstMs: config.agents_updated_first_ms, failed: onDefect })
   own('roster', () => roster.end())
   const unload = (): void => chat.end('unload')
@@ -48,23 +54,28 @@ export function createParts({ config, db, hooks, tools, log, signal, run, own, u
 
   // Tools and providers of other plugins may load after this one, and a turn that goes on without them would go wrong. The turns
   // stand in line already, so that what is sent meanwhile comes after them.
-  function whenLoaded(): Promise<void> {
+  function whenLoaded(until: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setInterval(() => {
       if (!daemon.plugins().some(({ name, state }) => state === 'loading' && name !== 'chat')) resolve()
     }, SETTLE_MS).unref()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    own('resumed turns', () => clearInterval(timer))
-    return promise.finally(() => clearInterval(timer))
+    const ended = AbortSignal.any([until, signal])
+    const leave = (): void => resolve()
+    ended.addEventListener('abort', leave, { once: true })
+    if (ended.aborted) leave()
+    return promise.finally(() => {
+      clearInterval(timer)
+      ended.removeEventListener('abort', leave)
+    })
   }
 
   return {
-    chat, roster, background, onDefect,
+    chat, roster, background, onDefect, pace,
     /** Marks what an earlier process left open, and goes on with what can go on. */
     async goOn(): Promise<void> {
       const turns = await recover({ db, journal, sessions, record })
       if (turns.length === 0) return
-      const loaded = whenLoaded()
+      const loaded = whenLoaded(signal)
       for (const turn of turns) chat.enqueue(turn, loaded)
     },
   }

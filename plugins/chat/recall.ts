@@ -3,19 +3,22 @@ import type { Effect } from '../journal/contract.ts'
 import type { Message } from '../sessions/contract.ts'
 import type { LoopInput, Outcome } from './loop.ts'
 import { effectKey } from './record.ts'
+import { labels } from './taint.ts'
 
 /** The effects of a turn, as the journal has them. */
 export type Effects = (turnId: string) => Promise<readonly Effect[]>
-const Recorded = v.pipe(v.string(), v.parseJson(), v.object({ text: v.string(), failed: v.boolean() }))
+const Recorded = v.pipe(v.string(), v.parseJson(), v.object({
+  text: v.string(), failed: v.boolean(), labels: v.exactOptional(v.array(v.picklist(labels))),
+}))
 const UNKNOWN = 'unknown: the service stopped while this call was running, so it may or may not have had its effect. It was not run again. Check before you repeat it.'
 
 /** Where a turn of an earlier process stood: how often the model was called, and which calls are open with what is known of them. */
-export async function recall(effects: Effects, turnId: string, messages: readonly Message[]): Promise<Pick<LoopInput, 'iterations' | 'pending'>> {
+export async function recall(effects: Effects, turnId: string, messages: readonly Message[], waited: boolean): Promise<Pick<LoopInput, 'iterations' | 'pending'>> {
   const own = messages.filter((message) => message.turnId === turnId)
   const iterations = own.filter(({ role }) => role === 'assistant').length
   const calls = openCalls(own)
   if (calls.length === 0) return { iterations }
-  return { iterations, pending: { calls, known: await outcomes(effects, turnId, calls.map(({ id }) => id)) } }
+  return { iterations, pending: { calls, known: await outcomes(effects, turnId, calls.map(({ id }) => id), waited) } }
 }
 
 /** The calls of a turn's last message that have no results. */
@@ -25,11 +28,13 @@ export function openCalls(messages: readonly Message[]) {
   return last.blocks.flatMap((block) => (block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : []))
 }
 
-export async function outcomes(effects: Effects, turnId: string, callIds: readonly string[]): Promise<ReadonlyMap<string, Outcome>> {
+/** `waited`: the turn stood before a gate, so what has no receipt had not begun, or only read; it is left out and may be done now. */
+export async function outcomes(effects: Effects, turnId: string, callIds: readonly string[], waited = false): Promise<ReadonlyMap<string, Outcome>> {
   const recorded = new Map((await effects(turnId)).map((effect) => [effect.key, effect]))
-  return new Map(callIds.map((id) => {
+  return new Map(callIds.flatMap((id): [string, Outcome][] => {
     const effect = recorded.get(effectKey(turnId, id))
     const settled = effect?.state === 'done' || effect?.state === 'failed' ? effect.result : undefined
-    return [id, settled === undefined ? { text: UNKNOWN, failed: true } : v.parse(Recorded, settled)]
+    if (settled !== undefined) return [[id, v.parse(Recorded, settled)]]
+    return waited ? [] : [[id, { text: UNKNOWN, failed: true }]]
   }))
 }

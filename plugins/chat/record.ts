@@ -1,19 +1,21 @@
 import type { ToolCall, Usage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Journal, TurnState } from '../journal/contract.ts'
+import type { Journal, Trace, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Block, Message, Sessions } from '../sessions/contract.ts'
+import type { Block, Label, Message, Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
 import type { Outcome } from './loop.ts'
+import type { Declassification } from './taint.ts'
 
 export interface RecordParts {
   readonly sessions: Sessions
   readonly journal: Journal
   readonly audit: Audit
   readonly usage: () => UsageLedger | undefined
+  readonly commit: (statements: readonly Statement[]) => Promise<unknown>
   readonly now: () => string
 }
 type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'>
@@ -35,16 +37,18 @@ export class TurnRecord {
       audit.entry({ event: 'agent_message', agentId, details: `turn ${id} accepted by ${door}: ${chars} characters` }),
     ]
   }
+  waiting(turnId: string): Statement { return this.#parts.journal.move(turnId, 'waiting') }
   running(turnId: string): Statement { return this.#parts.journal.move(turnId, 'running') }
   release(turnId: string): Statement { return this.#parts.journal.release(turnId) }
 
-  said(turn: TurnFacts, text: string, mark?: Message['mark']): readonly Statement[] {
-    const message = this.#message(turn, 'assistant', text === '' ? [] : [{ type: 'text', text }])
+  /** `labels` is what the model's words carry. */
+  said(turn: TurnFacts, text: string, labels: readonly Label[], mark?: Message['mark']): readonly Statement[] {
+    const message = this.#message(turn, 'assistant', text === '' ? [] : [labelled(text, labels)])
     return this.#parts.sessions.append(turn.sessionId, mark === undefined ? message : { ...message, mark })
   }
-  calls(turn: TurnFacts, text: string, calls: readonly ToolCall[]): Statement[] {
+  calls(turn: TurnFacts, text: string, calls: readonly ToolCall[], labels: readonly Label[]): Statement[] {
     const { sessions, journal } = this.#parts
-    const blocks: Block[] = text === '' ? [] : [{ type: 'text', text }]
+    const blocks: Block[] = text === '' ? [] : [labelled(text, labels)]
     for (const { id, name, args } of calls) blocks.push({ type: 'call', id, tool: name, args: args ?? null })
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'assistant', blocks)),
@@ -54,17 +58,33 @@ export class TurnRecord {
     ]
   }
   receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome): Statement {
-    return this.#parts.journal.settle(effectKey(turn.id, call.id), outcome.failed ? 'failed' : 'done', JSON.stringify({ text: outcome.text, failed: outcome.failed }))
+    return this.#parts.journal.settle(effectKey(turn.id, call.id), outcome.failed ? 'failed' : 'done', JSON.stringify({ text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }))
   }
   results(turn: TurnFacts, results: readonly { readonly call: ToolCall; readonly outcome: Outcome }[]): Statement[] {
     const { sessions, audit } = this.#parts
-    const blocks = results.map(({ call, outcome }): Block => ({ type: 'result', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed }))
+    const blocks = results.map(({ call, outcome }): Block => ({ type: 'result', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }))
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'tool', blocks)),
       ...results.map(({ call, outcome }) => audit.entry({
         event: 'tool_invoked', agentId: turn.agentId, details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
       })),
     ]
+  }
+  traces(progress: { takeTraces(): readonly Trace[] }): readonly Statement[] { return this.#parts.journal.trace(progress.takeTraces()) }
+  /** A label that was let through to a sink, by whom, for exactly which arguments. Never the value. */
+  declassified({ id, agentId }: TurnFacts, { label, sink, by, argumentHash }: Declassification): Statement {
+    return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: ${label} declassified for ${sink} by ${by}, arguments ${argumentHash}` })
+  }
+  withheld({ id, agentId }: TurnFacts, text: string): Statement {
+    return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: refused: ${text}` })
+  }
+  compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
+    return this.#parts.audit.entry({ event: 'session_changed', agentId, details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept` })
+  }
+  /** For what is not part of a turn's own batch. */
+  async paid(turn: TurnFacts, model: ResolvedModel, usage: Usage): Promise<void> {
+    const statements = this.spent(turn, model, usage)
+    if (statements.length > 0) await this.#parts.commit(statements)
   }
   spent(turn: TurnFacts, model: ResolvedModel, usage: Usage): Statement[] {
     const ledger = this.#parts.usage()
@@ -89,6 +109,9 @@ export class TurnRecord {
     return { id: timeId(), role, blocks, turnId: turn.id, createdAt: this.#parts.now() }
   }
 }
+
+function labelsOf({ labels }: Outcome): Pick<Outcome, 'labels'> { return labels === undefined || labels.length === 0 ? {} : { labels } }
+function labelled(text: string, labels: readonly Label[]): Block { return { type: 'text', text, ...(labels.length > 0 && { labels }) } }
 
 /** The same whenever the call is made again: a call's id is unique within its turn. */
 export function effectKey(turnId: string, callId: string): string { return `${turnId}:${callId}` }

@@ -2,12 +2,13 @@ import * as v from 'valibot'
 import type { PluginDatabase } from 'svc/sdk'
 import type { Journal, Turn } from '../journal/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
+import { FormatInput } from './format.ts'
 import { LiveTurn, toOptions } from './live.ts'
 import { openCalls, outcomes } from './recall.ts'
 import type { TurnRecord } from './record.ts'
 
 const Options = v.pipe(v.string(), v.parseJson(), v.object({
-  temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()),
+  temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()), responseFormat: v.optional(FormatInput),
 }))
 const NOTE = '[Interrupted: the service stopped before this was answered.]'
 
@@ -23,8 +24,8 @@ export async function recover(parts: RecoverParts): Promise<readonly LiveTurn[]>
   const orphans = await parts.journal.orphans()
   const resumed: LiveTurn[] = []
   for (const turn of orphans) {
-    if (turn.onCrash === 'interrupt') await interrupt(parts, turn)
-    else resumed.push(new LiveTurn({ ...turn, options: toOptions(v.parse(Options, turn.options)), resumed: true, resumable: true }))
+    if (turn.onCrash === 'interrupt' && turn.state !== 'waiting') await interrupt(parts, turn)
+    else resumed.push(new LiveTurn({ ...turn, options: toOptions(v.parse(Options, turn.options)), resumed: true, resumable: true, waiting: turn.state === 'waiting' }))
   }
   return resumed
 }
@@ -34,7 +35,7 @@ async function interrupt({ db, journal, sessions, record }: RecoverParts, turn: 
   const known = calls.length === 0 ? new Map() : await outcomes((id) => journal.effects(id), turn.id, calls.map(({ id }) => id))
   await db.batch([
     ...(calls.length === 0 ? [] : record.results(turn, calls.map((call) => ({ call, outcome: known.get(call.id) ?? { text: NOTE, failed: true } })))),
-    ...record.said(turn, NOTE, 'interrupted'),
+    ...record.said(turn, NOTE, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
   ])
 }

@@ -1,14 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
-import type { Agents } from '../agents/contract.ts'
+import type { Agent, Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
 import type { Door } from '../journal/contract.ts'
-import type { Block, Sessions } from '../sessions/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { Block, Label, Sessions } from '../sessions/contract.ts'
+import { chooseModel } from './ask.ts'
+import type { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
-import type { AcceptedTurn, Chat, TurnRequest } from './contract.ts'
+import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, toOptions } from './live.ts'
 import type { Stopped } from './live.ts'
+import { isAutomated, quietFor } from './quiet.ts'
 import type { TurnRecord } from './record.ts'
 import type { TurnRunner } from './runner.ts'
 
@@ -19,12 +25,23 @@ export interface ChatParts {
   readonly sessions: Sessions
   readonly record: TurnRecord
   readonly runner: TurnRunner
+  readonly inference: Inference
+  readonly audit: Audit
+  readonly compactor: Compactor
+  /** Aborts when the plugin unloads. */
+  readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
 }
 
 /** Doors that answer later, so that nobody's connection is lost with the process. */
 const later: ReadonlySet<Door> = new Set<Door>(['channel', 'schedule', 'trigger', 'workflow', 'hook', 'a2a'])
+
+/** Whose words come in at a door. A schedule's or a workflow's are the operator's own. */
+const doorLabels: Readonly<Partial<Record<Door, readonly Label[]>>> = {
+  rest: ['UserInput'], sse: ['UserInput'], websocket: ['UserInput'], openai: ['UserInput'], cli: ['UserInput'], channel: ['UserInput'], hook: ['UserInput'], trigger: ['UserInput'],
+  agent: ['UntrustedAgent'], a2a: ['UntrustedAgent'],
+}
 
 export class ChatService implements Chat {
   readonly #parts: ChatParts
@@ -41,7 +58,9 @@ export class ChatService implements Chat {
     const { db, record, agents } = this.#parts
     const blocks = this.#blocks(request)
     const agent = await agents.requireRunning(request.agentId)
-    const sessionId = request.sessionId ?? agent.sessionId
+    await this.#awake(agent, request.door)
+    const fresh = isAutomated(request.door) && agent.manifest.session_mode === 'new'
+    const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
     if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
     this.#room(sessionId)
     const options = toOptions(request)
@@ -82,13 +101,37 @@ export class ChatService implements Chat {
   /** Ends everything in this process. */
   end(by: Stopped['by']): void { for (const turn of this.#lanes.items()) turn.stop(by) }
 
-  #blocks({ text, images = [] }: TurnRequest): Block[] {
+  async compact(agentId: string, sessionId?: string): Promise<Compaction> {
+    const { agents, compactor, inference, signal } = this.#parts
+    const agent = await agents.require(agentId)
+    const of = sessionId ?? agent.sessionId
+    const { model } = await chooseModel(inference, agent)
+    return compactor.compact({ agent, sessionId: of, model, before: this.#lanes.running(of)?.id, signal, because: 'request' })
+  }
+  async undoCompaction(agentId: string, sessionId?: string): Promise<number> {
+    const { agents, sessions } = this.#parts
+    const of = sessionId ?? (await agents.require(agentId)).sessionId
+    const before = await sessions.restore(of)
+    if (!before) return 0
+    return before.messageCount - ((await sessions.summary(of))?.messageCount ?? 0)
+  }
+
+  /** Throws when a clock or an event wants something from an agent in its quiet hours. Whoever sent it may try again when they end. */
+  async #awake({ id, name, manifest }: Agent, door: Door): Promise<void> {
+    const secs = isAutomated(door) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0
+    if (secs === 0) return
+    await this.#parts.audit.write({ event: 'agent_message', agentId: id, details: `a turn by ${door} was refused in the quiet hours ${manifest.autonomous.quiet_hours}` })
+    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${manifest.autonomous.quiet_hours})`, { retryAfterSecs: secs, details: { quiet_hours: manifest.autonomous.quiet_hours } })
+  }
+  #blocks({ text, images = [], door, labels = [] }: TurnRequest): Block[] {
     const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#parts.config
     if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
     if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters`)
     if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes`)
     if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images`)
-    const blocks: Block[] = text === '' ? [] : [{ type: 'text', text }]
+    const carried = [...new Set([...doorLabels[door] ?? [], ...labels])]
+    // An image has no place for labels; an empty text beside it carries them.
+    const blocks: Block[] = text === '' && carried.length === 0 ? [] : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
     for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })
     return blocks
   }

@@ -1,7 +1,9 @@
+import type { Label } from '../sessions/contract.ts'
 import { callKey } from './guard.ts'
 
-export type Label = 'ExternalNetwork' | 'UserInput' | 'Pii' | 'Secret' | 'UntrustedAgent'
-export const labels: readonly Label[] = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent']
+export type { Label }
+
+export const labels = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'] as const satisfies readonly Label[]
 
 /** What each kind of sink refuses (security facts 1.2). A tool that is one says its row in `refuses`. */
 export const sinks = {

@@ -1,4 +1,4 @@
-import { defineService, notify } from 'svc/sdk'
+import { defineService, notify, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
 /** Where the content of a block may come from (security facts 1.2). */
@@ -29,6 +29,23 @@ export interface Session {
   readonly createdAt: string
 }
 
+/**
+ * Stands for the beginning of a session up to one message. The messages stay; a later summary stands for this one too. Taking one
+ * back makes the one before it hold again.
+ */
+export interface Summary {
+  readonly id: string
+  readonly sessionId: string
+  readonly text: string
+  /** All labels of what it stands for. */
+  readonly labels: readonly Label[]
+  readonly firstMessageId: string
+  readonly lastMessageId: string
+  /** Messages it stands for, those of the summaries before it included. */
+  readonly messageCount: number
+  readonly createdAt: string
+}
+
 export interface Sessions {
   find(id: string): Promise<Session | undefined>
   /** Sessions of an agent, newest first. */
@@ -42,13 +59,25 @@ export interface Sessions {
   append(sessionId: string, message: Message): readonly Statement[]
   /**
    * What the model gets for a turn: at most `limit` messages, oldest first, starting with one of the user, nothing of turns that
-   * were accepted after it, and always the whole turn itself. Costs the same however long the session is.
+   * were accepted after it, and always the whole turn itself. Where there is a summary, it comes first as a message of the user with
+   * the summary's id, and what it stands for is left out. Costs the same however long the session is.
    */
   tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]>
   /** A page of the whole session, oldest first. `before` is a message id; the newest page without it. */
   page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]>
   /** The messages of one turn, oldest first. */
   turn(sessionId: string, turnId: string): Promise<readonly Message[]>
+  /** The summary that holds. */
+  summary(sessionId: string): Promise<Summary | undefined>
+  /**
+   * What no summary stands for, oldest first: the newest `limit` messages of turns before the given one. `total` counts all of them;
+   * `rested` those since the newest summary that was taken back, or all.
+   */
+  uncovered(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<{ readonly messages: readonly Message[]; readonly total: number; readonly rested: number }>
+  /** Stores a summary together with what is said about it elsewhere. `false`, and nothing is stored, when the messages are gone. */
+  summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean>
+  /** Takes the newest summary back; which one it was. */
+  restore(sessionId: string): Promise<Summary | undefined>
   /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
   reset(agentId: string): Promise<string>
 }
@@ -57,3 +86,13 @@ export const Sessions = defineService<Sessions>()('sessions')
 export const SessionReset = notify<{ readonly agentId: string; readonly sessionId: string; readonly previousId: string }>('sessions:reset')
 /** The messages are gone, so a turn that still runs there has nobody to answer. */
 export const SessionCleared = notify<{ readonly agentId: string; readonly sessionId: string }>('sessions:cleared')
+
+/** What the session is shown to take of the model's window; whoever knows the model counts it. */
+export interface SessionContext {
+  readonly agentId: string
+  readonly sessionId: string
+  readonly tokens: number
+  /** What of the window goes where, in tokens, and in words how full it is. */
+  readonly use?: { readonly window: number; readonly system: number; readonly memory: number; readonly tools: number; readonly history: number; readonly answer: number; readonly pressure: string }
+}
+export const SessionMeasured = transform<SessionContext>('sessions:measured')

@@ -7,6 +7,7 @@ import { migrations } from './migrations.ts'
 import { sessionRoutes } from './routes.ts'
 import { SessionService } from './service.ts'
 import { SessionStore } from './store.ts'
+import { SummaryStore } from './summary/store.ts'
 
 export default definePlugin({
   name: 'sessions',
@@ -20,7 +21,7 @@ export default definePlugin({
   migrations,
   setup({ config, db, hooks, routes, services: { agents, audit } }) {
     const store = new SessionStore(db)
-    const sessions = new SessionService({ store, agents, audit, hooks, now: () => new Date().toISOString() })
+    const sessions = new SessionService({ store, summaries: new SummaryStore(db), agents, audit, hooks, now: () => new Date().toISOString() })
     routes.add(...sessionRoutes(sessions, agents, config.context_messages))
     hooks.on(AgentSpawned, ({ agent }) => store.commit(sessions.ensure(agent.sessionId, agent.id)))
     hooks.on(AgentKilled, ({ agent }) => sessions.forget(agent.id))

@@ -8,12 +8,16 @@ export const migrations: readonly Migration[] = [
       agent_id TEXT NOT NULL,
       label TEXT,
       message_count INTEGER NOT NULL,
-      created_at TEXT NOT NULL
+      created_at TEXT NOT NULL,
+      -- Messages that were ever appended: the last one's number.
+      appended INTEGER NOT NULL DEFAULT 0,
+      -- Of what is stored: a copy of it proves itself by this.
+      fingerprint INTEGER NOT NULL DEFAULT 0
     )`,
   },
   { id: '002-session-agent', sql: 'CREATE INDEX sessions_session_agent ON sessions_session (agent_id, created_at)' },
   {
-    // The place of a message is its turn's place, then its own within the turn.
+    // The place of a message is its turn's place, then its own: `turn_seq` is the number of the turn's first message, `seq` its own.
     id: '003-message',
     sql: `CREATE TABLE sessions_message (
       session_id TEXT NOT NULL,
@@ -31,4 +35,23 @@ export const migrations: readonly Migration[] = [
   },
   // Without the session: turns are numbered by time, so all that is written now lies at the end of this index.
   { id: '004-message-turn', sql: 'CREATE INDEX sessions_message_turn ON sessions_message (turn_id, seq)' },
+  {
+    // Ordered by the last message a summary stands for. One that was taken back stays, marked.
+    id: '005-summary',
+    sql: `CREATE TABLE sessions_summary (
+      session_id TEXT NOT NULL,
+      last_turn_seq INTEGER NOT NULL,
+      last_seq INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      text TEXT NOT NULL,
+      labels TEXT NOT NULL,
+      first_message_id TEXT NOT NULL,
+      last_message_id TEXT NOT NULL,
+      message_count INTEGER NOT NULL,
+      created_at TEXT NOT NULL,
+      undone_at TEXT,
+      PRIMARY KEY (session_id, last_turn_seq, last_seq, id)
+    )`,
+  },
+  { id: '006-session-label', sql: 'CREATE INDEX sessions_session_label ON sessions_session (agent_id, label) WHERE label IS NOT NULL' },
 ]

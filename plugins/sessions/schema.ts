@@ -1,6 +1,8 @@
 import * as v from 'valibot'
+import type { Message } from './contract.ts'
 
-const labels = v.optional(v.array(v.picklist(['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'])))
+const LabelName = v.picklist(['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'])
+const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),
   v.object({ type: v.literal('image'), mime: v.string(), base64: v.string() }),
@@ -17,7 +19,25 @@ export const MessageRow = v.object({
   mark: v.nullable(v.picklist(['cancelled', 'interrupted', 'cut'])),
   created_at: v.string(),
 })
-export type MessageRow = v.InferOutput<typeof MessageRow>
+export type MessageRow = Omit<v.InferOutput<typeof MessageRow>, 'blocks'> & { readonly blocks: Message['blocks'] }
+
+/** What a session's row says of what is stored. */
+export const MarkRow = v.object({ appended: v.number(), fingerprint: v.number() })
+
+export const SummaryRow = v.object({
+  session_id: v.string(),
+  last_turn_seq: v.number(),
+  last_seq: v.number(),
+  id: v.string(),
+  text: v.string(),
+  labels: v.pipe(v.string(), v.parseJson(), v.array(LabelName)),
+  first_message_id: v.string(),
+  last_message_id: v.string(),
+  message_count: v.number(),
+  created_at: v.string(),
+  undone_at: v.nullable(v.string()),
+})
+export type SummaryRow = v.InferOutput<typeof SummaryRow>
 
 export const SessionRow = v.object({
   id: v.string(),

@@ -3,18 +3,24 @@ import { randomUUID } from 'node:crypto'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import { SessionCleared, SessionReset } from './contract.ts'
-import type { Message, Session, Sessions } from './contract.ts'
-import type { MessageRow, SessionRow } from './schema.ts'
+import type { Message, Session, Sessions, Summary } from './contract.ts'
+import type { MessageRow, SessionRow, SummaryRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
+import { toSummary } from './summary/store.ts'
+import type { SummaryStore } from './summary/store.ts'
+
+const START = { turn_seq: 0, seq: 0 }
 
 export class SessionService implements Sessions {
   readonly #store: SessionStore
+  readonly #summaries: SummaryStore
   readonly #agents: Agents
   readonly #audit: Audit
   readonly #hooks: Hooks
   readonly #now: () => string
-  constructor(parts: { store: SessionStore; agents: Agents; audit: Audit; hooks: Hooks; now: () => string }) {
+  constructor(parts: { store: SessionStore; summaries: SummaryStore; agents: Agents; audit: Audit; hooks: Hooks; now: () => string }) {
     this.#store = parts.store
+    this.#summaries = parts.summaries
     this.#agents = parts.agents
     this.#audit = parts.audit
     this.#hooks = parts.hooks
@@ -29,18 +35,43 @@ export class SessionService implements Sessions {
     return (await (agentId === undefined ? this.#store.all() : this.#store.ofAgent(agentId))).map(toSession)
   }
   ensure(sessionId: string, agentId: string): readonly Statement[] {
-    return [this.#store.insert(sessionId, agentId, null, this.#now())]
+    return this.#store.isThere(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
   append(sessionId: string, message: Message): readonly Statement[] {
     return this.#store.append(sessionId, message)
   }
 
   async tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]> {
-    const rows = (await this.#store.upTo(sessionId, turnId, limit)).toReversed()
-    const first = rows.findIndex((row) => row.role === 'user')
-    if (first >= 0) return rows.slice(first).map(toMessage)
+    const [found, summary] = await Promise.all([this.#store.upTo(sessionId, turnId, limit), this.#summaries.current(sessionId)])
+    const rows = found.toReversed()
+    const kept = summary === undefined ? rows : rows.filter((row) => isAfter(row, summary) || row.turn_id === turnId)
+    const first = kept.findIndex((row) => row.role === 'user')
     // The turn alone is longer than the limit: without the question there is nothing to answer.
-    return this.turn(sessionId, turnId)
+    const messages = first < 0 ? await this.turn(sessionId, turnId) : kept.slice(summary === undefined ? first : 0).map(toMessage)
+    return summary === undefined || messages.length === 0 ? messages : [toNote(summary), ...messages]
+  }
+  async summary(sessionId: string): Promise<Summary | undefined> {
+    const row = await this.#summaries.current(sessionId)
+    return row && toSummary(row)
+  }
+  async uncovered(sessionId: string, { limit, before }: { readonly limit: number; readonly before?: string }) {
+    const [summary, undone] = await Promise.all([this.#summaries.current(sessionId), this.#summaries.undone(sessionId)])
+    const start = toPlace(summary) ?? START
+    const back = undone && isAfter(toPlace(undone) ?? START, summary ?? { last_turn_seq: 0, last_seq: 0 }) ? toPlace(undone) : undefined
+    const [rows, total, rested] = await Promise.all([
+      this.#store.between(sessionId, start, before, limit), this.#store.countAfter(sessionId, start, before),
+      back ? this.#store.countAfter(sessionId, back, before) : undefined,
+    ])
+    return { messages: rows.toReversed().map(toMessage), total, rested: rested ?? total }
+  }
+  summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean> { return this.#summaries.add(summary, statements) }
+  async restore(sessionId: string): Promise<Summary | undefined> {
+    const [row, session] = await Promise.all([this.#summaries.current(sessionId), this.#store.find(sessionId)])
+    if (!row || !session) return undefined
+    await this.#summaries.undo(row, this.#now(), [
+      this.#audit.entry({ event: 'session_changed', agentId: session.agent_id, details: `summary ${row.id} of session ${sessionId} taken back` }),
+    ])
+    return toSummary(row)
   }
 
   async page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]> {
@@ -92,17 +123,22 @@ export class SessionService implements Sessions {
   async clear(agentId: string): Promise<void> {
     const { sessionId } = await this.#agents.require(agentId)
     await this.#store.commit([
-      ...this.#store.clear(sessionId), this.#audit.entry({ event: 'session_changed', agentId, details: `history of session ${sessionId} deleted` }),
+      ...this.#store.clear(sessionId), this.#summaries.remove(sessionId), this.#audit.entry({ event: 'session_changed', agentId, details: `history of session ${sessionId} deleted` }),
     ])
+    this.#summaries.forget(sessionId)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId })
   }
   async remove(session: Session): Promise<void> {
     const { id, agentId } = session
-    await this.#store.commit([...this.#store.remove(id), this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` })])
+    await this.#store.commit([this.#summaries.remove(id), ...this.#store.remove(id), this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` })])
+    this.#summaries.forget(id)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId: id })
   }
   /** Everything of an agent that is gone; its removal is in the audit trail already. */
-  async forget(agentId: string): Promise<void> { await this.#store.commit(this.#store.removeOfAgent(agentId)) }
+  async forget(agentId: string): Promise<void> {
+    await this.#store.commit([this.#summaries.removeOfAgent(agentId), ...this.#store.removeOfAgent(agentId)])
+    this.#summaries.forgetAll()
+  }
 }
 
 function toSession(row: SessionRow): Session {
@@ -113,4 +149,16 @@ function toMessage(row: MessageRow): Message {
     id: row.id, role: row.role, blocks: row.blocks, turnId: row.turn_id, createdAt: row.created_at,
     ...(row.mark === null ? {} : { mark: row.mark }),
   }
+}
+
+type Place = { readonly turn_seq: number; readonly seq: number }
+type Covered = { readonly last_turn_seq: number; readonly last_seq: number }
+function toPlace(row: Covered | undefined): Place | undefined { return row && { turn_seq: row.last_turn_seq, seq: row.last_seq } }
+function isAfter(place: Place, { last_turn_seq, last_seq }: Covered): boolean {
+  return place.turn_seq > last_turn_seq || (place.turn_seq === last_turn_seq && place.seq > last_seq)
+}
+/** A summary as the model gets it. It is what was said before, so it is told as such and not as a rule. */
+function toNote(row: SummaryRow): Message {
+  const text = `[Summary of the earlier part of this conversation, ${row.message_count} messages]\n${row.text}\n[End of the summary; the conversation goes on from here]`
+  return { id: row.id, role: 'user', blocks: [{ type: 'text', text, labels: row.labels }], turnId: '', createdAt: row.created_at }
 }

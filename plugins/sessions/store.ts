@@ -1,13 +1,18 @@
+import { randomInt } from 'node:crypto'
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Message } from './contract.ts'
-import { MessageRow, SessionRow } from './schema.ts'
+import { MarkRow, MessageRow, SessionRow } from './schema.ts'
+import { MODULUS, numberOf, Tails } from './tails.ts'
 
 /** Counted so that the tokens in the window can be told without reading the texts. */
 const CHARS_PER_MESSAGE = 16
+/** Beyond every turn's number, and small enough for every engine. */
+const MOST_TURNS = 2_147_483_647
 
 export class SessionStore {
   readonly #db: PluginDatabase
+  readonly #tails = new Tails()
   constructor(db: PluginDatabase) { this.#db = db }
 
   async find(id: string): Promise<SessionRow | undefined> {
@@ -20,16 +25,20 @@ export class SessionStore {
     return v.parse(v.array(SessionRow), await this.#db.all`SELECT * FROM sessions_session WHERE agent_id = ${agentId} ORDER BY created_at DESC, id`)
   }
   insert(id: string, agentId: string, label: string | null, at: string): Statement {
-    return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at)
-      VALUES (${id}, ${agentId}, ${label}, 0, ${at}) ON CONFLICT (id) DO NOTHING`
+    return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
+      VALUES (${id}, ${agentId}, ${label}, 0, ${at}, 0, ${anyFingerprint()}) ON CONFLICT (id) DO NOTHING`
   }
+  /** Whether a session is known to be there. Another process may share a PostgreSQL and have removed it meanwhile. */
+  isThere(id: string): boolean { return this.#db.dialect === 'sqlite' && this.#tails.has(id) }
   remove(id: string): readonly Statement[] {
+    this.#tails.drop(id)
     return [
       this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`,
       this.#db.sql`DELETE FROM sessions_session WHERE id = ${id}`,
     ]
   }
   removeOfAgent(agentId: string): readonly Statement[] {
+    this.#tails.clear()
     return [
       this.#db.sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
       this.#db.sql`DELETE FROM sessions_session WHERE agent_id = ${agentId}`,
@@ -38,37 +47,67 @@ export class SessionStore {
   clear(id: string): readonly Statement[] {
     return [
       this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`,
-      this.#db.sql`UPDATE sessions_session SET message_count = 0 WHERE id = ${id}`,
+      this.#db.sql`UPDATE sessions_session SET message_count = 0, fingerprint = ${anyFingerprint()} WHERE id = ${id}`,
     ]
   }
 
   /**
    * A turn belongs to one session, so its id is enough. Selecting from the session itself is what keeps a message out of one that
-   * was removed meanwhile.
+   * was removed meanwhile; numbering by it spares a look for the last message.
    */
   append(sessionId: string, message: Message): readonly Statement[] {
-    const { id, turnId, role, createdAt } = message
+    const { id, turnId, role, createdAt, mark = null } = message
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
+    this.#tails.coming(sessionId, { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }, blocks.length)
     return [
       this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
-        SELECT s.id,
-          coalesce(
-            (SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1),
-            (SELECT max(m.turn_seq) FROM sessions_message m WHERE m.session_id = ${sessionId}) + 1, 1),
-          coalesce((SELECT max(m.seq) FROM sessions_message m WHERE m.turn_id = ${turnId}) + 1, 1),
-          ${id}, ${turnId}, ${role}, ${blocks}, ${message.mark ?? null}, ${chars}, ${createdAt}
+        SELECT s.id, coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1), s.appended + 1,
+          ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`,
-      this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1 WHERE id = ${sessionId}`,
+      this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
+        fingerprint = (fingerprint * 31 + ${numberOf(id)}) % ${MODULUS} WHERE id = ${sessionId}`,
     ]
   }
 
   /** Newest first; what was accepted after the turn is left out. */
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
-    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+    if (this.#tails.has(sessionId)) {
+      const mark = v.parse(v.optional(MarkRow), await this.#db.one`SELECT appended, fingerprint FROM sessions_session WHERE id = ${sessionId}`)
+      const known = this.#tails.take(sessionId, mark, turnId, limit)
+      if (known) return known
+    }
+    const found = await this.#db.all<{ turn_seq: unknown; newest: unknown; blocks: unknown }>`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
+        (SELECT s.appended FROM sessions_session s WHERE s.id = ${sessionId}) AS appended,
+        (SELECT s.fingerprint FROM sessions_session s WHERE s.id = ${sessionId}) AS fingerprint,
+        (SELECT max(m.turn_seq) FROM sessions_message m WHERE m.session_id = ${sessionId}) AS newest
+      FROM sessions_message
       WHERE session_id = ${sessionId} AND turn_seq <= (
         SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1)
-      ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
+      ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`
+    const rows = toMessages(found)
+    const [first] = found
+    // Where later turns wait already, what was read is not the end of the session.
+    if (first && first.turn_seq === first.newest) {
+      this.#tails.put(sessionId, v.parse(MarkRow, first), rows, found.map(({ blocks }) => String(blocks).length), rows.length < limit)
+    }
+    return rows
+  }
+  /** Newest first, of those after one place and before a turn; without a turn up to the end. */
+  async between(sessionId: string, after: { readonly turn_seq: number; readonly seq: number }, before: string | undefined, limit: number): Promise<readonly MessageRow[]> {
+    const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
+    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
+  }
+  async countAfter(sessionId: string, after: { readonly turn_seq: number; readonly seq: number }, before: string | undefined): Promise<number> {
+    const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
+    const row = await this.#db.one<{ n: unknown }>`SELECT count(*) AS n FROM sessions_message
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}`
+    return Number(row?.n ?? 0)
+  }
+  async #placeOf(turnId: string): Promise<number> {
+    const row = await this.#db.one<{ turn_seq: unknown }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
+    return row === undefined ? MOST_TURNS : Number(row.turn_seq)
   }
   /** Newest first. */
   async newest(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
@@ -99,6 +138,7 @@ export class SessionStore {
 }
 
 const Rows = v.array(MessageRow)
+const anyFingerprint = (): number => randomInt(MODULUS)
 function toMessages(rows: readonly unknown[]): readonly MessageRow[] { return v.parse(Rows, rows) }
 
 function blockChars(block: Message['blocks'][number]): number {

@@ -1,10 +1,11 @@
-import type { CompletionRequest, Part, Turn } from 'svc/providers'
+import type { CompletionRequest, Part, ResponseFormat, Turn } from 'svc/providers'
 import type { Quirks } from './vendors.ts'
 
 /** The body of a chat completion request. */
 export function encode(request: CompletionRequest, quirks: Quirks): string {
-  const { model, system, turns, tools, maxTokens, temperature } = request
+  const { model, system, turns, tools, maxTokens, temperature, responseFormat } = request
   return JSON.stringify({
+    ...request.extra,
     model,
     messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(message)],
     stream: true,
@@ -12,7 +13,22 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: schemaOf(input) } })) }),
     ...(maxTokens !== undefined && { [quirks.maxTokensField ?? 'max_tokens']: maxTokens }),
     ...(temperature !== undefined && !quirks.noTemperature?.some((start) => model.startsWith(start)) && { temperature }),
+    ...(responseFormat && { response_format: format(responseFormat) }),
+    ...thinking(request, quirks),
   })
+}
+
+function format(wanted: ResponseFormat): object {
+  if (wanted.type === 'json') return { type: 'json_object' }
+  const { name, schema, strict } = wanted
+  return { type: 'json_schema', json_schema: { name, schema, ...(strict !== undefined && { strict }) } }
+}
+
+/** Each vendor says it in its own way; a model that cannot think is not told. */
+function thinking({ model, thinking: wanted }: CompletionRequest, quirks: Quirks): object {
+  if (wanted === undefined || !quirks.thinking) return {}
+  const { models, on, off } = quirks.thinking
+  return models === undefined || models.some((start) => model.startsWith(start)) ? wanted ? on : off : {}
 }
 
 function message(turn: Turn): object {

@@ -1,0 +1,154 @@
+import type { ConsolaInstance } from 'consola'
+import type { CompletionEvent, CompletionRequest, Turn } from 'svc/providers'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Hooks, ToolDescription } from 'svc/sdk'
+import type { Agent } from '../agents/contract.ts'
+import type { Inference, ResolvedModel } from '../providers/contract.ts'
+import type { Sessions } from '../sessions/contract.ts'
+import type { Compactor } from './compact.ts'
+import { PromptBuilt } from './contract.ts'
+import { instruction } from './format.ts'
+import { toTurns } from './history.ts'
+import type { LiveTurn } from './live.ts'
+import type { Progress } from './progress.ts'
+import { repair } from './repair.ts'
+import { fit } from './window.ts'
+
+export interface AskParts {
+  readonly inference: Inference
+  readonly hooks: Hooks
+  readonly sessions: Sessions
+  readonly compactor: Compactor
+  readonly log: Pick<ConsolaInstance, 'warn'>
+  readonly historyMessages: number
+}
+/** After the provider said that the window is full, this much of what it was thought to be is used. */
+const SHRUNK = 0.6
+/** A failure that another model may not have. */
+const elsewhere = new Set(['auth', 'not_found'])
+
+/** The model of an agent as it can be called now: the one it names, else its fallbacks in their order. `from` skips the first ones. */
+export async function chooseModel(inference: Inference, { manifest }: Agent, from = 0): Promise<{ readonly model: ResolvedModel; readonly index: number }> {
+  const choices = [manifest.model, ...manifest.fallback_models]
+  let refused: unknown
+  for (const [index, choice] of choices.entries()) {
+    if (index < from) continue
+    try {
+      const model = await inference.resolve({
+        provider: choice.provider, model: choice.model,
+        ...(choice.base_url === undefined ? {} : { baseUrl: choice.base_url }), ...(choice.api_key_env === undefined ? {} : { apiKeyEnv: choice.api_key_env }),
+      })
+      const contextWindow = index === 0 ? manifest.model.context_window ?? model.contextWindow : model.contextWindow
+      return { model: contextWindow === model.contextWindow ? model : { ...model, contextWindow }, index }
+    } catch (error) {
+      // The first one is what the operator has to look at.
+      refused ??= error
+    }
+  }
+  throw refused ?? new Refusal('service_unavailable', 'no further model to fall back to')
+}
+
+/** Calls the models of one turn: builds each request, keeps it within the window, falls back, and notes how it went. */
+export class Asking {
+  readonly #parts: AskParts
+  readonly #live: LiveTurn
+  readonly #agent: Agent
+  readonly #progress: Progress
+  readonly #offered: readonly ToolDescription[]
+  #choice: number
+  #compacted = false
+  constructor(parts: AskParts, facts: { live: LiveTurn; agent: Agent; progress: Progress; offered: readonly ToolDescription[]; choice: number }) {
+    this.#parts = parts
+    this.#live = facts.live
+    this.#agent = facts.agent
+    this.#progress = facts.progress
+    this.#offered = facts.offered
+    this.#choice = facts.choice
+  }
+
+  async* complete(turns: readonly Turn[], signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    const progress = this.#progress
+    progress.iterations++
+    for (;;) {
+      const request = progress.request = await this.#request(turns)
+      const model = progress.model
+      if (!model) throw new Error('a turn asks a model before one is chosen')
+      const tried = { at: new Date().toISOString(), from: performance.now(), first: undefined as number | undefined, chars: '' }
+      let told = false
+      try {
+        for await (const event of this.#parts.inference.complete(model, request, signal)) {
+          tried.first ??= performance.now() - tried.from
+          if (event.type === 'text' && tried.chars.length < 200) tried.chars += event.delta
+          if (event.type === 'end') this.#trace(tried, false, tried.chars, event.usage)
+          told ||= event.type === 'text' || event.type === 'call'
+          yield event
+        }
+        return
+      } catch (error) {
+        this.#trace(tried, true, error instanceof Error ? error.message : String(error))
+        signal.throwIfAborted()
+        if (told || !(error instanceof UpstreamFailure)) throw error
+        if (error.reason === 'context_length' ? !await this.#makeRoom(turns, model, signal) : !await this.#fallBack(error)) throw error
+      }
+    }
+  }
+
+  async #request(turns: readonly Turn[]): Promise<CompletionRequest> {
+    const { manifest } = this.#agent
+    const { options } = this.#live
+    const { model, replaced, shrink } = this.#progress
+    if (!model) throw new Error('a turn asks a model before one is chosen')
+    const thinking = options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
+    const format = this.#live.format
+    const { extra_params: extra } = manifest.model
+    const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
+    const built = await this.#parts.hooks.apply(PromptBuilt, {
+      model: model.model, system: manifest.model.system_prompt + (format ? instruction(format) : ''), turns: repair(all).turns, tools: this.#offered,
+      maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens, temperature: options.temperature ?? manifest.model.temperature,
+      ...(thinking === undefined ? {} : { thinking }), ...(format ? { responseFormat: format } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}),
+    })
+    return fit(built, Math.floor(model.contextWindow * shrink))
+  }
+
+  /** The provider says that its window is full: once in a turn the older messages are summarised and what is left is cut closer. */
+  async #makeRoom(turns: readonly Turn[], model: ResolvedModel, signal: AbortSignal): Promise<boolean> {
+    if (this.#compacted) return false
+    this.#compacted = true
+    const { compactor, sessions, log, historyMessages } = this.#parts
+    const { id, sessionId } = this.#live
+    try {
+      await compactor.compact({ agent: this.#agent, sessionId, model, before: id, signal, because: 'overflow' })
+      this.#progress.replaced = { turns: toTurns(await sessions.tail(sessionId, id, historyMessages)), count: turns.length }
+    } catch (error) {
+      signal.throwIfAborted()
+      log.warn(`session ${sessionId} could not be compacted: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    // Even without a summary a closer fit may be enough: that is the one retry.
+    this.#progress.shrink = SHRUNK
+    return true
+  }
+
+  async #fallBack(failure: UpstreamFailure): Promise<boolean> {
+    if (failure.retry !== 'later' && !elsewhere.has(failure.reason)) return false
+    if (this.#choice >= this.#agent.manifest.fallback_models.length) return false
+    try {
+      const { model, index } = await chooseModel(this.#parts.inference, this.#agent, this.#choice + 1)
+      this.#parts.log.warn(`turn ${this.#live.id} goes on with ${model.provider}/${model.model}: ${failure.message}`)
+      this.#choice = index
+      this.#progress.model = model
+      return true
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      // No other model can be used now, so what is told is why this one failed.
+      return false
+    }
+  }
+
+  #trace(tried: { readonly at: string; readonly from: number; readonly first: number | undefined }, failed: boolean, output: string, usage?: { readonly input: number; readonly output: number }): void {
+    const { model } = this.#progress
+    this.#progress.trace({
+      kind: 'model', name: model ? `${model.provider}/${model.model}` : '', startedAt: tried.at, durationMs: performance.now() - tried.from, firstMs: tried.first,
+      failed, tokens: usage && { input: usage.input, output: usage.output }, input: '', output,
+    })
+  }
+}

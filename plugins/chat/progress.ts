@@ -1,0 +1,90 @@
+import type { CompletionRequest, ToolCall, Turn, Usage } from 'svc/providers'
+import type { Agent } from '../agents/contract.ts'
+import type { Trace } from '../journal/contract.ts'
+import type { ResolvedModel } from '../providers/contract.ts'
+import type { Label } from '../sessions/contract.ts'
+import type { TurnResult } from './contract.ts'
+import { timeId } from './ids.ts'
+import type { LiveTurn } from './live.ts'
+import type { Outcome } from './loop.ts'
+import { costUsd } from './record.ts'
+import type { Carried } from './taint.ts'
+import { pressureOf } from './window.ts'
+
+const INPUT_CHARS = 1000
+const OUTPUT_CHARS = 200
+type NewTrace = Omit<Trace, 'id' | 'agentId' | 'sessionId' | 'turnId' | 'iteration'>
+
+/** What is so far known of a turn that runs; what its last batch is made of, however it ends. */
+export class Progress {
+  readonly #live: LiveTurn
+  agent: Agent | undefined
+  /** The model that answers, which a fallback may have taken over from another. */
+  model: ResolvedModel | undefined
+  /** Everything that was said. */
+  said = ''
+  /** What was said since the last record. */
+  step = ''
+  /** The request that is being answered, to count what it cost when the answer is cut. */
+  request: CompletionRequest | undefined
+  iterations = 0
+  /** Calls that are recorded and not answered. */
+  calls: readonly ToolCall[] = []
+  readonly begun = new Set<string>()
+  readonly outcomes = new Map<string, Outcome>()
+  /** What the model's words carry now: all that was ever in its window in this turn. */
+  carried: Carried = new Map()
+  /** After a compaction within the turn: what stands for the first `count` of the loop's turns. */
+  replaced: { readonly turns: readonly Turn[]; readonly count: number } | undefined
+  /** The window turned out smaller than it is said to be: this part of it is used. */
+  shrink = 1
+  /** Calls that wait for a person. */
+  waiting = 0
+  #spent: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
+  #traces: Trace[] = []
+  constructor(live: LiveTurn) { this.#live = live }
+
+  get labels(): readonly Label[] { return [...this.carried.keys()] }
+
+  spend(usage: Usage): void { if (this.model) this.#spent.push({ model: this.model, usage }) }
+
+  trace(trace: NewTrace): void {
+    const { id, agentId, sessionId } = this.#live
+    this.#traces.push({
+      ...trace, id: timeId(), agentId, sessionId, turnId: id, iteration: this.iterations, input: trace.input.slice(0, INPUT_CHARS), output: trace.output.slice(0, OUTPUT_CHARS),
+    })
+  }
+  /** The traces for the next batch. */
+  takeTraces(): readonly Trace[] { return this.#traces.splice(0) }
+
+  result(stop: TurnResult['stop']): TurnResult {
+    const { model } = this
+    const last = this.#spent.at(-1)?.usage
+    return {
+      turnId: this.#live.id, sessionId: this.#live.sessionId, text: this.said, usage: sum(this.#spent.map(({ usage }) => usage)), iterations: this.iterations,
+      costUsd: this.#spent.reduce<number | null>((total, each) => {
+        const cost = costUsd(each.model, each.usage)
+        return total === null || cost === null ? null : total + cost
+      }, 0),
+      provider: model?.provider ?? '', model: model?.model ?? '', stop,
+      // Of the last call alone: what a turn used altogether says nothing of its window.
+      ...(last && model ? { contextPressure: pressureOf((last.input + last.output) / model.contextWindow) } : {}),
+    }
+  }
+}
+
+function sum(usages: readonly Usage[]): Usage {
+  let input = 0
+  let output = 0
+  let cachedInput = 0
+  let thinking = 0
+  let estimated = false
+  for (const usage of usages) {
+    input += usage.input
+    output += usage.output
+    cachedInput += usage.cachedInput ?? 0
+    thinking += usage.thinking ?? 0
+    estimated ||= usage.estimated ?? false
+  }
+  return { input, output, ...(cachedInput > 0 ? { cachedInput } : {}), ...(thinking > 0 ? { thinking } : {}), ...(estimated ? { estimated } : {}) }
+}
