@@ -22,11 +22,19 @@ const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
 const spawn = async (host: TestHost, name = 'worker', more = ''): Promise<string> =>
   (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
 const say = (host: TestHost, agent: string, message: string) => host.json('POST', `/api/agents/${agent}/message`, { message })
+/** Sends a message whose answer nobody is there to take: the daemon ends before. */
+const leave = (host: TestHost, agent: string, message: string): Promise<unknown> => say(host, agent, message).catch((error: unknown) => error)
 const launched = async (): Promise<readonly string[]> => (existsSync(launches) ? (await readFile(launches, 'utf8')).trim().split('\n') : [])
 async function pending(host: TestHost, count = 1): Promise<readonly any[]> {
   let found: readonly any[] = []
   await expect.poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, { timeout: 5000 }).toBe(count)
   return found
+}
+
+/** Settles when the only turn is in this state on disk. */
+async function settled(host: TestHost, state: string): Promise<void> {
+  const db = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
+  try { await expect.poll(() => db.prepare('SELECT state FROM journal_turn').pluck().all(), { timeout: 5000 }).toEqual([state]) } finally { db.close() }
 }
 
 describe('an action of high risk', () => {
@@ -183,6 +191,78 @@ describe('requests over the API', () => {
 })
 
 describe('a restart', () => {
+  it('while a turn waits: the turn goes on when it is approved afterwards, asks once and acts once', async () => {
+    let agent: string
+    let id: string
+    {
+      await using host = await boot({ timeout_secs: 300 })
+      agent = await spawn(host)
+      const gone = leave(host, agent, 'use launch {"label": "once"}')
+      ;[{ id }] = await pending(host) as [{ id: string }]
+      await settled(host, 'waiting')
+      await host.stop()
+      await gone
+    }
+    expect(await launched()).toEqual([])
+    await using host = await boot({ timeout_secs: 300 })
+    expect((await pending(host)).map((each) => each.id)).toEqual([id])
+    await host.json('POST', `/api/approvals/${id}/approve`)
+    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('launched once')
+    expect(await launched()).toEqual(['once'])
+    expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
+  })
+
+  it('while a turn waits: approved just before the end, it is not asked for again', async () => {
+    let agent: string
+    {
+      await using host = await boot({ timeout_secs: 300 })
+      agent = await spawn(host)
+      const gone = leave(host, agent, 'use launch {"label": "late"}')
+      const [{ id }] = await pending(host)
+      await settled(host, 'waiting')
+      await host.stop()
+      await gone
+      const db = new Sqlite(join(home, 'data', 'svc.db'))
+      db.prepare("UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator' WHERE id = ?").run(id)
+      db.close()
+    }
+    await using host = await boot({ timeout_secs: 300 })
+    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('launched late')
+    expect(await launched()).toEqual(['late'])
+    expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
+  })
+
+  it('while a turn waits, after its time: the turn is told no', async () => {
+    let agent: string
+    {
+      await using host = await boot({ timeout_secs: 300 })
+      agent = await spawn(host)
+      const gone = leave(host, agent, 'use launch {"label": "never"}')
+      await pending(host)
+      await settled(host, 'waiting')
+      await host.stop()
+      await gone
+    }
+    const db = new Sqlite(join(home, 'data', 'svc.db'))
+    db.exec("UPDATE approvals_request SET expires_at = '2026-01-01T00:00:00.000Z'")
+    db.close()
+    await using host = await boot({ timeout_secs: 300 })
+    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('nobody approved it')
+    expect(await launched()).toEqual([])
+  })
+
+  it('of the approvals alone leaves the turn waiting, and the answer reaches it', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use launch {"label": "reloaded"}')
+    const [{ id }] = await pending(host)
+    await host.app.host.reload('approvals')
+    expect((await pending(host)).map((each) => each.id)).toEqual([id])
+    await host.json('POST', `/api/approvals/${id}/approve`)
+    expect((await answer).body.response).toContain('launched reloaded')
+    expect(await launched()).toEqual(['reloaded'])
+  })
+
   it('keeps what is pending, and expires what ran out meanwhile', async () => {
     let ids: readonly string[]
     {
