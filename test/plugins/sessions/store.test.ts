@@ -1,20 +1,25 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
+import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { Block, Message } from '../../../plugins/sessions/contract.ts'
 import { migrations } from '../../../plugins/sessions/migrations.ts'
 import { SessionService } from '../../../plugins/sessions/service.ts'
 import { SessionStore } from '../../../plugins/sessions/store.ts'
+import { SummaryStore } from '../../../plugins/sessions/summary/store.ts'
 
+function partsOf(db: PluginDatabase) {
+  const nobody = (): never => { throw new Error('not in this test') }
+  return {
+    summaries: new SummaryStore(db), now: () => new Date().toISOString(), audit: { entry: nobody, write: nobody, entries: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
+    agents: { find: nobody, findByName: nobody, require: nobody, list: nobody, summaries: nobody, spawn: nobody, kill: nobody, activate: nobody } as never,
+  }
+}
 async function start(engine: EngineName) {
   const { database } = await open(engine)
   await database.migrate('sessions', migrations)
   const store = new SessionStore(database.sql)
-  const nobody = (): never => { throw new Error('not in this test') }
-  const sessions = new SessionService({
-    store, now: () => new Date().toISOString(), audit: { entry: nobody, write: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
-    agents: { find: nobody, findByName: nobody, require: nobody, list: nobody, summaries: nobody, spawn: nobody, kill: nobody, activate: nobody } as never,
-  })
+  const sessions = new SessionService({ ...partsOf(database.sql), store })
   let n = 0
   async function say(turnId: string, role: Message['role'], blocks: readonly Block[] | string = `m${n}`, session = 's'): Promise<string> {
     const id = `m${n++}`
@@ -58,6 +63,42 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(texts(await sessions.tail('s', 't1', 10))).toEqual(['q1', 'a1'])
     expect(texts(await sessions.tail('s', 't2', 10))).toEqual(['q1', 'a1', 'q2'])
     expect(await sessions.tail('s', 'ghost', 10)).toEqual([])
+  })
+
+  it('the tail is what is stored, whatever was written, refused, cleared or changed behind its back since the last look', async () => {
+    const { sessions, store, say, db } = await start(engine)
+    const fresh = new SessionService({ ...partsOf(db), store: new SessionStore(db) })
+    const same = async (turnId: string, limit = 6): Promise<void> => {
+      expect(await sessions.tail('s', turnId, limit)).toEqual(await fresh.tail('s', turnId, limit))
+    }
+    for (let n = 1; n <= 9; n++) {
+      await say(`t${n}`, 'user', `q${n}`)
+      await same(`t${n}`)
+      await say(`t${n}`, 'assistant', [{ type: 'call', id: 'c', tool: 'look', args: { n } }])
+      await say(`t${n}`, 'tool', [{ type: 'result', callId: 'c', tool: 'look', text: 'x', failed: false }])
+      await same(`t${n}`)
+      await say(`t${n}`, 'assistant', `a${n}`)
+    }
+    // Handed out and never written.
+    sessions.append('s', { id: 'lost', turnId: 't10', role: 'user', createdAt: '2026-01-01T00:00:00.000Z', blocks: [] })
+    await say('t10', 'user', 'q10')
+    await say('t11', 'user', 'q11')
+    await same('t10')
+    await same('t11')
+    await say('t10', 'assistant', 'a10')
+    await same('t11')
+    expect(texts(await sessions.tail('s', 't11', 3))).toEqual(['q10', 'a10', 'q11'])
+    // Another process on the same database.
+    await db.batch(fresh.append('s', { id: 'other', turnId: 't11', role: 'assistant', createdAt: '2026-01-01T00:00:00.000Z', blocks: [{ type: 'text', text: 'a11' }] }))
+    await same('t11')
+    await store.commit(store.clear('s'))
+    expect(await sessions.tail('s', 't11', 5)).toEqual([])
+    await say('t12', 'user', 'q12')
+    await same('t12')
+    await store.commit(store.remove('s'))
+    await store.commit(sessions.ensure('s', 'agent'))
+    await say('t13', 'user', 'q13')
+    expect(texts(await sessions.tail('s', 't13', 5))).toEqual(['q13'])
   })
 
   it('the tail is cut to begin with the user, and never cuts the turn itself', async () => {
