@@ -29,7 +29,7 @@ export function bulkRoutes(agents: AgentService): readonly AnyRoute[] {
         results.push(await attempt({ index }, async () => {
           const wanted = parse(NewAgent, item, 'agent')
           if (wanted.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
-          const agent = await agents.spawn(manifestOf(wanted), wanted.name)
+          const agent = await agents.spawn(manifestOf(wanted), { name: wanted.name })
           return { agent_id: agent.id, name: agent.name }
         }))
       }

@@ -50,7 +50,8 @@ export class Families implements Family {
       const right = exceeds(parent.manifest, parseManifest(toml).document)
       if (right !== undefined) await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
       this.#parents.add(parent.id)
-      return this.#agents.spawn(editManifest(toml, { [`metadata.${parentKey}`]: parent.id, [`metadata.${rootKey}`]: root, [`metadata.${depthKey}`]: depth }))
+      const placed = editManifest(toml, { [`metadata.${parentKey}`]: parent.id, [`metadata.${rootKey}`]: root, [`metadata.${depthKey}`]: depth })
+      return this.#agents.spawn(placed, { permission: parent.permission })
     })
   }
 
@@ -77,7 +78,9 @@ export class Families implements Family {
   async recheck(parent: Agent): Promise<void> {
     if (!this.#parents.has(parent.id)) return
     for (const child of await this.#agents.list()) {
-      if (text(child.manifest.metadata[parentKey]) !== parent.id || child.state === 'Stopped') continue
+      if (text(child.manifest.metadata[parentKey]) !== parent.id) continue
+      if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission)) await this.#agents.setPermission(child.id, parent.permission)
+      if (child.state === 'Stopped') continue
       const right = exceeds(parent.manifest, child.manifest)
       if (right === undefined) continue
       await this.#audit.write({ event: 'capability_check', agentId: child.id, details: `stopped: it has a right that its parent "${parent.name}" has no more: ${right}` })
@@ -91,6 +94,8 @@ export class Families implements Family {
   }
 }
 
+/** From the least to the most. */
+const permissions: readonly Agent['permission'][] = ['observe', 'assist', 'full']
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 const rootOf = (agent: Agent): string => text(agent.manifest.metadata[rootKey]) ?? agent.id
 const depthOf = (agent: Agent): number => { const depth = agent.manifest.metadata[depthKey]; return typeof depth === 'number' ? depth : 0 }

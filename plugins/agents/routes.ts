@@ -42,7 +42,7 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
     async handle({ body, effectId }) {
       // Taking it without checking the signature would let the caller believe that it was checked.
       if (body.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
-      return toSpawned(await agents.spawn(manifestOf(body), body.name, effectId))
+      return toSpawned(await agents.spawn(manifestOf(body), { name: body.name, id: effectId }))
     },
   })
 

@@ -70,9 +70,9 @@ export class AgentService implements Agents {
   mayUse(agent: Agent, tool: ToolFacts): boolean { return mayUse(agent.manifest, agent.permission, tool) }
 
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
-  spawn(manifestToml: string, name?: string, id?: string): Promise<HeldAgent> {
+  spawn(manifestToml: string, { name, id, permission = 'full' }: { readonly name?: string | undefined; readonly id?: string | undefined; readonly permission?: Agent['permission'] } = {}): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), id === undefined ? {} : { id })
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), { permission, ...(id === undefined ? {} : { id }) })
   }
 
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */

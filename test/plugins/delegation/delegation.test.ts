@@ -80,6 +80,14 @@ describe('agent_spawn', () => {
   })
 })
 
+it('a child may use no more kinds of tools than its parent, nor what came of the child', async () => {
+  const parent = await stage.spawn('watched', spawner)
+  const { agent_id: child } = await stage.json(parent, 'agent_spawn', { manifest_toml: `name = "watched-child"\n[capabilities]\ntools = ["*"]\n${spawner}` })
+  const { agent_id: grandchild } = await stage.json(child, 'agent_spawn', { name: 'watched-grandchild', system_prompt: 'x' })
+  await stage.host.json('PUT', `/api/agents/${parent}/mode`, { mode: 'assist' })
+  for (const id of [child, grandchild]) expect((await stage.host.json('GET', `/api/agents/${id}`)).body.permission).toBe('assist')
+})
+
 describe('agent_kill', () => {
   it('ends agents that came of the caller, and no others', async () => {
     const parent = await stage.spawn('reaper', spawner)
