@@ -5,6 +5,8 @@ export interface CloneOptions {
   readonly name?: string | undefined
   readonly skills: boolean
   readonly tools: boolean
+  /** Given by a caller who may have to repeat the request. */
+  readonly id?: string | undefined
 }
 
 const NAME_CHARS = 256

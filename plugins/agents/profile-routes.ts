@@ -5,6 +5,7 @@ import type { Inference } from '../providers/contract.ts'
 import { AgentParams } from './contract.ts'
 import { identityChange, identityFields } from './identity.ts'
 import { splitModel } from './model-names.ts'
+import { toSpawned } from './routes.ts'
 import { SpawnedAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
@@ -66,13 +67,17 @@ export function profileRoutes(agents: AgentService, inference: () => Inference |
     method: 'POST', path: '/api/agents/:id/clone', summary: 'Clone an agent',
     description: 'A new agent by the same manifest, mode and identity, with a session of its own and copies of the identity files in its workspace. It is called `<name>-clone` unless `new_name` says otherwise.',
     auth: 'bearer', cost: 50, params: AgentParams, body: CloneBody, returns: SpawnedAgent, status: 201, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
-    example: { body: { new_name: 'scribe-two' } },
-    async handle({ params, body }) {
+    example: { body: { new_name: 'scribe-two' } }, idempotent: true,
+    async recall(id) {
+      const agent = await agents.find(id)
+      return agent && toSpawned(agent)
+    },
+    async handle({ params, body, effectId }) {
       const name = body.new_name ?? body.name
       checkLengths({ new_name: name })
       if (name?.trim() === '') throw new Refusal('invalid_request', 'new_name: must not be empty')
-      const agent = await agents.clone(params.id, { name, skills: body.include_skills, tools: body.include_tools })
-      return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+      const agent = await agents.clone(params.id, { name, skills: body.include_skills, tools: body.include_tools, id: effectId })
+      return toSpawned(agent)
     },
   })
 

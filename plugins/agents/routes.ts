@@ -97,7 +97,7 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
 }
 
 /** Existing clients read `id`, the interface says `agent_id`. */
-function toSpawned(agent: HeldAgent) {
+export function toSpawned(agent: HeldAgent) {
   return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
 }
 

@@ -80,7 +80,7 @@ export class AgentService implements Agents {
     const agent = await this.require(id)
     const name = options.name ?? await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined)
     const { mode, permission, identity, pin } = agent.row
-    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, cloned_from: agent.id })
+    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, cloned_from: agent.id, ...(options.id === undefined ? {} : { id: options.id }) })
   }
 
   /** Makes ready what a process that died left half made. Called once, before anyone can ask. */

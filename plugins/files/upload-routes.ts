@@ -4,16 +4,20 @@ import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { asFile } from './routes.ts'
 import { Uploaded, UploadParams } from './schema.ts'
+import type { UploadRow } from './schema.ts'
 import type { UploadService } from './uploads.ts'
 
 export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly AnyRoute[] {
   const add = defineRoute({
     method: 'POST', path: '/api/agents/:id/upload', summary: 'Send a file for an agent',
     description: '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
-    auth: 'bearer', cost: 10, params: AgentParams, body: rawBody(maxBytes + 65_536), returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'],
-    async handle({ params, body, header }) {
-      const row = await uploads.add(params.id, body, header('content-type'), header('x-filename'))
-      return { file_id: row.id, filename: row.filename, content_type: row.content_type, size: row.size_bytes, path: row.path }
+    auth: 'bearer', cost: 10, params: AgentParams, body: rawBody(maxBytes + 65_536), returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'], idempotent: true,
+    async recall(id) {
+      const row = await uploads.row(id)
+      return row && toUploaded(row)
+    },
+    async handle({ params, body, header, effectId }) {
+      return toUploaded(await uploads.add(params.id, body, header('content-type'), header('x-filename'), effectId))
     },
   })
   const read = defineRoute({
@@ -26,4 +30,8 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     },
   })
   return [add, read]
+}
+
+function toUploaded(row: UploadRow): v.InferOutput<typeof Uploaded> {
+  return { file_id: row.id, filename: row.filename, content_type: row.content_type, size: row.size_bytes, path: row.path }
 }

@@ -23,16 +23,17 @@ export class UploadService implements Uploads {
   readonly #parts: UploadParts
   constructor(parts: UploadParts) { this.#parts = parts }
 
+  row(id: string): Promise<UploadRow | undefined> { return this.#parts.store.find(id) }
   async find(fileId: string): Promise<Upload | undefined> {
-    const row = await this.#parts.store.find(fileId.toLowerCase())
+    const row = await this.row(fileId.toLowerCase())
     return row && { id: row.id, agentId: row.agent_id, filename: row.filename, path: row.path, contentType: row.content_type, sizeBytes: row.size_bytes }
   }
   async read(upload: Upload): Promise<Uint8Array> {
     return this.#parts.workspaces.read(upload.agentId, upload.path, { maxBytes: Number.MAX_SAFE_INTEGER })
   }
 
-  /** One file out of a form, or the whole body when `filename` is given. Throws `invalid_request` and `payload_too_large`. */
-  async add(agentId: string, body: Uint8Array, contentType: string | undefined, filename: string | undefined): Promise<UploadRow> {
+  /** One file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the request. Throws `invalid_request` and `payload_too_large`. */
+  async add(agentId: string, body: Uint8Array, contentType: string | undefined, filename: string | undefined, id: string = randomUUID()): Promise<UploadRow> {
     const { id: agent } = await this.#parts.agents.require(agentId)
     const { store, audit, workspaces, maxBytes } = this.#parts
     const given = fileOf(body, contentType, filename)
@@ -40,7 +41,6 @@ export class UploadService implements Uploads {
     if (given.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
     const type = storedType(given.type, given.filename)
     if (type === undefined) throw new Refusal('invalid_request', `file: a file of type ${(given.type ?? 'unknown').slice(0, 100)} is not accepted; text, images, audio, PDF, JSON and ZIP are`)
-    const id = randomUUID()
     const name = safeName(given.filename)
     const row: UploadRow = { id, agent_id: agent, filename: name, path: `uploads/${id}/${name}`, content_type: type, size_bytes: given.content.byteLength, created_at: new Date().toISOString() }
     await workspaces.write(agent, row.path, given.content)

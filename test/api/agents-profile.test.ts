@@ -134,6 +134,14 @@ describe('POST /api/agents/{id}/clone', () => {
     expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true)
   })
 
+  it('with a key it is made once', async () => {
+    const id = await spawn()
+    const again = () => host.json('POST', `/api/agents/${id}/clone`, {}, { 'idempotency-key': `clone-${id}` })
+    const answers = await Promise.all([again(), again(), again()])
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(answers.map(({ body }) => body.agent_id)).size).toBe(1)
+  })
+
   it('a long name is cut for the clone', async () => {
     const id = (await host.json('POST', '/api/agents', { manifest_toml: `name = "${'n'.repeat(256)}"` })).body.agent_id
     expect((await clone(id)).body.name).toBe(`${'n'.repeat(250)}-clone`)

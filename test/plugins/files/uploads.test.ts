@@ -52,6 +52,16 @@ describe('POST /api/agents/{id}/upload', () => {
     expect((await host.fetch(`/api/uploads/${body.file_id}`)).status).toBe(200)
   })
 
+  it('sent again with its key is stored once', async () => {
+    const again = () => send('once', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' })
+    const answers = await Promise.all([again(), again(), again()])
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(answers.map(({ body }) => body.file_id)).size).toBe(1)
+    const { files } = (await host.json('GET', `/api/agents/${agent}/files`)).body
+    expect(files.filter((file: { name: string }) => file.name.endsWith('/once.txt'))).toHaveLength(1)
+    expect((await send('other', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' })).status).toBe(409)
+  })
+
   it('over its limit is 413, empty or without a file 400', async () => {
     expect((await upload('large.txt', 'text/plain', 'x'.repeat(100_001))).status).toBe(413)
     expect((await upload('huge.txt', 'text/plain', 'x'.repeat(300_000))).status).toBe(413)
