@@ -12,6 +12,8 @@ export interface OutboundRequest {
   readonly totalTimeoutMs?: number
   /** Bytes of body after which reading fails. */
   readonly maxBytes?: number
+  /** Asked before each request, for the address itself and for every redirect: throws to refuse it. */
+  readonly check?: (url: URL) => void
 }
 /** An answer whose body is read once, in one of the ways below. Not reading it to the end closes the connection. */
 export interface OutboundResponse {

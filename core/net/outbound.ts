@@ -93,6 +93,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         if (closed) throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
         signal?.throwIfAborted()
         const host = current().checkUrl(url)
+        request.check?.(url)
         const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
           agent: agents[url.protocol === 'https:' ? 'https:' : 'http:'], host, port: url.port || undefined, path: url.pathname + url.search,
           method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
