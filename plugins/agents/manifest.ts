@@ -79,8 +79,11 @@ function unknownKeys(table: TomlTable): string[] {
 }
 
 function withoutEffect(document: ManifestDocument): string[] {
-  if (document.module === 'builtin:chat') return []
-  return [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]
+  return [
+    ...(document.module === 'builtin:chat' ? [] : [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]),
+    // Decision: a manifest cannot name a folder of the machine; a manifest may come from an agent.
+    ...(document.workspace === undefined && Object.keys(document.workspaces).length === 0 ? [] : ['"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the data directory']),
+  ]
 }
 
 function isTable(value: unknown): value is TomlTable {

@@ -5,7 +5,7 @@ import type { TestHost } from '../support/host.ts'
 let host: TestHost
 let agent: string
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'kv', 'system'] })
+  host = await startHost({ plugins: ['audit', 'agents', 'kv', 'files', 'system'] })
   agent = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "target"' })).body.agent_id
 })
 afterAll(async () => { await host[Symbol.asyncDispose]() })
@@ -19,6 +19,15 @@ const fields: readonly (readonly [method: string, path: string, field: string])[
   ['POST', '/api/agents', 'manifest_toml'], ['POST', '/api/agents', 'template'], ['POST', '/api/agents', 'name'],
   ...['name', 'description', 'system_prompt', 'provider', 'model', 'tags', 'temperature', 'max_tokens', 'manifest_toml'].map((field) => ['PATCH', '/api/agents/:agent', field] as const),
   ['PUT', '/api/agents/:agent/model', 'model'], ['PUT', '/api/agents/:agent/model', 'provider'],
+  ...['name', 'avatar', 'persona', 'emoji', 'avatar_url', 'color', 'archetype', 'vibe', 'greeting_style'].map((field) => ['PATCH', '/api/agents/:agent/identity', field] as const),
+  ...['name', 'description', 'system_prompt', 'avatar', 'model', 'provider', 'api_key_env', 'base_url', 'fallback_models', 'max_tokens', 'temperature', 'web_search_augmentation'].map((field) => ['PATCH', '/api/agents/:agent/config', field] as const),
+  ['PUT', '/api/agents/:agent/mode', 'mode'],
+  ...['tools', 'capabilities_tools', 'tool_allowlist', 'tool_blocklist', 'disabled'].map((field) => ['PUT', '/api/agents/:agent/tools', field] as const),
+  ['PUT', '/api/agents/:agent/skills', 'skills'], ['PUT', '/api/agents/:agent/skills', 'mode'], ['PUT', '/api/agents/:agent/mcp_servers', 'mcp_servers'],
+  ['POST', '/api/agents/bulk', 'agents'], ['DELETE', '/api/agents/bulk', 'agent_ids'], ['POST', '/api/agents/bulk/start', 'agent_ids'], ['POST', '/api/agents/bulk/stop', 'agent_ids'],
+  ...['new_name', 'include_tools', 'include_skills'].map((field) => ['POST', '/api/agents/:agent/clone', field] as const),
+  ['PUT', '/api/agents/:agent/files/hostile.txt', 'content'], ['PUT', '/api/agents/:agent/files/hostile.txt', 'encoding'],
+  ['POST', '/api/agents/:agent/memory/import', 'kv'], ['POST', '/api/agents/:agent/memory/import', 'clear_existing'], ['POST', '/api/memory/agents/:agent/import', 'version'],
   ['PUT', '/api/agents/:agent/update', 'tags'], ['PUT', '/api/memory/agents/:agent/kv/hostile', 'value'],
 ]
 
