@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { readBuild } from './build/info.ts'
@@ -70,6 +71,7 @@ const SETUP_MS = 30_000
 const CLOSE_MS = 5_000
 /** How long the greeting waits for plugins that look around first, such as for a local model. */
 const GREETING_MS = 1_000
+const FIRST_ANSWER_MS = 30
 /** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
 const PROVIDERS = 'providers'
 
@@ -196,7 +198,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
       idempotency.start()
-      greeting = endWithin('the greeting', () => hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url }), GREETING_MS, log)
+      // Whoever waits for the port is answered first.
+      greeting = endWithin('the greeting', async () => { await delay(FIRST_ANSWER_MS, undefined, { ref: false }); await hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url }) }, GREETING_MS, log)
       return { url: listening.url }
     },
     greeted: () => greeting,

@@ -10,7 +10,7 @@ import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
 import { toName } from '../host/loader.ts'
-import { builtins, lazyResponse } from './builtins.ts'
+import { ascii, builtins, lazyResponse } from './builtins.ts'
 import { gitSha } from './git.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -23,7 +23,7 @@ const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
   platform: 'node',
   external,
-  plugins: [lazyResponse(), builtins()],
+  plugins: [lazyResponse(), builtins(), ascii()],
   resolve: { conditionNames: ['node', 'import', 'default'] },
   logLevel: 'warn',
 })
@@ -68,10 +68,10 @@ async function buildCore(out: string): Promise<void> {
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
     }),
-    plugins: [lazyResponse(), builtins(), groups.plugin],
+    plugins: [lazyResponse(), builtins(), ascii(), groups.plugin],
     output: {
       codeSplitting: { groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })) },
-      dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
+      dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false, banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
   })
   await chmod(join(out, 'svc.js'), 0o755)
 }
@@ -79,7 +79,7 @@ async function buildCore(out: string): Promise<void> {
 async function buildPlugin(source: string, folder: string): Promise<void> {
   await build({
     ...input({ index: join(root, source, 'index.ts') }),
-    output: { dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', minify: 'dce-only' },
+    output: { dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', minify: 'dce-only', comments: false },
   })
 }
 
@@ -91,7 +91,7 @@ async function buildTogether(sources: ReadonlyMap<string, string>, out: string):
   const options = input({ plugins: id })
   await build({
     ...options, plugins: [entry, options.plugins],
-    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only' },
+    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
   })
 }
 

@@ -25,6 +25,18 @@ export function builtins(): Plugin {
   }
 }
 
+/** A file with one character beyond ASCII is held with two bytes a character and decoded slowly. In strings an escape is the same. */
+export function ascii(): Plugin {
+  return {
+    name: 'ascii',
+    generateBundle(_, bundle) {
+      for (const file of Object.values(bundle)) {
+        if (file.type === 'chunk') file.code = file.code.replaceAll(/[^\u0000-\u007f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      }
+    },
+  }
+}
+
 /**
  * The router is all that the daemon takes of h3, whose server toolkit reads the global `Response` when it is imported, which
  * loads the fetch client too. Here it reads it when it is used.

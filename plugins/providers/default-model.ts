@@ -75,7 +75,7 @@ export class DefaultModel {
 
   #withKey(): { provider: string; because: string } | undefined {
     const rank = (name: string): number => { const at = PREFERENCE.indexOf(name); return at < 0 ? PREFERENCE.length : at }
-    for (const provider of [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))) {
+    for (const provider of [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))) {
       const driver = this.#connections.driver(provider)?.driver
       const source = driver && this.#keys.source(provider, driver.envVar)
       if (source) return { provider, because: source === 'environment' ? `${driver.envVar} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Daemon, definePlugin } from 'svc/sdk'
+import { Daemon, DaemonListening, definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -16,7 +16,7 @@ export default definePlugin({
   config: v.object({}),
   requires: { audit: Audit, daemon: Daemon },
   optional: { agents: Agents, inference: Inference },
-  async setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon }, storage, tools }) {
+  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon }, tools }) {
     const agents = () => optional('agents')
     const refresh = createGauges(metrics, hooks, daemon, agents)
     routes.add(
@@ -25,7 +25,7 @@ export default definePlugin({
       ...toolRoutes(tools),
       ...pluginRoutes('system', daemon, audit, log),
     )
-    await recordStart(daemon, audit, storage)
+    hooks.on(DaemonListening, () => recordStart(daemon, audit))
     own('record of the stop', () => recordStop(daemon, audit))
     return {}
   },

@@ -59,7 +59,8 @@ describe('what the daemon says', () => {
 
   it('GET /api/tools lists names, and one tool has its input schema', async () => {
     const { body } = await host.json('GET', '/api/tools')
-    expect(body).toEqual({ tools: ['kv_delete', 'kv_get', 'kv_list', 'kv_set', 'system_time'], total: 5 })
+    expect(body.tools).toEqual(expect.arrayContaining(['kv_delete', 'kv_get', 'kv_list', 'kv_set', 'system_time']))
+    expect(body.total).toBe(body.tools.length)
     expect((await host.json('GET', '/api/tools/kv_set')).body).toMatchObject({
       name: 'kv_set', description: expect.any(String), risk: 'write', input_schema: { type: 'object', required: ['key', 'value'] },
     })
@@ -207,11 +208,13 @@ describe('the end', () => {
   it('start and stop are in the audit log once each, a reload in between is neither', async () => {
     {
       await using host = await startHost({ plugins, home })
+      await host.app.greeted()
       await host.app.daemon.reload('system')
       await host.json('POST', '/api/shutdown')
       await host.app.closed
     }
     await using host = await startHost({ plugins, home })
+    await host.app.greeted()
     const seen = await events(host)
     expect(seen.filter((event) => event === 'daemon_started')).toHaveLength(2)
     expect(seen.filter((event) => event === 'daemon_stopped')).toHaveLength(1)
