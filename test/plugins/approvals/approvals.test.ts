@@ -119,6 +119,19 @@ describe('an action of high risk', () => {
     expect(await launched()).toEqual([])
   })
 
+  it('is a command of the shell too: what a message asked for runs when a person approves exactly it', async () => {
+    await using host = await boot()
+    const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "sheller"\n[capabilities]\ntools = ["shell_exec"]\nshell = ["echo *"]\n' })
+    const answer = say(host, body.agent_id, 'use shell_exec {"command": "echo it ran"}')
+    const [request] = await pending(host)
+    expect(request).toMatchObject({ tool_name: 'shell_exec', risk_level: 'critical', action_summary: 'shell_exec echo it ran', payload: { command: 'echo it ran' } })
+    expect(request.description).toContain('shell_exec refuses UserInput')
+    await host.json('POST', `/api/approvals/${request.id}/approve`)
+    expect((await answer).body.response).toContain('it ran')
+    const { entries } = (await host.json('GET', '/api/audit/recent?event_type=capability_check')).body
+    expect(entries.map(({ details }: { details: string }) => details)).toContainEqual(expect.stringContaining('UserInput declassified for shell_exec by operator'))
+  })
+
   it('cannot be approved by an agent: no tool answers approvals', async () => {
     await using host = await boot()
     const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map((tool: any) => tool.name ?? tool)
