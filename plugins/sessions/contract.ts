@@ -63,6 +63,8 @@ export interface Sessions {
    * the summary's id, and what it stands for is left out. Costs the same however long the session is.
    */
   tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]>
+  /** What the model would get for a turn that is accepted now, without that turn's own message. */
+  window(sessionId: string, limit: number): Promise<readonly Message[]>
   /** A page of the whole session, oldest first. `before` is a message id; the newest page without it. */
   page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]>
   /** The messages of one turn, oldest first. */
@@ -78,6 +80,8 @@ export interface Sessions {
   summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean>
   /** Takes the newest summary back; which one it was. */
   restore(sessionId: string): Promise<Summary | undefined>
+  /** The session of an agent with that label. */
+  findByLabel(agentId: string, label: string): Promise<Session | undefined>
   /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
   reset(agentId: string): Promise<string>
 }
@@ -87,6 +91,8 @@ export const SessionReset = notify<{ readonly agentId: string; readonly sessionI
 /** The messages are gone, so a turn that still runs there has nobody to answer. */
 export const SessionCleared = notify<{ readonly agentId: string; readonly sessionId: string }>('sessions:cleared')
 
+/** Asked before old sessions are removed: whoever works in this one says so. */
+export const SessionRemoving = transform<{ readonly sessionId: string; readonly busy: boolean }>('sessions:removing')
 /** What the session is shown to take of the model's window; whoever knows the model counts it. */
 export interface SessionContext {
   readonly agentId: string

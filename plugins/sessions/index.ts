@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Sessions } from './contract.ts'
+import { SessionMeasured, Sessions } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { sessionRoutes } from './routes.ts'
 import { SessionService } from './service.ts'
@@ -15,14 +15,23 @@ export default definePlugin({
   config: v.object({
     /** How many of the newest messages `context_window_tokens` counts. */
     context_messages: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 50),
+    /** Sessions that nobody wrote to for so long are removed; 0 keeps them. */
+    retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
+    /** Of each agent, the ones written to last; 0 keeps them all. */
+    max_sessions_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
+    cleanup_interval_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500)), 24),
   }),
   requires: { agents: Agents, audit: Audit },
   provides: { sessions: Sessions },
   migrations,
-  setup({ config, db, hooks, routes, services: { agents, audit } }) {
+  setup({ config, db, hooks, jobs, routes, services: { agents, audit } }) {
     const store = new SessionStore(db)
     const sessions = new SessionService({ store, summaries: new SummaryStore(db), agents, audit, hooks, now: () => new Date().toISOString() })
-    routes.add(...sessionRoutes(sessions, agents, config.context_messages))
+    const rules = { retentionDays: config.retention_days, most: config.max_sessions_per_agent }
+    routes.add(...sessionRoutes(sessions, agents, {
+      contextMessages: config.context_messages, retentionDays: rules.retentionDays, mostPerAgent: rules.most, measured: (context) => hooks.apply(SessionMeasured, context),
+    }))
+    jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => { await sessions.cleanup(rules) })
     hooks.on(AgentSpawned, ({ agent }) => store.commit(sessions.ensure(agent.sessionId, agent.id)))
     hooks.on(AgentKilled, ({ agent }) => sessions.forget(agent.id))
     return { sessions }

@@ -2,27 +2,37 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
-import type { Session } from './contract.ts'
+import type { Session, SessionContext } from './contract.ts'
 import {
-  AgentSessionList, AgentSessionParams, CreatedSession, Deleted, Done, NewSession, PageQuery, Reset, SessionList, SessionParams, SessionView, Switched,
+  AgentSessionList, AgentSessionParams, Cleaned, CreatedSession, Deleted, Done, FoundSession, Labelled, LabelParams, NewLabel, NewSession, PageQuery, Reset, SessionList,
+  SessionParams, SessionView, Switched,
 } from './schema.ts'
 import type { SessionService } from './service.ts'
 import { toView } from './view.ts'
 
-/** Four characters a token, the usual rule of thumb. */
+/** Four characters a token, the usual rule of thumb, for when nobody knows the model. */
 const CHARS_PER_TOKEN = 4
+export interface RoutesOptions {
+  readonly contextMessages: number
+  readonly retentionDays: number
+  readonly mostPerAgent: number
+  readonly measured: (context: SessionContext) => Promise<SessionContext>
+}
 
-export function sessionRoutes(sessions: SessionService, agents: Agents, contextMessages: number): readonly AnyRoute[] {
+export function sessionRoutes(sessions: SessionService, agents: Agents, options: RoutesOptions): readonly AnyRoute[] {
+  const { contextMessages, retentionDays, mostPerAgent, measured } = options
   async function show(sessionId: string, agent: Agent | undefined, agentId: string, query: { limit: number; before?: string | undefined }) {
-    const [session, chars, page] = await Promise.all([
+    const [session, summary, context, page] = await Promise.all([
       sessions.find(sessionId),
-      sessions.chars(sessionId, contextMessages),
+      sessions.summary(sessionId),
+      sessions.chars(sessionId, contextMessages).then((chars) => measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })),
       sessions.page(sessionId, { limit: query.limit, ...(query.before === undefined ? {} : { before: query.before }) }),
     ])
     return {
       session_id: sessionId, agent_id: agentId, message_count: session?.messageCount ?? 0,
-      context_window_tokens: Math.ceil(chars / CHARS_PER_TOKEN), label: session?.label ?? null, created_at: session?.createdAt ?? null,
-      active: agent?.sessionId === sessionId, messages: toView(page),
+      context_window_tokens: context.tokens, label: session?.label ?? null, created_at: session?.createdAt ?? null,
+      active: agent?.sessionId === sessionId, compacted_summary: summary?.text ?? null, summarized_messages: summary?.messageCount ?? 0,
+      ...(context.use ? { context: context.use } : {}), messages: toView(page),
     }
   }
   async function require(id: string): Promise<Session> {
@@ -50,7 +60,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, contextM
   })
   const create = defineRoute({
     method: 'POST', path: '/api/agents/:id/sessions', summary: 'Create a session and make it the active one',
-    auth: 'bearer', cost: 5, params: AgentParams, body: NewSession, returns: CreatedSession, status: 201, errors: ['agent_not_found'],
+    auth: 'bearer', cost: 5, params: AgentParams, body: NewSession, returns: CreatedSession, status: 201, errors: ['agent_not_found', 'conflict'],
     async handle({ params, body }) {
       return { session_id: await sessions.create(params.id, body.label), label: body.label }
     },
@@ -105,7 +115,35 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, contextM
       return { status: 'deleted' as const, session_id: params.id }
     },
   })
-  return [active, ofAgent, create, change, reset, clear, list, read, remove]
+  const byLabel = defineRoute({
+    method: 'GET', path: '/api/agents/:id/sessions/by-label/:label', summary: 'Find a session of an agent by its label',
+    auth: 'bearer', cost: 5, params: LabelParams, returns: FoundSession, errors: ['agent_not_found', 'session_not_found'],
+    async handle({ params }) {
+      const agent = await agents.require(params.id)
+      const session = await sessions.findByLabel(agent.id, params.label)
+      if (!session) throw new Refusal('session_not_found', 'No session found with that label')
+      return {
+        session_id: session.id, agent_id: agent.id, label: params.label, message_count: session.messageCount, created_at: session.createdAt,
+        active: agent.sessionId === session.id,
+      }
+    },
+  })
+  const label = defineRoute({
+    method: 'PUT', path: '/api/sessions/:id/label', summary: 'Label a session',
+    description: '`null` takes the label away. A label finds one session of an agent, so two cannot have the same.',
+    auth: 'bearer', cost: 5, params: SessionParams, body: NewLabel, returns: Labelled, errors: ['session_not_found', 'conflict'],
+    async handle({ params, body }) {
+      await sessions.label(await require(params.id), body.label)
+      return { status: 'updated' as const, session_id: params.id, label: body.label }
+    },
+  })
+  const cleanup = defineRoute({
+    method: 'POST', path: '/api/sessions/cleanup', summary: 'Remove old and orphaned sessions',
+    description: 'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. Never an active one.',
+    auth: 'bearer', cost: 5, returns: Cleaned,
+    async handle() { return { sessions_deleted: await sessions.cleanup({ retentionDays, most: mostPerAgent }) } },
+  })
+  return [active, ofAgent, create, change, reset, clear, list, read, remove, byLabel, label, cleanup]
 }
 
 function toItem(session: Session, agent: Agent | undefined) {

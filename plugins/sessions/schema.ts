@@ -48,6 +48,9 @@ export const SessionRow = v.object({
 })
 export type SessionRow = v.InferOutput<typeof SessionRow>
 
+export const ActivityRow = v.object({ id: v.string(), agent_id: v.string(), active_at: v.string() })
+export type ActivityRow = v.InferOutput<typeof ActivityRow>
+
 const uuid = v.pipe(v.string(), v.uuid('Invalid session ID'))
 export const SessionParams = v.object({ id: uuid })
 export const AgentSessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), session_id: uuid })
@@ -64,6 +67,14 @@ export const Label = v.pipe(
   v.regex(/^[\p{L}\p{N} _-]+$/u, 'only letters, digits, spaces, hyphens and underscores'),
 )
 export const NewSession = v.optional(v.object({ label: v.optional(v.nullable(Label), null) }), {})
+export const LabelParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), label: Label })
+/** Without the field, nothing says whether the label is to be kept or taken away. */
+export const NewLabel = v.object({ label: v.nullable(Label) })
+export const Labelled = v.object({ status: v.literal('updated'), session_id: v.string(), label: v.nullable(v.string()) })
+export const FoundSession = v.object({
+  session_id: v.string(), agent_id: v.string(), label: v.string(), message_count: v.number(), created_at: v.string(), active: v.boolean(),
+})
+export const Cleaned = v.object({ sessions_deleted: v.number() })
 export const CreatedSession = v.object({ session_id: v.string(), label: v.nullable(v.string()) })
 
 const ToolView = v.object({
@@ -89,6 +100,12 @@ export const SessionView = v.object({
   label: v.nullable(v.string()),
   created_at: v.nullable(v.string()),
   active: v.boolean(),
+  /** What the model reads instead of the older messages. */
+  compacted_summary: v.nullable(v.string()),
+  summarized_messages: v.number(),
+  context: v.optional(v.object({
+    window: v.number(), system: v.number(), memory: v.number(), tools: v.number(), history: v.number(), answer: v.number(), pressure: v.string(),
+  })),
   messages: v.array(MessageView),
 })
 export const SessionItem = v.object({

@@ -1,8 +1,9 @@
+import { Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import { randomUUID } from 'node:crypto'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import { SessionCleared, SessionReset } from './contract.ts'
+import { SessionCleared, SessionRemoving, SessionReset } from './contract.ts'
 import type { Message, Session, Sessions, Summary } from './contract.ts'
 import type { MessageRow, SessionRow, SummaryRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
@@ -34,6 +35,10 @@ export class SessionService implements Sessions {
   async list(agentId?: string): Promise<readonly Session[]> {
     return (await (agentId === undefined ? this.#store.all() : this.#store.ofAgent(agentId))).map(toSession)
   }
+  async findByLabel(agentId: string, label: string): Promise<Session | undefined> {
+    const row = await this.#store.labelled(agentId, label)
+    return row && toSession(row)
+  }
   ensure(sessionId: string, agentId: string): readonly Statement[] {
     return this.#store.isThere(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
@@ -49,6 +54,12 @@ export class SessionService implements Sessions {
     // The turn alone is longer than the limit: without the question there is nothing to answer.
     const messages = first < 0 ? await this.turn(sessionId, turnId) : kept.slice(summary === undefined ? first : 0).map(toMessage)
     return summary === undefined || messages.length === 0 ? messages : [toNote(summary), ...messages]
+  }
+  async window(sessionId: string, limit: number): Promise<readonly Message[]> {
+    const [found, summary] = await Promise.all([this.#store.newest(sessionId, limit), this.#summaries.current(sessionId)])
+    const rows = found.toReversed().filter((row) => summary === undefined || isAfter(row, summary))
+    const messages = (summary === undefined ? rows.slice(Math.max(0, rows.findIndex((row) => row.role === 'user'))) : rows).map(toMessage)
+    return summary === undefined ? messages : [toNote(summary), ...messages]
   }
   async summary(sessionId: string): Promise<Summary | undefined> {
     const row = await this.#summaries.current(sessionId)
@@ -108,6 +119,7 @@ export class SessionService implements Sessions {
   /** A new session, made the active one. */
   async create(agentId: string, label: string | null, why = 'session created'): Promise<string> {
     await this.#agents.require(agentId)
+    if (label !== null) await this.#free(agentId, label)
     const id = randomUUID()
     await this.#store.commit([
       this.#store.insert(id, agentId, label, this.#now()),
@@ -115,6 +127,41 @@ export class SessionService implements Sessions {
     ])
     await this.#agents.activate(agentId, id)
     return id
+  }
+  /** `null` takes the label away. Throws `conflict` when another session of the agent has it: a label finds one session. */
+  async label({ id, agentId }: Session, label: string | null): Promise<void> {
+    if (label !== null) await this.#free(agentId, label, id)
+    await this.#store.commit([
+      this.#store.setLabel(id, label), this.#audit.entry({ event: 'session_changed', agentId, details: label === null ? `session ${id} has no label` : `session ${id} is labelled "${label}"` }),
+    ])
+  }
+  async #free(agentId: string, label: string, except?: string): Promise<void> {
+    const other = await this.#store.labelled(agentId, label)
+    if (other && other.id !== except) throw new Refusal('conflict', `Another session of this agent is labelled "${label}"`, { details: { session_id: other.id } })
+  }
+  /**
+   * Removes sessions of agents that are gone, those nobody wrote to for `retentionDays`, and of each agent the oldest over `most`; 0
+   * switches a rule off. Never an active one, nor one a turn is open in. How many.
+   */
+  async cleanup({ retentionDays, most }: { readonly retentionDays: number; readonly most: number }): Promise<number> {
+    const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))
+    const before = retentionDays === 0 ? '' : new Date(Date.parse(this.#now()) - retentionDays * 86_400_000).toISOString()
+    const kept = new Map<string, number>()
+    let removed = 0
+    for (const row of await this.#store.byActivity()) {
+      const active = agents.get(row.agent_id)
+      const rank = (kept.get(row.agent_id) ?? 0) + 1
+      const old = row.active_at < before || (most > 0 && rank > most)
+      if (active !== undefined && (active === row.id || !old)) {
+        kept.set(row.agent_id, rank)
+        continue
+      }
+      const { busy } = await this.#hooks.apply(SessionRemoving, { sessionId: row.id, busy: false })
+      if (busy) continue
+      await this.remove({ id: row.id, agentId: row.agent_id })
+      removed++
+    }
+    return removed
   }
   async activate(agentId: string, sessionId: string): Promise<void> {
     await this.#audit.write({ event: 'session_changed', agentId, details: `session ${sessionId} is active` })
@@ -128,8 +175,7 @@ export class SessionService implements Sessions {
     this.#summaries.forget(sessionId)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId })
   }
-  async remove(session: Session): Promise<void> {
-    const { id, agentId } = session
+  async remove({ id, agentId }: Pick<Session, 'id' | 'agentId'>): Promise<void> {
     await this.#store.commit([this.#summaries.remove(id), ...this.#store.remove(id), this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` })])
     this.#summaries.forget(id)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId: id })

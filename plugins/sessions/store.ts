@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Message } from './contract.ts'
-import { MarkRow, MessageRow, SessionRow } from './schema.ts'
+import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
 import { MODULUS, numberOf, Tails } from './tails.ts'
 
 /** Counted so that the tokens in the window can be told without reading the texts. */
@@ -24,6 +24,16 @@ export class SessionStore {
   async ofAgent(agentId: string): Promise<readonly SessionRow[]> {
     return v.parse(v.array(SessionRow), await this.#db.all`SELECT * FROM sessions_session WHERE agent_id = ${agentId} ORDER BY created_at DESC, id`)
   }
+  async labelled(agentId: string, label: string): Promise<SessionRow | undefined> {
+    return v.parse(v.optional(SessionRow), await this.#db.one`SELECT * FROM sessions_session WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`)
+  }
+  /** Those that were written to last first. */
+  async byActivity(): Promise<readonly ActivityRow[]> {
+    return v.parse(v.array(ActivityRow), await this.#db.all`SELECT w.id, w.agent_id, w.active_at FROM (
+      SELECT s.id, s.agent_id, coalesce((SELECT m.created_at FROM sessions_message m WHERE m.session_id = s.id ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1), s.created_at) AS active_at
+      FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`)
+  }
+  setLabel(id: string, label: string | null): Statement { return this.#db.sql`UPDATE sessions_session SET label = ${label} WHERE id = ${id}` }
   insert(id: string, agentId: string, label: string | null, at: string): Statement {
     return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
       VALUES (${id}, ${agentId}, ${label}, 0, ${at}, 0, ${anyFingerprint()}) ON CONFLICT (id) DO NOTHING`

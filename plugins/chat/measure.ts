@@ -1,0 +1,36 @@
+import type { Hooks, Tools } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { SessionContext, Sessions } from '../sessions/contract.ts'
+import { chooseModel } from './ask.ts'
+import { PromptBuilt } from './contract.ts'
+import { toTurns } from './history.ts'
+import { repair } from './repair.ts'
+import { measure, pressureOf } from './window.ts'
+
+export interface MeasureParts {
+  readonly agents: Agents
+  readonly sessions: Sessions
+  readonly inference: Inference
+  readonly tools: Tools
+  readonly hooks: Hooks
+  readonly historyMessages: number
+}
+
+/** What the next call of the model in this session would take of its window. The same when no model can be used now. */
+export async function measureSession(parts: MeasureParts, context: SessionContext): Promise<SessionContext> {
+  const { agents, sessions, inference, tools, hooks, historyMessages } = parts
+  const agent = await agents.find(context.agentId)
+  if (!agent) return context
+  const chosen = await chooseModel(inference, agent).catch(() => undefined)
+  if (!chosen) return context
+  const { model } = chosen
+  const { manifest } = agent
+  const messages = await sessions.window(context.sessionId, manifest.max_history_messages ?? historyMessages)
+  const request = await hooks.apply(PromptBuilt, {
+    model: model.model, system: manifest.model.system_prompt, turns: repair(toTurns(messages)).turns, tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
+    maxTokens: manifest.model.max_tokens, temperature: manifest.model.temperature,
+  })
+  const { used, ...use } = measure(request, manifest.model.system_prompt, model.contextWindow)
+  return { ...context, tokens: used, use: { ...use, pressure: pressureOf(used / model.contextWindow) } }
+}
