@@ -4,7 +4,7 @@ import { pglite } from '../../core/storage/engines.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
-const plugins = ['audit', 'agents', 'kv', 'memory', 'system', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
+const plugins = ['audit', 'agents', 'kv', 'memory', 'files', 'journal', 'usage', 'activity', 'system', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
 const config = { plugins: { kv: { max_keys_per_agent: 5 }, memory: { max_notes_per_agent: 2 } } }
 
 describe('agents, keys and notes on PostgreSQL', () => {
@@ -23,6 +23,32 @@ describe('agents, keys and notes on PostgreSQL', () => {
     expect((await host.json('GET', `/api/agents/${body.id.toUpperCase()}`)).body).toMatchObject({ name: 'renamed', description: 'd' })
     expect((await host.json('DELETE', `/api/agents/${body.id}`)).status).toBe(200)
     expect((await host.json('GET', `/api/agents/${body.id}`)).status).toBe(404)
+  })
+
+  it('identity, mode, state and where it was cloned from are kept', async () => {
+    const { body } = await spawn('whole')
+    const at = `/api/agents/${body.id}`
+    await host.json('PATCH', `${at}/identity`, { emoji: '🦊' })
+    await host.json('PUT', `${at}/mode`, { mode: 'Stable' })
+    await host.json('PUT', `${at}/mode`, { mode: 'assist' })
+    const clone = (await host.json('POST', `${at}/clone`)).body
+    await host.json('PUT', `${at}/suspend`)
+    expect((await host.json('GET', at)).body).toMatchObject({ identity: { emoji: '🦊' }, mode: 'Stable', permission: 'assist', state: 'Paused' })
+    expect((await host.json('GET', `/api/agents/${clone.id}`)).body).toMatchObject({ name: 'whole-clone', identity: { emoji: '🦊' }, mode: 'Stable', state: 'Running' })
+    expect((await host.json('POST', '/api/agents/bulk/stop', [body.id, clone.id])).body.succeeded).toBe(2)
+  })
+
+  it('uploads, exports and figures work', async () => {
+    const { body } = await spawn('active')
+    const at = `/api/agents/${body.id}`
+    const sent = await host.fetch(`${at}/upload`, { method: 'POST', body: 'a,b', headers: { 'content-type': 'text/csv', 'x-filename': 't.csv' } })
+    const { file_id: file } = await sent.json()
+    expect(await (await host.fetch(`/api/uploads/${file}`)).text()).toBe('a,b')
+    expect((await host.json('POST', `${at}/memory/import`, { kv: { a: 1, b: { c: 2 } }, clear_existing: true })).body.keys_imported).toBe(2)
+    expect((await host.json('GET', `${at}/memory/export`)).body.kv).toEqual({ a: 1, b: { c: 2 } })
+    for (const row of ['traces', 'metrics', 'logs', 'logs?level=info&offset=1', 'deliveries']) expect([row, (await host.json('GET', `${at}/${row}`)).status]).toEqual([row, 200])
+    expect((await host.json('DELETE', at)).status).toBe(200)
+    expect((await host.json('GET', `/api/uploads/${file}`)).status).toBe(404)
   })
 
   it('a name is given once, also to many at the same time', async () => {
