@@ -25,7 +25,7 @@ function grow(home: Home, agentId: string, count: number): void {
       const turn = from + 1 + Math.floor(index / 2)
       insert.run(session, turn, (index % 2) + 1, `${agentId}-${index}`, `${agentId}-t${turn}`, index % 2 === 0 ? 'user' : 'assistant', blocks, blocks.length, new Date().toISOString())
     }
-    database.prepare('UPDATE sessions_session SET message_count = message_count + ? WHERE id = ?').run(count, session)
+    database.prepare('UPDATE sessions_session SET message_count = message_count + ?, appended = appended + ?, fingerprint = fingerprint + 1 WHERE id = ?').run(count, count, session)
   })()
   database.close()
 }

@@ -29,6 +29,7 @@ function die(facts: { readonly agent: string; readonly session: string; readonly
     const effect = db.prepare('INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
     for (const { id, tool, args, receipt } of calls) effect.run(`${turn}:${id}`, turn, 'tool', tool, receipt === undefined ? 'intent' : 'done', JSON.stringify(args), receipt ?? null, at)
   }
+  db.prepare('UPDATE sessions_session SET appended = (SELECT max(turn_seq) + 1 FROM sessions_message WHERE session_id = ?) + appended, fingerprint = fingerprint + 1 WHERE id = ?').run(session, session)
   db.close()
 }
 async function firstBoot(): Promise<{ agent: string; session: string }> {
