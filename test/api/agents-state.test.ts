@@ -1,3 +1,6 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
@@ -79,6 +82,23 @@ describe('an agent that does not run', () => {
     const states = await Promise.all(ids.map(async (id) => (await second.json('GET', `/api/agents/${id}`)).body.state))
     expect(states).toEqual(['Paused', 'Stopped', 'Running'])
   })
+})
+
+it('an agent whose making was cut short by a crash is ready after the restart, its workspace too', async () => {
+  const plugins = ['audit', 'agents', 'files']
+  await using first = await startHost({ plugins })
+  const [made, cloned, disabled] = await Promise.all(['made', 'cloned', 'disabled'].map(async (name) => (await first.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\nenabled = ${name !== 'disabled'}` })).body.agent_id))
+  await first.json('PUT', `/api/agents/${made}/files/SOUL.md`, { content: '# of the original' })
+  await first.stop()
+  const db = new Sqlite(join(first.home, 'data', 'svc.db'))
+  db.prepare("UPDATE agents_agent SET state = 'Initializing'").run()
+  db.prepare('UPDATE agents_agent SET cloned_from = ? WHERE id = ?').run(made, cloned)
+  db.close()
+  await rm(join(first.home, 'data', 'workspaces', cloned), { recursive: true })
+  await using second = await startHost({ plugins, home: first.home })
+  const states = await Promise.all([made, cloned, disabled].map(async (id) => (await second.json('GET', `/api/agents/${id}`)).body.state))
+  expect(states).toEqual(['Running', 'Running', 'Stopped'])
+  expect((await second.json('GET', `/api/agents/${cloned}/files/SOUL.md`)).body.content).toBe('# of the original')
 })
 
 it.each(['PUT /api/agents/:id/stop', 'POST /api/agents/bulk/stop'])('%s cancels what an agent does, and keeps what was said', async (row) => {
