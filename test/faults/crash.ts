@@ -24,6 +24,8 @@ interface Acknowledged {
   readonly agents: Set<string>
   readonly killed: Set<string>
   readonly answers: { readonly agentId: string; readonly message: string; readonly text: string }[]
+  /** The state that was answered last, by id. */
+  readonly approvals: Map<string, string>
 }
 /** Sent, no answer seen: it may have happened or not, but never by half. */
 interface Unknown { readonly values: Map<string, Set<number>>; readonly agents: Set<string>; readonly effects: Set<string> }
@@ -48,7 +50,7 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
   const home = mkdtempSync(join(tmpdir(), 'svc-crash-'))
   const marks = join(home, 'marks.log')
   cpSync(fileURLToPath(new URL('../fixtures/plugins/marker', import.meta.url)), join(home, 'plugins', 'marker'), { recursive: true })
-  const acknowledged: Acknowledged = { values: new Map(), agents: new Set(), killed: new Set(), answers: [] }
+  const acknowledged: Acknowledged = { values: new Map(), agents: new Set(), killed: new Set(), answers: [], approvals: new Map() }
   const unknown: Unknown = { values: new Map(), agents: new Set(), effects: new Set() }
   const problems: string[] = []
   let count = 0
@@ -91,6 +93,21 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
         if (index % 3 !== 2) return
         const gone = await send(`/api/agents/${body.agent_id}`, 'DELETE')
         if (gone.status === 200) acknowledged.killed.add(body.agent_id)
+      }),
+      until(async (index) => {
+        const opened = await send('/api/approvals', 'POST', { agent_id: agentId, action: 'crash', payload: { round, index }, timeout_secs: 300 })
+        if (opened.status === 429) {
+          // Left open by the rounds before.
+          const { body } = await send('/api/approvals?status=pending', 'GET')
+          for (const { id } of body.approvals) if ((await send(`/api/approvals/${id}/reject`, 'POST')).status === 200) acknowledged.approvals.set(id, 'rejected')
+          return
+        }
+        if (opened.status !== 201) throw new Error(`approval answered ${opened.status}`)
+        acknowledged.approvals.set(opened.body.id, 'pending')
+        const { status, body } = await send(`/api/approvals/${opened.body.id}/${index % 2 === 0 ? 'approve' : 'reject'}`, 'POST')
+        if (status !== 200) throw new Error(`the answer to an approval answered ${status}`)
+        acknowledged.approvals.set(opened.body.id, body.status)
+        count++
       }),
       ...[0, 1].map((writer) => until(async (index) => {
         const label = `r${round}-t${writer}-${index}`
@@ -162,6 +179,11 @@ async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Ack
     if (entries.length === 0) say(`agent ${id} is lost`)
   }
   for (const id of acknowledged.killed) if (agents.has(id)) say(`agent ${id} was deleted and is back`)
+  for (const [id, state] of [...acknowledged.approvals].slice(-100)) {
+    const { status } = await get<{ status: string }>(`${daemon.url}/api/approvals/${id}`)
+    // An answer may have arrived whose own answer was lost.
+    if (status !== state && state !== 'pending') say(`approval ${id} is ${status}, acknowledged was ${state}`)
+  }
   const audit = await get<{ status: string; chain_length: number }>(`${daemon.url}/api/audit/verify`)
   if (audit.status !== 'valid') say(`the audit chain is ${JSON.stringify(audit)}`)
   const texts = new Map<string, string[]>()
