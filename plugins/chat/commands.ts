@@ -2,29 +2,17 @@ import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
+import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { answerApproval, listApprovals } from './approval-commands.ts'
-import type { Chat, TurnResult } from './contract.ts'
+import type { Chat } from './contract.ts'
+import { explain } from './failure.ts'
 
-/** What one conversation over a socket has used and switched on. */
+/** What one conversation over a socket has switched on. */
 export class Conversation {
   readonly agentId: string
-  thinking = false
-  #turns = 0
-  #input = 0
-  #output = 0
-  #costUsd: number | null = 0
+  /** What the agent's manifest says while it is undefined. */
+  thinking: boolean | undefined
   constructor(agentId: string) { this.agentId = agentId }
-
-  count({ usage, costUsd }: TurnResult): void {
-    this.#turns++
-    this.#input += usage.input
-    this.#output += usage.output
-    this.#costUsd = costUsd === null || this.#costUsd === null ? null : this.#costUsd + costUsd
-  }
-  toText(): string {
-    const cost = this.#costUsd === null ? 'cost unknown (no price for a model that was used)' : `$${this.#costUsd.toFixed(4)}`
-    return `Since you connected: ${this.#turns} answers, ${this.#input} tokens in, ${this.#output} tokens out, ${cost}.`
-  }
 }
 export interface CommandParts {
   readonly chat: Chat
@@ -33,6 +21,7 @@ export interface CommandParts {
   readonly inference: Inference
   /** While they are there. */
   readonly approvals: () => Approvals | undefined
+  readonly usage: () => UsageLedger | undefined
 }
 type Command = (parts: CommandParts, conversation: Conversation, argument: string) => Promise<string> | string
 
@@ -41,6 +30,31 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     does: 'a new, empty session',
     async run({ sessions }, { agentId }) { return `New session ${await sessions.reset(agentId)}.` },
   },
+  compact: {
+    does: 'summarise older messages',
+    async run({ chat }, { agentId }) {
+      const { status, summarized, kept, threshold } = await chat.compact(agentId)
+      return status === 'compacted' ? `Session compacted: ${summarized} messages summarized, ${kept} kept.` : `No compaction needed: ${kept} messages, compacted by itself at ${threshold}.`
+    },
+  },
+  model: {
+    does: '<name>: the model of this agent; without a name, which it is',
+    async run({ agents, inference }, { agentId }, argument) {
+      if (argument !== '') await agents.setModel(agentId, argument)
+      const { model } = (await agents.require(agentId)).manifest
+      try {
+        const resolved = await inference.resolve({
+          provider: model.provider, model: model.model,
+          ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }), ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
+        })
+        return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.`
+      } catch (error) {
+        const why = explain(error)
+        if (why === undefined) throw error
+        return `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}, which cannot be used: ${why}`
+      }
+    },
+  },
   stop: {
     does: 'cancel the running answer',
     run: ({ chat }, { agentId }) => (chat.stop(agentId) ? 'Agent run cancelled.' : 'No active run.'),
@@ -48,41 +62,44 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   approvals: { does: 'what of this agent waits for approval', run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId) },
   approve: { does: '<id>: let exactly this be done, once', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'approve', id) },
   reject: { does: '<id>: do not let this be done', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'reject', id) },
-  usage: { does: 'tokens and cost since you connected', run: (_parts, conversation) => conversation.toText() },
-  think: {
-    does: 'switch extended thinking on or off',
-    run(_parts, conversation, argument) {
-      conversation.thinking = argument === 'on' ? true : argument === 'off' ? false : !conversation.thinking
-      return `Extended thinking is ${conversation.thinking ? 'on' : 'off'} for models that can.`
+  usage: {
+    does: 'tokens and cost of this session and of this agent',
+    async run({ agents, usage }, { agentId }) {
+      const ledger = usage()
+      if (!ledger) return 'Nobody counts: the usage plugin is not loaded.'
+      const { sessionId } = await agents.require(agentId)
+      const [session, agent] = await Promise.all([ledger.totals(agentId, sessionId), ledger.totals(agentId)])
+      return `This session: ${toText(session)}\nThis agent: ${toText(agent)}`
     },
   },
-  model: {
-    does: 'the model of this agent',
-    async run({ agents, inference }, { agentId }, argument) {
-      const { model } = (await agents.require(agentId)).manifest
-      const resolved = await inference.resolve({
-        provider: model.provider, model: model.model,
-        ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }), ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
-      })
-      const now = `The model is ${resolved.model} by ${resolved.provider}.`
-      return argument === '' ? now : `${now} It cannot be changed from the chat; use PUT /api/agents/${agentId}/model.`
+  think: {
+    does: 'on or off: extended thinking, for models that can',
+    run(_parts, conversation, argument) {
+      conversation.thinking = argument === '' ? conversation.thinking !== true : argument !== 'off'
+      return `Extended thinking is ${conversation.thinking ? 'on' : 'off'} for models that can.`
     },
   },
   models: {
     does: 'the default models of the providers that can be used',
-    run({ inference }) {
+    async run({ inference }) {
+      const chosen = await inference.defaultModel()
       const usable = inference.providers().filter(({ authStatus }) => authStatus !== 'missing')
-      return usable.length === 0 ? 'No provider can be used now.' : usable.map(({ name, defaultModel }) => `${name}: ${defaultModel}`).join('\n')
+      const lines = usable.map(({ name, defaultModel }) => `${name}: ${name === chosen.provider ? `${chosen.model} (used when an agent names none)` : defaultModel}`)
+      return lines.length === 0 ? 'No provider can be used now.' : `${lines.join('\n')}\n\n/model <provider>/<model> takes any model a provider has.`
     },
   },
   providers: {
     does: 'the providers and whether they have a key',
     run: ({ inference }) => inference.providers().map(({ name, title, authStatus }) => `${name} (${title}): ${authStatus.replaceAll('_', ' ')}`).join('\n'),
   },
-  compact: { does: 'summarise older messages', run: () => 'Compaction is not available in this version. /new begins an empty session.' },
   help: { does: 'this list', run: () => Object.entries(commands).map(([name, { does }]) => `/${name}: ${does}`).join('\n') },
 }
 const aliases: Readonly<Record<string, string>> = { reset: 'new' }
+
+function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTotals): string {
+  const cost = unpriced === 0 ? `$${costUsd.toFixed(4)}` : `${costUsd > 0 ? `$${costUsd.toFixed(4)} and ` : ''}unknown cost of ${unpriced} calls`
+  return `${calls} calls of a model, ${inputTokens} tokens in, ${outputTokens} tokens out, ${cost}.`
+}
 
 /** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
 export function isCommand(text: string): boolean { return /^\/[a-zA-Z]+(\s|$)/.test(text) }

@@ -110,6 +110,8 @@ export interface TurnView {
   readonly error: string | null
   /** ISO 8601 UTC. */
   readonly createdAt: string
+  /** Turns of the session that are answered before this one, the next one first. */
+  readonly ahead: readonly string[]
 }
 /** Turns by their id, for whoever lost the connection they came by. */
 export interface Turns {

@@ -3,32 +3,38 @@ import type { EventStream, ServerSentEvent } from 'svc/sdk'
 import type { TurnEvent } from './contract.ts'
 
 /** The `data` of an event (Interface 6.2); `type` is for readers that look at data lines only. */
+const turn = { turn_id: v.optional(v.string()) }
 export const MessageEvent = v.variant('type', [
-  v.object({ type: v.literal('chunk'), content: v.string(), done: v.literal(false) }),
-  v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string() }),
+  v.object({ type: v.literal('chunk'), content: v.string(), done: v.literal(false), ...turn }),
+  v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string(), ...turn }),
   v.object({ type: v.literal('tool_result'), tool: v.string(), id: v.string(), input: v.record(v.string(), v.unknown()), result: v.string(), is_error: v.boolean() }),
   v.object({
     type: v.literal('done'), done: v.literal(true), usage: v.object({ input_tokens: v.number(), output_tokens: v.number() }),
     iterations: v.number(), cost_usd: v.nullable(v.number()), session_id: v.string(), turn_id: v.string(),
-    provider: v.string(), model: v.string(), stop: v.string(),
+    provider: v.string(), model: v.string(), stop: v.string(), context_pressure: v.optional(v.string()),
   }),
 ])
 
 /**
- * What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
+ * The first event names the turn, so that a reader that loses the connection can ask for it. What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
  * generator waits for the `next` that is under way: a reader that leaves would be kept until the model says its next word.
  */
-export function encodeSse(events: AsyncIterable<TurnEvent>): EventStream {
+export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   return {
     [Symbol.asyncIterator]() {
       const reader = events[Symbol.asyncIterator]()
+      let name = `,"turn_id":${JSON.stringify(turnId)}}`
       return {
         async next() {
           for (;;) {
             const { done, value } = await reader.next()
             if (done) return { done: true, value: undefined }
             const encoded = encode(value)
-            if (encoded) return { done: false, value: encoded }
+            if (!encoded) continue
+            if (name === '' || value.type === 'end') return { done: false, value: encoded }
+            const named = { ...encoded, data: encoded.data.slice(0, -1) + name }
+            name = ''
+            return { done: false, value: named }
           }
         },
         async return() {
@@ -49,12 +55,13 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
       data: JSON.stringify({ type: 'tool_result', tool: event.tool, id: event.callId, input: toObject(event.input), result: event.output, is_error: event.failed }),
     }
     case 'end': {
-      const { usage, iterations, costUsd, sessionId, turnId, provider, model, stop } = event.result
+      const { usage, iterations, costUsd, sessionId, turnId, provider, model, stop, contextPressure } = event.result
       return {
         event: 'done',
         data: JSON.stringify({
           type: 'done', done: true, usage: { input_tokens: usage.input, output_tokens: usage.output },
           iterations, cost_usd: costUsd, session_id: sessionId, turn_id: turnId, provider, model, stop,
+          ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }),
         }),
       }
     }

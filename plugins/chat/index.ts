@@ -2,31 +2,36 @@ import { definePlugin, Daemon } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { SessionCleared, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { ApprovalFeed } from './approval-feed.ts'
 import { ChatConfig } from './config.ts'
-import { Chat } from './contract.ts'
+import { Chat, Turns } from './contract.ts'
 import { createParts } from './parts.ts'
 import { chatRoutes } from './routes.ts'
 import { chatSocket } from './socket.ts'
+import { turnRoutes } from './turn-routes.ts'
+import { TurnLookup } from './turns.ts'
 
 export default definePlugin({
   name: 'chat',
   version: '1.0.0',
   config: ChatConfig,
   requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon },
-  optional: { usage: Usage, approvals: Approvals },
-  provides: { chat: Chat },
+  optional: { usage: Usage, approvals: Approvals, uploads: Uploads },
+  provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
-    routes.add(...chatRoutes(chat, services.agents))
+    const [usage, uploads, approvals] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals')]
+    const turns = new TurnLookup({ ...services, chat, usage })
+    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads }), ...turnRoutes(turns, services.agents))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
-      ...services, chat, approvals: () => ctx.optional('approvals'), approvalFeed, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+      ...services, chat, approvals, usage, uploads, approvalFeed, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
     }))
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
@@ -40,6 +45,6 @@ export default definePlugin({
     hooks.on(SessionCleared, (where) => chat.abandon(where))
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
     await goOn()
-    return { chat }
+    return { chat, turns }
   },
 })

@@ -2,34 +2,61 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, EventStream } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
-import type { Chat, TurnRequest } from './contract.ts'
+import type { Uploads } from '../files/contract.ts'
+import { withAttachments } from './attachments.ts'
+import type { Chat, TurnRequest, Turns } from './contract.ts'
 import { encodeJson, MessageAnswer } from './encode-json.ts'
 import { encodeSse, MessageEvent } from './encode-sse.ts'
 import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
 
-const errors = ['agent_not_found', 'session_not_found', 'payload_too_large', 'rate_limit', 'service_unavailable'] as const
-const example = { body: { message: 'What time is it?' } }
+export interface ChatRouteParts {
+  readonly chat: Chat
+  readonly turns: Turns
+  readonly agents: Agents
+  /** While they are there. */
+  readonly uploads: () => Uploads | undefined
+}
 
-export function chatRoutes(chat: Chat, agents: Agents): readonly AnyRoute[] {
-  async function stream(agentId: string, body: NewMessage): Promise<EventStream> {
-    const turn = await chat.accept(toRequest(agentId, body, 'sse'))
-    return encodeSse(turn.events())
+const errors = ['agent_not_found', 'session_not_found', 'file_not_found', 'payload_too_large', 'conflict', 'rate_limit', 'service_unavailable'] as const
+const example = { body: { message: 'What time is it?' } }
+const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
+
+export function chatRoutes({ chat, turns, agents, uploads }: ChatRouteParts): readonly AnyRoute[] {
+  async function accept(agentId: string, body: NewMessage, door: TurnRequest['door'], id: string | undefined) {
+    const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [])
+    return chat.accept({
+      agentId, door, ...said,
+      ...(id === undefined ? {} : { id }), ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),
+      ...(body.thinking === undefined ? {} : { thinking: body.thinking }), ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
+    })
+  }
+  async function stream(agentId: string, body: NewMessage, id?: string): Promise<EventStream> {
+    const turn = await accept(agentId, body, 'sse', id)
+    return encodeSse(turn.events(), turn.id)
   }
 
   const message = defineRoute({
     method: 'POST', path: '/api/agents/:id/message', summary: 'Send a message and wait for the whole answer',
-    description: 'The message is on disk before it is worked on. It is answered and stored even if you disconnect.',
-    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageAnswer, errors, example,
-    async handle({ params, body }) {
-      const turn = await chat.accept(toRequest(params.id, body, 'rest'))
+    description: `The message is on disk before it is worked on. It is answered and stored even if you disconnect. ${KEY}`,
+    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageAnswer, errors, example, idempotent: true,
+    async handle({ params, body, effectId }) {
+      const turn = await accept(params.id, body, 'rest', effectId)
       return encodeJson(await turn.result())
+    },
+    async recall(id) {
+      const turn = await turns.replay(id)
+      return turn && encodeJson(await turn.result())
     },
   })
   const streamed = defineRoute({
     method: 'POST', path: '/api/agents/:id/message/stream', summary: 'Send a message and read the answer as it is written',
-    description: 'Events: chunk, tool_use, tool_result, done; error when it fails underway. Disconnecting stops nothing that was accepted.',
-    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageEvent, streams: MessageEvent, errors, example,
-    handle: ({ params, body }) => stream(params.id, body),
+    description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The first one carries \`turn_id\`. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
+    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageEvent, streams: MessageEvent, errors, example, idempotent: true,
+    handle: ({ params, body, effectId }) => stream(params.id, body, effectId),
+    async recall(id) {
+      const turn = await turns.replay(id)
+      return turn && encodeSse(turn.events(), id)
+    },
   })
   const listed = defineRoute({
     method: 'GET', path: '/api/agents/:id/stream', summary: 'Send a message and read the answer as it is written (alternate listing)',
@@ -51,11 +78,4 @@ export function chatRoutes(chat: Chat, agents: Agents): readonly AnyRoute[] {
     },
   })
   return [message, streamed, listed, stop]
-}
-
-function toRequest(agentId: string, body: NewMessage, door: TurnRequest['door']): TurnRequest {
-  return {
-    agentId, text: body.message, door,
-    ...(body.session_id === undefined ? {} : { sessionId: body.session_id }), ...(body.thinking === undefined ? {} : { thinking: body.thinking }),
-  }
 }

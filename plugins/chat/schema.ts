@@ -1,13 +1,31 @@
 import * as v from 'valibot'
+import { FormatInput } from './format.ts'
 
 const message = v.pipe(v.string('message: Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
+const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`))
 const options = {
-  session_id: v.optional(v.pipe(v.string(), v.uuid('Invalid session ID'))),
+  session_id: v.optional(uuid('session')),
   thinking: v.optional(v.boolean()),
+  attachments: v.optional(v.nullable(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16')))),
+  response_format: v.optional(FormatInput),
 }
 export const NewMessage = v.object({ message, ...options })
 export type NewMessage = v.InferOutput<typeof NewMessage>
 /** The alternate listing takes the message in the body of a GET, or in the query for clients that cannot send one. */
 export const OptionalMessage = v.optional(v.object({ message: v.optional(message), ...options }))
 export const MessageQuery = v.object({ message: v.optional(message), session_id: options.session_id })
+export const TurnParams = v.object({ id: uuid('agent'), turn_id: uuid('turn') })
+/** Where a message stands and what came of it. */
+export const ShownTurn = v.object({
+  turn_id: v.string(), agent_id: v.string(), session_id: v.string(), door: v.string(),
+  state: v.picklist(['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted']),
+  text: v.string(), iterations: v.number(), usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })), cost_usd: v.nullable(v.number()),
+  error: v.nullable(v.string()), created_at: v.string(),
+  /** Turns of the session that are answered before this one, the next one first. */
+  ahead: v.array(v.string()),
+})
+const most = v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'Expected a whole number'), v.transform(Number), v.minValue(1), v.maxValue(500))
+export const TurnsQuery = v.object({ limit: v.optional(most, '50') })
+export const TurnList = v.object({ turns: v.array(v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd'])) })
+export const OneTurn = v.object({ id: uuid('turn') })
 export const Stopped = v.object({ status: v.literal('stopped'), message: v.string() })

@@ -88,7 +88,19 @@ export class ChatService implements Chat {
     }
     return found
   }
-  attach(turnId: string): AcceptedTurn | undefined {
+  /** The turns that stand before this one in its line, the first one first. */
+  ahead(turnId: string): readonly string[] {
+    const turn = this.#find(turnId)
+    if (!turn) return []
+    const before: string[] = []
+    for (const each of this.#lanes.items()) {
+      if (each === turn) break
+      if (each.sessionId === turn.sessionId) before.push(each.id)
+    }
+    return before
+  }
+  attach(turnId: string): AcceptedTurn | undefined { return this.#find(turnId) }
+  #find(turnId: string): LiveTurn | undefined {
     for (const turn of this.#lanes.items()) if (turn.id === turnId) return turn
     return undefined
   }

@@ -1,16 +1,20 @@
 import { defineSocket } from 'svc/sdk'
 import type { AnySocketRoute, Socket } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
+import type { Uploads } from '../files/contract.ts'
+import { withAttachments } from './attachments.ts'
 import { Conversation, isCommand, runCommand } from './commands.ts'
 import type { CommandParts } from './commands.ts'
 import type { ApprovalFeed } from './approval-feed.ts'
 import type { AcceptedTurn } from './contract.ts'
 import { decodeFrame } from './decode-socket.ts'
-import { Coalescer, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
+import { Coalescer, encodeDelta, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
+import type { FrameNames } from './encode-socket.ts'
 import { explain } from './failure.ts'
 import type { Roster } from './roster.ts'
 
 export interface SocketParts extends CommandParts {
+  readonly uploads: () => Uploads | undefined
   readonly roster: Roster
   readonly approvalFeed: ApprovalFeed
   readonly textFlushMs: number
@@ -20,12 +24,17 @@ export interface SocketParts extends CommandParts {
   readonly onDefect: (error: unknown) => void
 }
 
+const MESSAGE_COST = 30
+const PING = '{"type":"ping"}'
+/** Told apart before it is parsed, because the limiter comes first: keeping a line open should not use up what messages need. */
+const PINGS = /^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/
+
 /** Interface 6.1. Leaving ends nothing that was accepted. */
 export function chatSocket(parts: SocketParts): AnySocketRoute {
   const { chat, agents, roster, approvalFeed } = parts
   return defineSocket({
     path: '/api/agents/:id/ws', summary: 'Chat with an agent over a WebSocket',
-    auth: 'bearer', cost: 5, frameCost: 30, params: AgentParams, errors: ['agent_not_found'],
+    auth: 'bearer', cost: 5, frameCost: MESSAGE_COST, costOf: (raw) => (raw.length <= PING.length + 10 && PINGS.test(raw) ? 1 : MESSAGE_COST), params: AgentParams, errors: ['agent_not_found'],
     async accept({ params }) { return new Conversation((await agents.require(params.id)).id) },
     open(socket, { agentId }) {
       socket.send(JSON.stringify({ type: 'connected', agent_id: agentId }))
@@ -37,10 +46,17 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
       if (frame.type === 'ping') return socket.send('{"type":"pong"}')
       if (frame.type === 'invalid') return socket.send(encodeError(frame.why, 'invalid_request'))
       try {
-        if (isCommand(frame.text)) return socket.send(encodeNotice(await runCommand(parts, conversation, frame.text)))
-        const turn = await chat.accept({ agentId: conversation.agentId, text: frame.text, door: 'websocket', ...(conversation.thinking ? { thinking: true } : {}) })
+        if (isCommand(frame.text)) {
+          // Not awaited: a compaction asks a model, and `/stop` must be heard meanwhile.
+          if (/^\/compact\b/i.test(frame.text)) parts.background(() => command(parts, socket, conversation, frame.text))
+          else await command(parts, socket, conversation, frame.text)
+          return
+        }
+        const { agentId, thinking } = conversation
+        const said = await withAttachments(parts.uploads(), agentId, frame.text, frame.attachments ?? [])
+        const turn = await chat.accept({ agentId, ...said, door: 'websocket', ...(thinking === undefined ? {} : { thinking }) })
         // Not awaited, so that `/stop` and further messages are heard while the answer is written.
-        parts.background(() => deliver(parts, socket, conversation, turn))
+        parts.background(() => deliver(parts, socket, turn, { turnId: turn.id, messageId: frame.messageId }))
       } catch (error) {
         fail(parts, socket, error)
       }
@@ -53,8 +69,12 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
   })
 }
 
-async function deliver(parts: SocketParts, socket: Socket, conversation: Conversation, turn: AcceptedTurn): Promise<void> {
-  const send = (delta: string): void => socket.send(encodeSocket({ type: 'text', delta }))
+async function command(parts: SocketParts, socket: Socket, conversation: Conversation, text: string): Promise<void> {
+  try { socket.send(encodeNotice(await runCommand(parts, conversation, text))) } catch (error) { fail(parts, socket, error) }
+}
+
+async function deliver(parts: SocketParts, socket: Socket, turn: AcceptedTurn, names: FrameNames): Promise<void> {
+  const send = (delta: string): void => socket.send(encodeDelta(delta))
   const text = new Coalescer({ ms: parts.textFlushMs, chars: parts.textFlushChars, send })
   try {
     for await (const event of turn.events()) {
@@ -62,23 +82,22 @@ async function deliver(parts: SocketParts, socket: Socket, conversation: Convers
       if (event.type === 'text') text.add(event.delta)
       else {
         text.flush()
-        if (event.type === 'end') conversation.count(event.result)
-        socket.send(encodeSocket(event))
+        socket.send(encodeSocket(event, names))
       }
       // A reader that is behind is waited for; meanwhile the text it misses is joined.
       await socket.drained()
     }
   } catch (error) {
     text.flush()
-    fail(parts, socket, error)
+    fail(parts, socket, error, names)
   } finally {
     text.flush()
   }
 }
 
-function fail(parts: SocketParts, socket: Socket, error: unknown): void {
+function fail(parts: SocketParts, socket: Socket, error: unknown, names?: FrameNames): void {
   const known = explain(error)
   if (known === undefined) parts.onDefect(error)
   const code = typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : known === undefined ? 'internal_error' : 'service_unavailable'
-  socket.send(encodeError(known ?? 'Internal error', code))
+  socket.send(encodeError(known ?? 'Internal error', code, names))
 }

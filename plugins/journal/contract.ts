@@ -82,6 +82,8 @@ export interface Journal {
   /** Moves a turn; changes nothing when it is in an end state already. */
   move(turnId: string, state: TurnState, error?: string): Statement
   find(turnId: string): Promise<Turn | undefined>
+  /** Turns of an agent, newest first. */
+  turns(agentId: string, limit: number): Promise<readonly Turn[]>
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
   settle(key: string, state: 'done' | 'failed', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>

@@ -24,6 +24,9 @@ export class JournalService implements Journal {
     const row = await this.#store.findTurn(turnId)
     return row && toTurn(row)
   }
+  async turns(agentId: string, limit: number): Promise<readonly Turn[]> {
+    return (await this.#store.turnsOf(agentId, limit)).map(toTurn)
+  }
   async effects(turnId: string): Promise<readonly Effect[]> {
     return (await this.#store.effects(turnId)).map(toEffect)
   }

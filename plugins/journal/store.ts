@@ -21,6 +21,9 @@ export class JournalStore {
   async findTurn(id: string): Promise<TurnRow | undefined> {
     return v.parse(v.optional(TurnRow), await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
   }
+  async turnsOf(agentId: string, limit: number): Promise<readonly TurnRow[]> {
+    return v.parse(v.array(TurnRow), await this.#db.all`SELECT * FROM journal_turn WHERE agent_id = ${agentId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`)
+  }
   async abandoned(owner: string): Promise<readonly TurnRow[]> {
     return v.parse(v.array(TurnRow), await this.#db.all`SELECT * FROM journal_turn
       WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`)

@@ -16,7 +16,7 @@ describe('POST /api/agents/{id}/message', () => {
     expect(status).toBe(200)
     expect(body).toEqual({
       response: 'Hello from the fake.', input_tokens: 10, output_tokens: 20, iterations: 1, cost_usd: null,
-      session_id: expect.stringMatching(uuid), turn_id: expect.stringMatching(uuid), provider: 'openai', model: 'fake-1', stop: 'done',
+      session_id: expect.stringMatching(uuid), turn_id: expect.stringMatching(uuid), provider: 'openai', model: 'fake-1', stop: 'done', context_pressure: 'low',
     })
   })
 

@@ -23,8 +23,8 @@ class Client {
       this.#waiting = this.#waiting.filter(({ fits }) => !fits(frame))
     })
   }
-  static async open(agent: string): Promise<Client> {
-    const client = new Client(new WebSocket(`${stage.host.url.replace('http', 'ws')}/api/agents/${agent}/ws`))
+  static async open(agent: string, at: ChatStage = stage): Promise<Client> {
+    const client = new Client(new WebSocket(`${at.host.url.replace('http', 'ws')}/api/agents/${agent}/ws`))
     await client.next('connected')
     return client
   }
@@ -179,11 +179,13 @@ describe('slash commands', () => {
     expect(both.map((frame) => frame['content']).toSorted()).toEqual(['Agent run cancelled.', 'Once'])
     words.end()
   })
-  it('/usage counts what the conversation used', async () => {
+  it('/usage counts what the session and the agent used', async () => {
     await using client = await Client.open(await spawn())
     client.send('hello')
     await client.next('response')
-    expect(await client.command('/usage')).toContain('1 answers, 10 tokens in, 20 tokens out')
+    expect(await client.command('/usage')).toBe('This session: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.\nThis agent: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.')
+    await client.command('/new')
+    expect(await client.command('/usage')).toContain('This session: 0 calls of a model, 0 tokens in, 0 tokens out, $0.0000.\nThis agent: 1 calls')
   })
   it('/think goes with the next request', async () => {
     await using client = await Client.open(await spawn())
@@ -196,10 +198,119 @@ describe('slash commands', () => {
     expect(await client.command('/models')).toContain('openai')
     expect(await client.command('/model')).toContain('fake-1')
   })
-  it('what is not there yet says so', async () => {
+  it('/model changes it, for this agent and no other', async () => {
+    const agent = await spawn()
+    await using client = await Client.open(agent)
+    expect(await client.command('/model fake-2')).toBe('The model is now fake-2 by openai.')
+    expect(await client.command('/model')).toBe('The model is fake-2 by openai.')
+    client.send('hello')
+    expect(await client.next('response')).toMatchObject({ model: 'fake-2' })
+    expect(await client.command('/model nobody/x')).toContain('nobody')
+    expect((await stage.host.json('GET', `/api/agents/${await spawn()}`)).body.model.model).toBe('fake-1')
+  })
+  it('/think on and off go with the next request', async () => {
     await using client = await Client.open(await spawn())
-    expect(await client.command('/compact')).toContain('not available')
+    const asked = async (command: string) => {
+      await client.command(command)
+      const index = stage.fake.requests.length
+      client.send('hello')
+      await client.next('response')
+      return stage.fake.requests[index]?.body as Record<string, unknown>
+    }
+    expect(JSON.stringify(await asked('/think on'))).not.toBe(JSON.stringify(await asked('/think off')))
+  })
+  it('/compact says that there is nothing to do, and summarises what there is', async () => {
+    const agent = await spawn()
+    await using client = await Client.open(agent)
+    expect(await client.command('/compact')).toMatch(/^No compaction needed/)
+    for (let n = 0; n < 12; n++) {
+      client.send(`message ${n}`)
+      await client.next('response')
+    }
+    stage.fake.script({ text: 'The user counted.' })
+    expect(await client.command('/compact')).toMatch(/^Session compacted: \d+ messages summarized, \d+ kept\.$/)
+  })
+  it('an unknown one says so, and no command reaches the model', async () => {
+    await using client = await Client.open(await spawn())
     expect(await client.command('/dance')).toContain('Unknown command')
     expect(stage.fake.requests.every(({ body }) => !String(body.messages?.at(-1)?.content).startsWith('/'))).toBe(true)
+  })
+  it('come in the other form too', async () => {
+    await using client = await Client.open(await spawn())
+    client.send({ type: 'command', command: 'providers' })
+    expect((await client.next('response'))['content']).toContain('openai')
+  })
+})
+
+describe('the limits of the socket', () => {
+  it('a frame over 64 KB is an error frame, and the socket goes on', async () => {
+    await using client = await Client.open(await spawn())
+    client.send({ type: 'message', content: 'a'.repeat(66_000) })
+    expect(await client.next('error')).toMatchObject({ content: 'Message too large (max 64KB)', code: 'payload_too_large' })
+    client.send({ type: 'ping' })
+    await client.next('pong')
+  })
+  it('messages use up what the address may ask for; pings hardly do', async () => {
+    await using small = await openChat({ config: { rate_limit: { tokens_per_minute: 200 } } })
+    const client = await Client.open(small.agent, small)
+    for (let n = 0; n < 20; n++) client.send({ type: 'ping' })
+    for (let n = 0; n < 20; n++) await client.next('pong')
+    for (let n = 0; n < 8; n++) client.send(`m${n}`)
+    expect(await client.next('error')).toMatchObject({ code: 'rate_limit' })
+    client.socket.close()
+  })
+  it('hidden control characters do not reach the agent', async () => {
+    await using client = await Client.open(await spawn())
+    client.send({ type: 'message', content: 'a\u0000\u001b[31mb\tc\nd\u0085' })
+    await client.next('response')
+    expect(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content).toBe('a[31mb\tc\nd')
+  })
+})
+
+describe('what a frame may carry', () => {
+  it('its own id comes back with the response, and the turn can be read', async () => {
+    const agent = await spawn()
+    await using client = await Client.open(agent)
+    client.send({ type: 'message', content: 'hi', id: 'mine-1' })
+    expect(await client.next('thinking')).toMatchObject({ message_id: 'mine-1', turn_id: expect.any(String) })
+    const response = await client.next('response')
+    expect(response).toMatchObject({ message_id: 'mine-1', context_pressure: 'low' })
+    expect((await stage.host.json('GET', `/api/agents/${agent}/turns/${response['turn_id']}`)).body).toMatchObject({ state: 'done', text: 'Hello from the fake.' })
+  })
+  it('attachments: an image goes to the model, a text is quoted, another agent\'s is not found', async () => {
+    const agent = await spawn()
+    await using client = await Client.open(agent)
+    const upload = async (name: string, type: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> => {
+      const form = new FormData()
+      form.append('file', new Blob([bytes], { type }), name)
+      const answer = await stage.host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', body: form })
+      return ((await answer.json()) as { file_id: string }).file_id
+    }
+    const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    const [image, text] = [await upload('dot.png', 'image/png', Uint8Array.from(Buffer.from(png, 'base64'))), await upload('note.txt', 'text/plain', 'forty-two')]
+    client.send({ type: 'message', content: 'what is it?', attachments: [{ file_id: image }, { file_id: text }] })
+    await client.next('response')
+    const sent = JSON.stringify(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
+    for (const part of ['what is it?', png, 'forty-two', 'note.txt']) expect(sent).toContain(part)
+    await using other = await Client.open(await spawn())
+    other.send({ type: 'message', content: 'mine?', attachments: [{ file_id: image }] })
+    expect(await other.next('error')).toMatchObject({ code: 'file_not_found' })
+  })
+})
+
+describe('a browser, when a key is set', () => {
+  it('opens the socket with a ticket that works once', async () => {
+    await using locked = await openChat({ config: { api_key: 'secret' } })
+    const { body: agents } = await locked.host.json('GET', '/api/agents', undefined, { authorization: 'Bearer secret' })
+    const url = `${locked.host.url.replace('http', 'ws')}/api/agents/${agents[0].id}/ws`
+    const opens = (protocols: string[]) => new Promise<boolean>((resolve) => {
+      const socket = new WebSocket(url, protocols)
+      socket.addEventListener('error', () => resolve(false))
+      socket.addEventListener('message', ({ data }) => { socket.close(); resolve(JSON.parse(String(data)).type === 'connected') })
+    })
+    expect(await opens(['svc'])).toBe(false)
+    const { body } = await locked.host.json('POST', '/api/auth/ws-ticket', undefined, { authorization: 'Bearer secret' })
+    expect(await opens(['svc', body.protocol])).toBe(true)
+    expect(await opens(['svc', body.protocol])).toBe(false)
   })
 })

@@ -1,0 +1,31 @@
+import { Refusal } from 'svc/sdk'
+import type { Uploads } from '../files/contract.ts'
+import type { TurnRequest } from './contract.ts'
+
+export type Attachments = readonly { readonly file_id: string }[]
+/** Of the text of one attached file. */
+const MOST_CHARS = 20_000
+
+/**
+ * A message with its attachments: images go to the model, text is quoted, and every file is named with its place in the workspace, where
+ * the agent's tools find it. Throws `file_not_found` for a file that was not sent for this agent.
+ */
+export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments): Promise<Pick<TurnRequest, 'text' | 'images'>> {
+  if (attachments.length === 0) return { text }
+  if (!uploads) throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
+  const images: { mime: string; base64: string }[] = []
+  const notes: string[] = []
+  for (const { file_id: id } of attachments) {
+    const upload = await uploads.find(id)
+    if (!upload || upload.agentId !== agentId) throw new Refusal('file_not_found', `No upload ${id} of this agent`)
+    const { contentType, path, sizeBytes } = upload
+    const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
+    if (contentType.startsWith('image/')) images.push({ mime: contentType, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
+    notes.push(contentType.startsWith('text/') ? `${note}\n${quote(Buffer.from(await uploads.read(upload)).toString('utf8'))}` : note)
+  }
+  return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }
+}
+
+function quote(text: string): string {
+  return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)}\n[cut: the rest is in the file]` : text
+}
