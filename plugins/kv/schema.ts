@@ -6,7 +6,7 @@ export const Limits = v.object({
   max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
   max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
   max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
-  max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 16_777_216),
+  max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 8_388_608),
 })
 export type Limits = v.InferOutput<typeof Limits>
 

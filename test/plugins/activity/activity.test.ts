@@ -16,6 +16,22 @@ afterAll(async () => { await stage[Symbol.asyncDispose]() })
 const get = (path: string, id = agent) => stage.host.json('GET', `/api/agents/${id}/${path}`)
 
 describe('GET /api/agents/{id}/traces', () => {
+  it('has each call of a model and of a tool with its time and tokens, newest first', async () => {
+    const id = await stage.spawn('traced')
+    stage.fake.script({ calls: [{ name: 'system_time', args: {} }] }, { text: 'it is late' })
+    expect((await stage.post(`/api/agents/${id}/message`, { message: 'what time is it?' })).status).toBe(200)
+    const { body } = await get('traces', id)
+    expect(body).toMatchObject({ agent_id: id, count: 3 })
+    expect(body.traces.map(({ kind, name, iteration, failed }: Record<string, unknown>) => [kind, name, iteration, failed])).toEqual([
+      ['model', 'openai/fake-1', 2, false], ['tool', 'system_time', 1, false], ['model', 'openai/fake-1', 1, false],
+    ])
+    const [last, tool, first] = body.traces
+    for (const trace of [first, last]) expect(trace).toMatchObject({ input_tokens: expect.any(Number), output_tokens: expect.any(Number), duration_ms: expect.any(Number), started_at: expect.stringMatching(/Z$/) })
+    expect(tool).toMatchObject({ tool_name: 'system_time', is_error: false, input: '{}', output_summary: expect.stringMatching(/./) })
+    expect((await get('traces?limit=1', id)).body.traces).toEqual([last])
+    expect((await get('metrics', id)).body).toMatchObject({ tool_calls: { total_tool_calls: 1, failed_tool_calls: 0 }, latency_ms: { model: { count: 2, p50: expect.any(Number) }, tool: { count: 1 } } })
+  })
+
   it('is empty for an agent that did nothing, and never that of another', async () => {
     expect((await get('traces', idle)).body).toEqual({ agent_id: idle, count: 0, traces: [] })
   })
