@@ -5,11 +5,13 @@ import { Audit } from '../audit/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
-import { SessionCleared, SessionReset, Sessions } from '../sessions/contract.ts'
+import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { ApprovalFeed } from './approval-feed.ts'
+import { compactRoutes } from './compact-routes.ts'
 import { ChatConfig } from './config.ts'
 import { Chat, Turns } from './contract.ts'
+import { measureSession } from './measure.ts'
 import { createParts } from './parts.ts'
 import { chatRoutes } from './routes.ts'
 import { chatSocket } from './socket.ts'
@@ -29,6 +31,9 @@ export default definePlugin({
     const [usage, uploads, approvals] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals')]
     const turns = new TurnLookup({ ...services, chat, usage })
     routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads }), ...turnRoutes(turns, services.agents))
+    routes.add(...compactRoutes(chat, services.agents, services.sessions))
+    hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context))
+    hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
       ...services, chat, approvals, usage, uploads, approvalFeed, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,

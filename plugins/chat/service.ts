@@ -54,6 +54,8 @@ export class ChatService implements Chat {
   /** Turns that wait or run. */
   get open(): number { return this.#lanes.total }
 
+  busy(sessionId: string): boolean { return this.#lanes.length(sessionId) > 0 }
+
   async accept(request: TurnRequest): Promise<AcceptedTurn> {
     const { db, record, agents } = this.#parts
     const blocks = this.#blocks(request)
