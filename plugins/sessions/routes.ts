@@ -35,6 +35,12 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       ...(context.use ? { context: context.use } : {}), messages: toView(page),
     }
   }
+  /** The active session of an agent that nobody has written to yet. */
+  async function unwritten(id: string): Promise<Session | undefined> {
+    if (await sessions.find(id)) return undefined
+    const agent = (await agents.list()).find(({ sessionId }) => sessionId === id)
+    return agent && { id, agentId: agent.id, label: null, messageCount: 0, createdAt: agent.createdAt }
+  }
   async function require(id: string): Promise<Session> {
     const session = await sessions.find(id)
     if (!session) throw new Refusal('session_not_found', `No session ${id}`)
@@ -110,8 +116,12 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
   const remove = defineRoute({
     method: 'DELETE', path: '/api/sessions/:id', summary: 'Delete a session and its messages',
     auth: 'bearer', cost: 5, params: SessionParams, returns: Deleted, errors: ['session_not_found'],
+    description: 'When it is the active one, the agent gets a new, empty one.',
     async handle({ params }) {
-      await sessions.remove(await require(params.id))
+      const session = await require(params.id)
+      await sessions.remove(session)
+      // Left active, it would come back under its id with the next message.
+      if ((await agents.find(session.agentId))?.sessionId === session.id) await sessions.create(session.agentId, null)
       return { status: 'deleted' as const, session_id: params.id }
     },
   })
@@ -133,7 +143,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     description: '`null` takes the label away. A label finds one session of an agent, so two cannot have the same.',
     auth: 'bearer', cost: 5, params: SessionParams, body: NewLabel, returns: Labelled, errors: ['session_not_found', 'conflict'],
     async handle({ params, body }) {
-      await sessions.label(await require(params.id), body.label)
+      await sessions.label(await unwritten(params.id) ?? await require(params.id), body.label)
       return { status: 'updated' as const, session_id: params.id, label: body.label }
     },
   })

@@ -132,6 +132,7 @@ export class SessionService implements Sessions {
   async label({ id, agentId }: Session, label: string | null): Promise<void> {
     if (label !== null) await this.#free(agentId, label, id)
     await this.#store.commit([
+      ...this.ensure(id, agentId),
       this.#store.setLabel(id, label), this.#audit.entry({ event: 'session_changed', agentId, details: label === null ? `session ${id} has no label` : `session ${id} is labelled "${label}"` }),
     ])
   }

@@ -18,7 +18,7 @@ afterEach(async () => { await stage[Symbol.asyncDispose]() })
 
 const isSummary = ({ body }: RecordedRequest): boolean => String(body.messages?.[0]?.content).startsWith('You summarise conversations')
 const text = ({ body }: RecordedRequest): string => (body.messages ?? []).map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content))).join('\n')
-const last = (): RecordedRequest => stage.fake.requests.filter((request) => !isSummary(request)).at(-1) as RecordedRequest
+const last = (): RecordedRequest => stage.fake.requests.findLast((request) => !isSummary(request)) as RecordedRequest
 async function say(message: string, agent = stage.agent) {
   const answer = await stage.host.json('POST', `/api/agents/${agent}/message`, { message })
   expect(answer.status).toBe(200)
