@@ -201,7 +201,8 @@ async function wholeSession(daemon: DaemonProcess, agentId: string): Promise<{ i
     const { messages } = await get<{ messages: { id?: string; role: string; content: string }[] }>(`${daemon.url}/api/agents/${agentId}/session?limit=500${before ? `&before=${before}` : ''}`)
     all.unshift(...messages)
     before = messages[0]?.id
-    if (messages.length < 500 || !before) return all
+    // Tool messages are folded into their neighbours: only an empty page is the end.
+    if (!before) return all
   }
   return all
 }
