@@ -3,6 +3,7 @@ import { lstat, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openConfined, Refusal } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
+import { diskRefusal, hasCode } from './disk.ts'
 import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
 
 /** One folder for each agent, named by its id. */
@@ -35,8 +36,8 @@ export class Folders {
     await mkdir(this.#base, { recursive: true, mode: 0o700 })
     // Filled beside its place, so that a folder that is there is whole.
     const part = join(this.#base, `.${agent.id}.${randomUUID()}.part`)
-    await mkdir(part, { mode: 0o700 })
     try {
+      await mkdir(part, { mode: 0o700 })
       if (agent.manifest.generate_identity_files) {
         await Promise.all([...identityFiles].map(async ([name, text]) => {
           await writeFile(join(part, name), await this.#inherited(agent, name) ?? text, { mode: 0o600 })
@@ -45,7 +46,7 @@ export class Folders {
       await rename(part, path)
     } catch (error) {
       await rm(part, { recursive: true, force: true })
-      if (!(await isFolder(path))) throw error
+      if (!(await isFolder(path))) throw diskRefusal(error) ?? error
     }
   }
 
@@ -56,7 +57,7 @@ export class Folders {
     let handle
     try { handle = await openConfined(source, name, 'read') } catch (error) {
       // Not there, or no plain file: then it has none that could be taken over.
-      if (error instanceof Refusal || isMissing(error)) return undefined
+      if (error instanceof Refusal || hasCode(error, 'ENOENT')) return undefined
       throw error
     }
     try { return (await handle.stat()).size <= IDENTITY_BYTES ? await handle.readFile() : undefined } finally { await handle.close() }
@@ -69,8 +70,7 @@ async function isFolder(path: string): Promise<boolean> {
     if (!found.isDirectory()) throw new Refusal('forbidden', 'The workspace is not a folder')
     return true
   } catch (error) {
-    if (isMissing(error)) return false
+    if (hasCode(error, 'ENOENT')) return false
     throw error
   }
 }
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'

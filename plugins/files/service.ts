@@ -4,6 +4,7 @@ import { confine, openConfined, Refusal, replaceConfined } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { WorkspaceFile, Workspaces } from './contract.ts'
 import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
+import { diskRefusal, hasCode } from './disk.ts'
 import type { Folders } from './folders.ts'
 
 export interface WorkspaceParts {
@@ -46,8 +47,7 @@ export class WorkspaceService implements Workspaces {
     try {
       return await replaceConfined(root, name, content)
     } catch (error) {
-      if (!hasCode(error, 'ENOSPC', 'EDQUOT', 'EROFS')) throw error
-      throw new Refusal('service_unavailable', `"${name}" could not be written: the disk is full or cannot be written to`, { cause: error })
+      throw diskRefusal(error) ?? error
     }
   }
 
@@ -96,7 +96,6 @@ export class WorkspaceService implements Workspaces {
   }
 }
 
-const hasCode = (error: unknown, ...codes: readonly string[]): boolean => error instanceof Error && 'code' in error && codes.some((code) => code === error.code)
 function unlessMissing(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
 }
