@@ -1,15 +1,18 @@
 import type { Statement } from 'svc/sdk'
 import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './contract.ts'
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
+import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
 
 /** The journal of one process. `owner` marks whose turns are whose; it must never be used by another process again. */
 export class JournalService implements Journal {
   readonly #store: JournalStore
+  readonly #retention: Pick<Retention, 'wrote'> | undefined
   readonly #owner: string
   readonly #now: () => string
-  constructor(store: JournalStore, owner: string, now: () => string) {
+  constructor(store: JournalStore, owner: string, now: () => string, retention?: Pick<Retention, 'wrote'>) {
     this.#store = store
+    this.#retention = retention
     this.#owner = owner
     this.#now = now
   }
@@ -31,7 +34,11 @@ export class JournalService implements Journal {
     return (await this.#store.effects(turnId)).map(toEffect)
   }
 
-  trace(traces: readonly Trace[]): readonly Statement[] { return traces.map((trace) => this.#store.insertTrace(trace)) }
+  trace(traces: readonly Trace[]): readonly Statement[] {
+    const [first] = traces
+    if (first) this.#retention?.wrote(first.agentId, traces.length)
+    return traces.map((trace) => this.#store.insertTrace(trace))
+  }
   async traces(agentId: string, limit: number): Promise<readonly Trace[]> { return (await this.#store.traces(agentId, limit)).map(toTrace) }
 
   async counts(agentId: string): Promise<Counts> {

@@ -70,4 +70,20 @@ export class JournalStore {
     return v.parse(v.array(SendRow), await this.#db.all`SELECT e.* FROM journal_effect e JOIN journal_turn t ON t.id = e.turn_id
       WHERE e.kind = 'send' AND t.agent_id = ${agentId} ORDER BY e.created_at DESC, e.key DESC LIMIT ${limit}`)
   }
+  /** Turns that ended before this time, at most `limit`, with all that belongs to them. How many there were. */
+  async dropEnded(before: string, limit: number): Promise<number> {
+    const rows = await this.#db.all<{ id: string }>`SELECT id FROM journal_turn
+      WHERE updated_at < ${before} AND state NOT IN ('queued', 'running', 'waiting') LIMIT ${limit}`
+    if (rows.length > 0) {
+      await this.#db.batch(rows.flatMap(({ id }) => [this.#db.sql`DELETE FROM journal_effect WHERE turn_id = ${id}`, this.#db.sql`DELETE FROM journal_turn WHERE id = ${id}`]))
+    }
+    return rows.length
+  }
+  /** Keeps the newest of an agent. */
+  async trimTraces(agentId: string, keep: number): Promise<void> {
+    await this.#db.run`DELETE FROM journal_trace WHERE agent_id = ${agentId} AND id < (
+      SELECT t.id FROM journal_trace t WHERE t.agent_id = ${agentId} ORDER BY t.id DESC LIMIT 1 OFFSET ${keep - 1})`
+  }
+  async dropTraces(before: string): Promise<void> { await this.#db.run`DELETE FROM journal_trace WHERE started_at < ${before}` }
+  async forget(agentId: string): Promise<void> { await this.#db.run`DELETE FROM journal_trace WHERE agent_id = ${agentId}` }
 }

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
-import type { Turn } from '../../../plugins/journal/contract.ts'
+import type { Trace, Turn } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
+import { Retention } from '../../../plugins/journal/retention.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
 import { JournalStore } from '../../../plugins/journal/store.ts'
 
@@ -12,8 +13,10 @@ async function start(engine: EngineName) {
   const { sql: db } = database
   let tick = 0
   /** The journal as another process opens it. */
-  const boot = (owner: string) => new JournalService(new JournalStore(db), owner, () => new Date(tick++).toISOString())
-  return { db, boot }
+  const store = new JournalStore(db)
+  const retention = (days: number, traces: number, now: () => number) => new Retention(store, { days, traces }, now)
+  const boot = (owner: string, wrote: (agentId: string, traces: number) => void = () => undefined) => new JournalService(store, owner, () => new Date(tick++).toISOString(), { wrote })
+  return { db, boot, retention }
 }
 const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error'> => ({
   id, agentId: 'agent', sessionId: 'session', door: 'rest', onCrash: 'interrupt', options: '{}', createdAt: `2026-01-01T00:00:0${id}.000Z`, ...more,
@@ -65,5 +68,43 @@ describe.each(engines)('the journal on %s', (engine) => {
     await boot('two').orphans()
     expect((await journal.effects('1')).map(({ state }) => state)).toEqual(['done', 'failed', 'unknown'])
     expect(await journal.effects('2')).toEqual([])
+  })
+
+  const trace = (id: string, more: Partial<Trace> = {}): Trace => ({
+    id, agentId: 'agent', sessionId: 'session', turnId: '1', kind: 'tool', name: 'look', iteration: 1, startedAt: '2026-01-01T00:00:00.000Z', durationMs: 1.5, failed: false,
+    input: '{}', output: 'seen', ...more,
+  })
+  it('traces are told newest first, each as it was written', async () => {
+    const { db, boot } = await start(engine)
+    const journal = boot('one')
+    const model = trace('2', { kind: 'model', name: 'openai/fake', tokens: { input: 3, output: 4 }, firstMs: 0.25, failed: true, callId: undefined })
+    await db.batch([...journal.trace([trace('1', { callId: 'c' }), model]), ...journal.trace([trace('3', { agentId: 'other' })])])
+    expect(await journal.traces('agent', 10)).toEqual([model, trace('1', { callId: 'c' })].map((each) => ({ callId: undefined, firstMs: undefined, tokens: undefined, ...each })))
+    expect(await journal.traces('agent', 1)).toHaveLength(1)
+  })
+
+  it('keeps the newest traces of each agent, and those of others', async () => {
+    const { db, boot, retention } = await start(engine)
+    const keeper = retention(0, 5, () => 0)
+    const journal = boot('one', (agentId, traces) => keeper.wrote(agentId, traces))
+    for (let n = 10; n < 30; n++) await db.batch([...journal.trace([trace(String(n))])])
+    await db.batch([...journal.trace([trace('05', { agentId: 'other' })])])
+    await keeper.trim(new AbortController().signal)
+    expect((await journal.traces('agent', 100)).map(({ id }) => id)).toEqual(['29', '28', '27', '26', '25'])
+    expect(await journal.traces('other', 100)).toHaveLength(1)
+  })
+
+  it('forgets turns that ended long ago, and never one that has not', async () => {
+    const { db, boot, retention } = await start(engine)
+    const journal = boot('one')
+    await db.batch([journal.accept(turn('1')), journal.accept(turn('2')), journal.move('1', 'done'), journal.intend({ key: '1:a', turnId: '1', kind: 'tool', name: 'look', input: '{}' })])
+    await db.batch([...journal.trace([trace('1')])])
+    await retention(30, 5, () => Date.parse('2026-01-20T00:00:00.000Z')).dropOld(new AbortController().signal)
+    expect(await journal.traces('agent', 10)).toHaveLength(1)
+    await retention(30, 5, () => Date.parse('2026-03-20T00:00:00.000Z')).dropOld(new AbortController().signal)
+    expect(await journal.find('1')).toBeUndefined()
+    expect(await journal.effects('1')).toEqual([])
+    expect(await journal.find('2')).toMatchObject({ state: 'queued' })
+    expect(await journal.traces('agent', 10)).toEqual([])
   })
 })
