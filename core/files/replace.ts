@@ -14,10 +14,10 @@ export async function replaceConfined(root: string, name: string, content: strin
   const part = `${folder}.${randomUUID()}.part`
   const handle = await openConfined(root, part, 'write')
   try {
-    await handle.writeFile(content)
-    await handle.sync()
-  } finally { await handle.close() }
-  try {
+    try {
+      await handle.writeFile(content)
+      await handle.sync()
+    } finally { await handle.close() }
     // Looked at again: what was a folder before the write may be a link now.
     const target = await confine(root, name)
     const old = await openConfined(root, name, 'read').catch((error: unknown) => {

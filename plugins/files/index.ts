@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Daemon, definePlugin } from 'svc/sdk'
+import { Daemon, definePlugin, Refusal } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Uploads, Workspaces } from './contract.ts'
@@ -20,12 +20,20 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, routes, services: { agents, audit, daemon }, tools }) {
+  async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, tools }) {
     const folders = new Folders(join(daemon.config().dataDir, 'workspaces'))
     const workspaces = new WorkspaceService({ agents, folders, maxFileBytes: config.max_file_bytes, maxUploadBytes: config.max_upload_bytes })
     const uploads = new UploadService({ agents, audit, store: new UploadStore(db), workspaces, maxBytes: config.max_upload_bytes })
     await uploads.sweep()
-    hooks.on(AgentSpawned, async ({ agent }) => { await folders.open(agent) })
+    hooks.on(AgentSpawned, async ({ agent }) => {
+      try {
+        await folders.open(agent)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        // It is made when the first file is asked for.
+        log.warn(`the workspace of agent "${agent.name}" could not be made: ${error.message}`)
+      }
+    })
     hooks.on(AgentKilled, async ({ agent }) => {
       await uploads.clear(agent.id)
       await folders.remove(agent.id)
