@@ -1,0 +1,32 @@
+import * as v from 'valibot'
+
+export const Statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
+export type Status = (typeof Statuses)[number]
+
+const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
+export const Limits = v.object({
+  /** How long an agent may work on a task before another one may have it. */
+  claim_ttl_secs: v.optional(whole(1, 604_800), 600),
+  /** A task that was claimed so often and never finished has failed. */
+  max_attempts: v.optional(whole(1, 100), 3),
+  /** Finished tasks are kept so long; 0 keeps them for ever. */
+  retention_days: v.optional(whole(0, 3650), 7),
+  /** Tasks that wait or are worked on. */
+  max_open: v.optional(whole(1, 1_000_000), 10_000),
+  sweep_interval_secs: v.optional(whole(1, 3600), 30),
+})
+export type Limits = v.InferOutput<typeof Limits>
+
+const nullable = v.nullable(v.string())
+export const TaskRow = v.object({
+  id: v.string(), title: v.string(), description: v.string(), status: v.picklist(Statuses), assigned_to: nullable, created_by: v.string(), claimed_by: nullable,
+  claimed_at: nullable, lease_until: nullable, attempts: v.number(), created_at: v.string(), completed_at: nullable, result: nullable,
+})
+export type TaskRow = v.InferOutput<typeof TaskRow>
+
+export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID')) })
+const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
+export const ListQuery = v.object({ status: v.optional(v.picklist(Statuses)), limit: v.optional(page), offset: v.optional(page) })
+export const TaskList = v.object({ tasks: v.array(TaskRow), total: v.number() })
+export const TaskCounts = v.object({ total: v.number(), pending: v.number(), running: v.number(), in_progress: v.number(), completed: v.number(), failed: v.number() })
+export const Retried = v.object({ status: v.literal('retried'), id: v.string() })

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import Sqlite from 'better-sqlite3'
+import { join } from 'node:path'
+import { openTools } from '../../support/tool-stage.ts'
+import type { ToolStage } from '../../support/tool-stage.ts'
+
+let stage: ToolStage
+let one = ''
+let two = ''
+beforeAll(async () => {
+  stage = await openTools(['tasks'], { memory: false, config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } } })
+  one = await stage.spawn('one')
+  two = await stage.spawn('two')
+})
+afterAll(async () => { await stage[Symbol.asyncDispose]() })
+const list = async (query = '') => (await stage.host.json('GET', `/api/tasks/list${query}`)).body
+beforeEach(async () => { for (const { id } of (await list()).tasks) await stage.host.json('DELETE', `/api/tasks/${id}`) })
+const post = async (title: string, more: object = {}, by = one): Promise<string> => (await stage.json(by, 'task_post', { title, description: 'do it', ...more })).task_id
+/** As if the time for it were over. */
+function expire(id: string): void {
+  const db = new Sqlite(join(stage.host.home, 'data', 'svc.db'))
+  db.prepare('UPDATE tasks_task SET lease_until = ? WHERE id = ?').run('2000-01-01T00:00:00.000Z', id)
+  db.close()
+}
+
+it('a task is posted, claimed and completed, through whole turns', async () => {
+  const posted = await stage.say(one, 'use task_post {"title":"Sweep","description":"The floor"}')
+  const { task_id: id } = JSON.parse(posted.slice(posted.indexOf('{')))
+  expect((await list()).tasks).toMatchObject([{ id, title: 'Sweep', description: 'The floor', status: 'pending', assigned_to: null, created_by: one, result: null }])
+  expect(await stage.say(two, 'use task_claim {}')).toContain(id)
+  expect(await stage.json(one, 'task_list', { status: 'in_progress' })).toMatchObject({ total: 1, tasks: [{ task_id: id, claimed_by: two }] })
+  expect(await stage.say(two, `use task_complete {"task_id":"${id}","result":"clean"}`)).toContain('Completed')
+  expect(await stage.json(one, 'task_status', { task_id: id })).toMatchObject({ status: 'completed', result: 'clean', claimed_by: two })
+  expect((await stage.host.json('GET', '/api/tasks/status')).body).toEqual({ total: 1, pending: 0, running: 0, in_progress: 0, completed: 1, failed: 0 })
+})
+
+describe('a claim', () => {
+  it('takes the oldest, and each task goes to one agent however many ask', async () => {
+    const ids: string[] = []
+    for (let n = 0; n < 10; n++) ids.push(await post(`task ${n}`))
+    const claimed = await Promise.all(Array.from({ length: 20 }, (_, n) => stage.call(n % 2 ? one : two, 'task_claim')))
+    const taken = claimed.filter(({ text }) => text.startsWith('{')).map(({ text }) => JSON.parse(text).task_id)
+    expect(taken.toSorted()).toEqual(ids.toSorted())
+    expect(claimed.filter(({ text }) => text === 'No task is waiting.')).toHaveLength(10)
+  })
+  it('takes nothing that waits for another agent', async () => {
+    const id = await post('for two', { assigned_to: 'two' })
+    expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
+    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
+    expect(await stage.call(one, 'task_post', { title: 'x', description: '', assigned_to: 'nobody' })).toMatchObject({ failed: true, text: expect.stringContaining('nobody') })
+  })
+  it('ends with its time: another agent gets the task, and after some attempts it has failed', async () => {
+    const id = await post('slow')
+    await stage.json(one, 'task_claim')
+    expire(id)
+    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
+    expect(await stage.call(one, 'task_complete', { task_id: id, result: 'late' })).toMatchObject({ failed: true, text: expect.stringContaining('Another agent') })
+    expire(id)
+    expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
+    expect((await list('?status=failed')).tasks).toMatchObject([{ id, result: 'nobody finished it in time' }])
+  })
+  it('ends with the agent', async () => {
+    const gone = await stage.spawn('gone')
+    const [free, own] = [await post('free'), await post('own', { assigned_to: 'gone' })]
+    await stage.json(gone, 'task_claim')
+    await stage.host.json('DELETE', `/api/agents/${gone}`)
+    expect((await list('?status=pending')).tasks.map(({ id }: { id: string }) => id)).toEqual([free])
+    expect((await list('?status=failed')).tasks.map(({ id }: { id: string }) => id)).toEqual([own])
+  })
+})
+
+it('only the agent that works on a task completes it, once', async () => {
+  const id = await post('mine')
+  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({ failed: true, text: expect.stringContaining('pending') })
+  await stage.json(one, 'task_claim')
+  expect((await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).failed).toBe(false)
+  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'y' })).toMatchObject({ failed: true, text: expect.stringContaining('completed') })
+  expect(await stage.call(one, 'task_complete', { task_id: 'nothing', result: 'y' })).toMatchObject({ failed: true, text: expect.stringContaining('No task') })
+})
+
+it('the queue takes only so many', async () => {
+  for (let n = 0; n < 30; n++) await post(`task ${n}`)
+  expect(await stage.call(one, 'task_post', { title: 'more', description: '' })).toMatchObject({ failed: true, text: expect.stringContaining('30 tasks') })
+})
+
+describe('an operator', () => {
+  it('removes a task, and it is in the audit log', async () => {
+    const id = await post('unwanted')
+    expect((await stage.host.fetch(`/api/tasks/${id}`, { method: 'DELETE' })).status).toBe(204)
+    expect((await stage.host.json('DELETE', `/api/tasks/${id}`)).status).toBe(404)
+    expect((await stage.host.json('DELETE', '/api/tasks/x')).status).toBe(400)
+    expect((await stage.audit('config_change'))[0]).toContain(id)
+  })
+  it('lets a failed task be tried again, and no other', async () => {
+    const id = await post('again')
+    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).status).toBe(404)
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await stage.json(one, 'task_claim')
+      expire(id)
+    }
+    await stage.call(one, 'task_claim')
+    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).body).toEqual({ status: 'retried', id })
+    expect(await stage.json(one, 'task_claim')).toMatchObject({ task_id: id })
+  })
+  it('reads the list in pages', async () => {
+    for (let n = 0; n < 5; n++) await post(`task ${n}`)
+    expect(await list('?limit=2&offset=2')).toMatchObject({ total: 5, tasks: [{}, {}] })
+    expect((await stage.host.json('GET', '/api/tasks/list?status=odd')).status).toBe(400)
+    expect((await stage.host.json('GET', '/api/tasks/list?limit=-1')).status).toBe(400)
+  })
+})
