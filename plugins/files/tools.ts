@@ -11,6 +11,8 @@ import { search } from './search.ts'
 
 /** Entries of a folder one answer shows. */
 const SHOWN = 1000
+/** Security facts 1.2: a file may hold a page that was fetched in another conversation. */
+const fromAnywhere = ['ExternalNetwork']
 const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to the workspace'))
 
 export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyTool[] {
@@ -34,7 +36,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   const changed = (agentId: string, details: string): Promise<void> => audit.write({ event: 'file_access', agentId, details })
 
   const read = defineTool({
-    name: 'file_read', risk: 'read',
+    name: 'file_read', risk: 'read', labels: fromAnywhere,
     description: 'Read a text file of the workspace.',
     input: v.object({ path }),
     async run(input, { agentId }) { return text(agentId, await fileIn(agentId, input.path)) },
@@ -141,7 +143,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   }
 
   const find = defineTool({
-    name: 'code_search', risk: 'read',
+    name: 'code_search', risk: 'read', labels: fromAnywhere,
     description: 'Find lines in the text files of the workspace that hold a text, taken literally. Answers path:line: text.',
     input: v.object({
       query: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),

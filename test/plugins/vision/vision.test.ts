@@ -1,0 +1,49 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { toConfig } from '../../support/chat-stage.ts'
+import { startFakeProvider } from '../../support/fake-provider.ts'
+import type { FakeProvider } from '../../support/fake-provider.ts'
+import { openTools } from '../../support/tool-stage.ts'
+import type { ToolStage } from '../../support/tool-stage.ts'
+
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+let fake: FakeProvider
+let stage: ToolStage
+let agent = ''
+beforeAll(async () => {
+  fake = await startFakeProvider()
+  stage = await openTools(['vision', 'providers/openai-compatible'], { config: toConfig(fake) })
+  agent = await stage.spawn('watcher')
+  const folder = join(stage.host.home, 'data', 'workspaces', agent)
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'dot.png'), png)
+  await writeFile(join(folder, 'fake.png'), 'no picture')
+  await writeFile(join(stage.host.home, 'outside.png'), png)
+  await symlink(join(stage.host.home, 'outside.png'), join(folder, 'link.png'))
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+  await fake[Symbol.asyncDispose]()
+})
+
+it('shows a picture of the workspace to the model of the agent, and counts what it costs', async () => {
+  fake.script({ text: ['A red ', 'dot.'], usage: { prompt_tokens: 300, completion_tokens: 4 } })
+  expect(await stage.call(agent, 'image_analyze', { path: './dot.png', prompt: 'What is it?' })).toEqual({ text: 'A red dot.', failed: false })
+  const { messages } = fake.requests.at(-1)?.body ?? {}
+  expect(JSON.stringify(messages)).toContain(`data:image/png;base64,${png.toString('base64')}`)
+  expect(JSON.stringify(messages)).toContain('What is it?')
+  const { body } = await stage.host.json('GET', '/api/usage')
+  expect(JSON.stringify(body)).toContain('300')
+})
+
+it.each([['fake.png', 'is no PNG'], ['nowhere.png', 'No file'], ['link.png', 'leads out'], ['../outside.png', 'leads out'], ['/etc/passwd', 'leads out']])('%s is refused, and nothing is sent', async (path, text) => {
+  const before = fake.requests.length
+  expect(await stage.call(agent, 'image_analyze', { path })).toMatchObject({ failed: true, text: expect.stringContaining(text) })
+  expect(fake.requests.length).toBe(before)
+})
+
+it('tells what the provider says when its model cannot see', async () => {
+  fake.script({ status: 400, body: JSON.stringify({ error: { message: 'This model does not support images.', type: 'invalid_request_error' } }) })
+  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true, text: expect.stringContaining('image_analyze') })
+})
