@@ -17,6 +17,7 @@ import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { watchPlugins } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
+import type { AnyRoute } from './http/route.ts'
 import { createHttp } from './http/server.ts'
 import type { HttpSettings } from './http/settings.ts'
 import { createJobs } from './jobs/jobs.ts'
@@ -61,6 +62,8 @@ export interface App extends AsyncDisposable {
   readonly defect: OnDefect
   /** What all plugins have registered now, one line each: compared before and after by those who look for leaks. */
   registrations(): readonly string[]
+  /** The routes that are live. */
+  routes(): readonly AnyRoute[]
   /** Settles with what was asked for; whoever made the app disposes it then. */
   readonly closed: Promise<Stop>
 }
@@ -207,6 +210,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     host,
     daemon,
     defect: onDefect,
+    routes: () => http.routes(),
     registrations: () => [
       ...http.routes().map(({ method, path }) => `route ${method} ${path}`),
       ...http.sockets().map(({ path }) => `socket ${path}`),
@@ -230,7 +234,7 @@ async function isNew(database: Awaited<ReturnType<typeof openDatabase>>): Promis
 
 /** Requests of a plugin end when it is unloaded. */
 function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
-  return (url, request = {}) => fetch(url, { ...request, signal: request.signal ? AbortSignal.any([request.signal, signal]) : signal })
+  return (url, request) => fetch(url, { ...request, owner: signal })
 }
 const unreachable: Fetch = () => Promise.reject(new Error('there is no way out to the network'))
 
