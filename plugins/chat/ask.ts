@@ -103,7 +103,7 @@ export class Asking {
     const { extra_params: extra } = manifest.model
     const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
     const built = await this.#parts.hooks.apply(PromptBuilt, {
-      model: model.model, system: manifest.model.system_prompt + (format ? instruction(format) : ''), turns: repair(all).turns, tools: this.#offered,
+      model: model.model, system: manifest.model.system_prompt + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: repair(all).turns, tools: this.#offered,
       maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens, temperature: options.temperature ?? manifest.model.temperature,
       ...(thinking === undefined ? {} : { thinking }), ...(format ? { responseFormat: format } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}),
     })

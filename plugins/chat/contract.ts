@@ -45,6 +45,8 @@ export interface TurnRequest {
   readonly thinking?: boolean
   /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */
   readonly responseFormat?: ResponseFormat
+  /** Said to the model after the agent's own system prompt, in this turn. Not kept over a restart. */
+  readonly instructions?: string
   /** What the text carries beside what its door says. */
   readonly labels?: readonly Label[]
 }

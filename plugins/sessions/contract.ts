@@ -82,6 +82,8 @@ export interface Sessions {
   restore(sessionId: string): Promise<Summary | undefined>
   /** The session of an agent with that label. */
   findByLabel(agentId: string, label: string): Promise<Session | undefined>
+  /** Deletes a session with its messages; a turn that works in it is cancelled. */
+  remove(session: Pick<Session, 'id' | 'agentId'>): Promise<void>
   /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
   reset(agentId: string): Promise<string>
 }
