@@ -39,7 +39,7 @@ export function activityRoutes({ agents, audit, journal, usage, now }: ActivityP
 
   const metrics = defineRoute({
     method: 'GET', path: '/api/agents/:id/metrics', summary: 'Tokens, latencies and errors of an agent',
-    description: `Totals are of the agent's whole life, latencies of its newest ${MEASURED} steps.`,
+    description: `Tokens and costs are of the agent's whole life, turns and tool calls of what the journal still holds, latencies of its newest ${MEASURED} steps.`,
     auth: 'bearer', cost: 5, params: AgentParams, returns: Metrics, errors: ['agent_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
