@@ -27,7 +27,10 @@ export default definePlugin({
     const desk = new Desk({
       store, audit: services.audit, clock: systemClock, failed,
       limits: { timeoutSecs: config.timeout_secs, pendingPerAgent: config.pending_per_agent, payloadBytes: config.payload_bytes, keepDays: config.keep_days },
-      requested: (approval) => announce(() => hooks.emit(ApprovalRequested, { approval })),
+      requested(approval) {
+        log.info(`${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with \`svc approval approve ${approval.id.slice(0, 8)}\``)
+        announce(() => hooks.emit(ApprovalRequested, { approval }))
+      },
       resolved: (approval) => announce(() => hooks.emit(ApprovalResolved, { approval })),
     })
     own('timers of approvals', () => desk.close())
