@@ -1,28 +1,93 @@
 import { Refusal } from 'svc/sdk'
-import type { Message, Part } from './schema.ts'
+import type { ResponseFormat } from 'svc/providers'
+import type { CompletionBody, Message, Part } from './schema.ts'
 
-export interface Question { readonly text: string; readonly images: readonly { readonly mime: string; readonly base64: string }[] }
+export interface Image { readonly mime: string; readonly base64: string }
+/** One message of a conversation as both sides know it. */
+export interface Said { readonly role: 'user' | 'assistant'; readonly text: string; readonly images: readonly Image[] }
+export interface Asked {
+  /** The client's system messages. */
+  readonly instructions: string
+  /** What was said before the question. */
+  readonly history: readonly Said[]
+  readonly question: Said
+}
 /** Roles that are not the user's; an unknown one counts as the user's. */
 const others = new Set(['system', 'developer', 'assistant', 'tool', 'function'])
 const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/
 
-/** The last message of the user: the agent keeps its own history. Throws `invalid_request` when there is none. */
-export function decodeQuestion(messages: readonly Message[]): Question {
-  const last = messages.findLast(({ role }) => !others.has(role))
-  const parts: readonly Part[] = typeof last?.content === 'string' ? [{ type: 'text', text: last.content }] : last?.content ?? []
-  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
-  const images = parts.flatMap((part) => (part.type === 'image_url' ? [toImage(part.image_url.url)] : []))
-  if (text.trim() === '' && images.length === 0) {
+/** The last message of the user is the question; what stands after it is not read. Throws `invalid_request` when there is none. */
+export function decodeMessages(messages: readonly Message[]): Asked {
+  const at = messages.findLastIndex(({ role }) => !others.has(role))
+  const last = messages[at]
+  const question = last && decode('user', last)
+  if (!question || (question.text.trim() === '' && question.images.length === 0)) {
     throw new Refusal('invalid_request', 'messages: there is no message of the user with content', { details: { code: 'missing_message', param: 'messages' } })
   }
-  return { text, images }
+  const instructions = messages.filter(({ role }) => role === 'system' || role === 'developer').map((message) => decode('user', message).text).filter((text) => text.trim() !== '').join('\n\n')
+  const history: Said[] = []
+  for (const message of messages.slice(0, at)) {
+    if (message.role === 'system' || message.role === 'developer') continue
+    const said = toSaid(message)
+    if (said.text.trim() !== '' || said.images.length > 0) history.push(said)
+  }
+  return { instructions, history, question }
+}
+
+/** What the client's own tools did is told in words: the agent has other tools. */
+function toSaid(message: Message): Said {
+  if (message.role === 'tool' || message.role === 'function') return { role: 'user', text: `[Result of a tool of the client: ${decode('user', message).text}]`, images: [] }
+  if (message.role !== 'assistant') return decode('user', message)
+  const { text } = decode('assistant', message)
+  const calls = (message.tool_calls ?? []).flatMap(({ function: called }) => (called ? [`[Called a tool of the client: ${called.name}(${called.arguments})]`] : []))
+  return { role: 'assistant', text: [text, ...calls].filter((piece) => piece !== '').join('\n'), images: [] }
+}
+
+function decode(role: Said['role'], { content }: Message): Said {
+  const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? []
+  return {
+    role,
+    text: parts.flatMap((part) => (part.type === 'text' ? [part.text] : part.type === 'refusal' ? [part.refusal] : [])).join('\n'),
+    images: role === 'assistant' ? [] : parts.flatMap((part) => (part.type === 'image_url' ? [toImage(part.image_url.url)] : [])),
+  }
 }
 
 // Decision: an address is refused instead of dropped. The agent would answer about a picture it never saw.
-function toImage(url: string): Question['images'][number] {
+function toImage(url: string): Image {
   const [, mime, base64] = url.match(DATA_URL) ?? []
   if (mime === undefined || base64 === undefined) {
     throw new Refusal('invalid_request', 'messages: an image_url must be a data URL with base64 content', { details: { code: 'invalid_image_url', param: 'messages' } })
   }
   return { mime, base64 }
+}
+
+/**
+ * What of the request has no effect, in words. Tools of the client are left out: the agent has its own and calls them itself. A request
+ * that insists on one of them is refused, because its answer could not be what was asked for.
+ */
+export function decodeUnused(body: CompletionBody): readonly string[] {
+  if (typeof body.n === 'number' && body.n !== 1) throw unsupported('n', 'n: one choice is given; ask again for another')
+  const given = body.tools?.length ? 'tools' : body.functions?.length ? 'functions' : undefined
+  if (given === undefined) return []
+  const choice = body.tool_choice ?? body.function_call
+  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none') throw unsupported('tool_choice', 'tool_choice: tools of the client are not called here; the agent calls its own')
+  return [`${given}: tools of the client are not called here; the agent calls its own`]
+}
+function unsupported(param: string, message: string): Refusal {
+  return new Refusal('invalid_request', message, { details: { code: 'unsupported_parameter', param } })
+}
+
+export function decodeFormat({ response_format: format }: CompletionBody): ResponseFormat | undefined {
+  if (!format || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { type: 'json' }
+  const { name, schema, strict } = format.json_schema
+  return { type: 'json_schema', name, schema, ...(typeof strict === 'boolean' ? { strict } : {}) }
+}
+
+/** What the answer must be; as the agent's manifest says when the client wants plain text or says nothing. */
+export function decodeFormat(format: CompletionBody['response_format']): Pick<TurnRequest, 'responseFormat'> {
+  if (!format || format.type === 'text') return {}
+  if (format.type === 'json_object') return { responseFormat: { type: 'json' } }
+  const { name, schema, strict } = format.json_schema
+  return { responseFormat: { type: 'json_schema', name, schema, ...(typeof strict === 'boolean' ? { strict } : {}) } }
 }
