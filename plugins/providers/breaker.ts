@@ -44,12 +44,12 @@ export class Breaker {
 
   #circuit(name: string): Circuit {
     let circuit = this.#circuits.get(name)
+    // Only a map that is nearly full needs its order kept, so that the first one is the oldest.
+    if (circuit && this.#circuits.size < MOST_CIRCUITS / 2) return circuit
     if (circuit) this.#circuits.delete(name)
     else circuit = { failures: [], openUntil: 0, trial: false }
-    // Re-inserting keeps the map in the order of use, so the first one is the oldest.
     this.#circuits.set(name, circuit)
-    const [oldest] = this.#circuits.keys()
-    if (this.#circuits.size > MOST_CIRCUITS && oldest !== undefined) this.#circuits.delete(oldest)
+    if (this.#circuits.size > MOST_CIRCUITS) for (const oldest of this.#circuits.keys()) { this.#circuits.delete(oldest); break }
     return circuit
   }
 }

@@ -69,9 +69,12 @@ export class Call {
       return
     }
     // After the end the driver gets a moment to leave its connection in order, so that the next call can use it.
-    const cancel = this.#clock.after(LEAVE_MS, stop)
-    const settled = (): void => { cancel(); void end() }
+    let cancel = (): void => {}
+    let isSettled = false
+    const settled = (): void => { isSettled = true; cancel(); void end() }
     this.#events.next().then(settled, settled)
+    // Nearly always it has left at once, and no timer is needed.
+    setImmediate(() => { if (!isSettled) cancel = this.#clock.after(LEAVE_MS, stop) })
   }
 
   #seen(event: CompletionEvent): CompletionEvent {

@@ -65,8 +65,15 @@ export function createInference(parts: InferenceParts): Inference {
       signal.throwIfAborted()
       let begun = false
       try {
-        for await (const event of attempt(connection, model, request, deadline, signal)) { begun = true; yield event }
-        return
+        const attempt = begin(connection, model, request, deadline, signal)
+        // Read by hand: each generator that events pass through costs as much as what it does.
+        try {
+          for (let event = await attempt.next(); event; event = await attempt.next()) { begun = true; yield event }
+          return
+        } catch (error) {
+          attempt.failed(error)
+          throw error
+        } finally { attempt.end() }
       } catch (error) {
         signal.throwIfAborted()
         if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network') ollama.forget()
@@ -79,31 +86,39 @@ export function createInference(parts: InferenceParts): Inference {
     }
   }
 
-  /** One try. Ends with an `end` event or throws. */
-  async function* attempt(connection: Connection, model: ResolvedModel, request: CompletionRequest, deadline: number, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  /** One try. `next` gives its events up to `end`, then `undefined`, or rejects. */
+  function begin(connection: Connection, model: ResolvedModel, request: CompletionRequest, deadline: number, signal: AbortSignal) {
     const admission = breaker.admit(circuitName(model.provider, connection.baseUrl, connection.key?.value))
     if (typeof admission === 'number') throw new CircuitOpen(model.provider, config.breaker_failures, admission)
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     const leave = connection.entry.enter(controller)
-    let call: Call | undefined
-    try {
-      call = new Call(model.provider, connection.client, request, controller, clock, { firstEventMs: config.first_event_ms, idleMs: config.idle_ms, deadline })
-      for (;;) {
-        const event = await call.next()
-        if (!event) return
-        if (event.type === 'end') admission.succeeded()
-        yield event
-      }
-    } catch (error) {
-      if (!signal.aborted && error instanceof UpstreamFailure && error.retry === 'later' && error.reason !== 'rate_limit') admission.failed()
-      throw error
-    } finally {
+    const left = (): void => {
       admission.left()
       signal.removeEventListener('abort', stop)
-      if (call) call.close(leave)
-      else leave()
+    }
+    let call: Call
+    try {
+      call = new Call(model.provider, connection.client, request, controller, clock, { firstEventMs: config.first_event_ms, idleMs: config.idle_ms, deadline })
+    } catch (error) {
+      left()
+      leave()
+      throw error
+    }
+    return {
+      async next(): Promise<CompletionEvent | undefined> {
+        const event = await call.next()
+        if (event?.type === 'end') admission.succeeded()
+        return event
+      },
+      failed(error: unknown): void {
+        if (!signal.aborted && error instanceof UpstreamFailure && error.retry === 'later' && error.reason !== 'rate_limit') admission.failed()
+      },
+      end(): void {
+        left()
+        call.close(leave)
+      },
     }
   }
 

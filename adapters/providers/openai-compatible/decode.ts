@@ -4,8 +4,8 @@ import { UpstreamFailure } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
-import { Chunk } from './wire.ts'
-import type { Said, WireCall, WireUsage } from './wire.ts'
+import { Chunk, WireUsage } from './wire.ts'
+import type { Said, WireCall } from './wire.ts'
 
 /** A line or an event that grows over this is a fault of the other side. In characters. */
 const MOST_LINE = 8_388_608
@@ -83,6 +83,13 @@ export class Decoder {
       this.#seen = true
       if (this.#thinking !== '') this.#flush()
       this.#text += text
+      return
+    }
+    const end = usualEnd(json)
+    if (end !== undefined) {
+      this.#seen = true
+      this.#finish = end.finish
+      if (end.usage) this.#usage = end.usage
       return
     }
     const parsed = v.safeParse(Chunk, json)
@@ -174,6 +181,16 @@ function usualText(json: unknown): string | undefined {
   if (!isObject(choice) || choice.index || choice.finish_reason || !isObject(choice.delta)) return undefined
   const { content, tool_calls, reasoning_content, reasoning, refusal } = choice.delta
   return typeof content === 'string' && !tool_calls && !reasoning_content && !reasoning && !refusal ? content : undefined
+}
+/** The same for the chunk that says why the answer ends, and nothing else. */
+function usualEnd(json: unknown): { readonly finish: string; readonly usage: WireUsage | undefined } | undefined {
+  if (!isObject(json) || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
+  const choice: unknown = json.choices[0]
+  if (!isObject(choice) || choice.index || choice.message || typeof choice.finish_reason !== 'string' || choice.finish_reason === '' || !isObject(choice.delta)) return undefined
+  for (const _ in choice.delta) return undefined
+  if (!json.usage) return { finish: choice.finish_reason, usage: undefined }
+  const usage = v.safeParse(WireUsage, json.usage)
+  return usage.success ? { finish: choice.finish_reason, usage: usage.output } : undefined
 }
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
 

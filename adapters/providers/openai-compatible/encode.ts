@@ -4,10 +4,11 @@ import type { Quirks } from './vendors.ts'
 /** The body of a chat completion request. */
 export function encode(request: CompletionRequest, quirks: Quirks): string {
   const { model, system, turns, tools, maxTokens, temperature, responseFormat } = request
-  return JSON.stringify({
+  const rest = JSON.stringify({
     ...request.extra,
     model,
-    messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(message)],
+    // These come below, as text: what was said before is the same as last time, and was written then.
+    messages: undefined,
     stream: true,
     ...(!quirks.noStreamOptions && { stream_options: { include_usage: true } }),
     ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: schemaOf(input) } })) }),
@@ -16,6 +17,20 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     ...(responseFormat && { response_format: format(responseFormat) }),
     ...thinking(request, quirks),
   })
+  let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
+  for (const turn of turns) messages += messages === '' ? written(turn) : `,${written(turn)}`
+  return `${rest.slice(0, -1)},"messages":[${messages}]}`
+}
+
+/** Texts of messages that were sent before and will be sent again; they go with their turns. */
+const texts = new WeakMap<Turn, string>()
+const MOST_KEPT = 20_000
+function written(turn: Turn): string {
+  let text = texts.get(turn)
+  if (text !== undefined) return text
+  text = JSON.stringify(message(turn))
+  if (text.length <= MOST_KEPT) texts.set(turn, text)
+  return text
 }
 
 function format(wanted: ResponseFormat): object {
