@@ -1,20 +1,31 @@
 import type { Part, Turn } from 'svc/providers'
 import type { Message } from '../sessions/contract.ts'
 
+/** The turns of messages that are asked for again with every turn of their session; they go with their messages. */
+const known = new WeakMap<Message, readonly Turn[]>()
+
 /** Stored messages as a provider takes them. */
 export function toTurns(messages: readonly Message[]): readonly Turn[] {
-  return messages.flatMap((message): readonly Turn[] => {
-    switch (message.role) {
-      case 'user': return [{ role: 'user', parts: message.blocks.flatMap((block): Part[] => (block.type === 'text' || block.type === 'image' ? [block] : [])) }]
-      case 'assistant': return [{
-        role: 'assistant',
-        text: message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n'),
-        calls: message.blocks.flatMap((block) => (block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : [])),
-      }]
-      case 'tool': return message.blocks.flatMap((block): Turn[] => (block.type === 'result'
-        ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }] : []))
-      // Notes of the system are for the reader of the transcript.
-      case 'system': return []
-    }
-  })
+  const turns: Turn[] = []
+  for (const message of messages) {
+    let own = known.get(message)
+    if (!own) known.set(message, own = toOwn(message))
+    for (const turn of own) turns.push(turn)
+  }
+  return turns
+}
+
+function toOwn(message: Message): readonly Turn[] {
+  switch (message.role) {
+    case 'user': return [{ role: 'user', parts: message.blocks.flatMap((block): Part[] => (block.type === 'text' || block.type === 'image' ? [block] : [])) }]
+    case 'assistant': return [{
+      role: 'assistant',
+      text: message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n'),
+      calls: message.blocks.flatMap((block) => (block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : [])),
+    }]
+    case 'tool': return message.blocks.flatMap((block): Turn[] => (block.type === 'result'
+      ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }] : []))
+    // Notes of the system are for the reader of the transcript.
+    case 'system': return []
+  }
 }
