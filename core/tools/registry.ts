@@ -4,7 +4,7 @@ import { Refusal } from '../errors/error.ts'
 import { Barrier } from '../scope/barrier.ts'
 import type { Scope } from '../scope/scope.ts'
 import { toInputSchema } from './input-schema.ts'
-import type { AnyTool, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
+import type { AnyTool, Capability, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
 
 export interface ToolLimits {
   readonly timeoutSecs: number
@@ -25,6 +25,7 @@ class Description implements ToolDescription {
   readonly polls: boolean
   readonly labels: readonly string[]
   readonly refuses: readonly string[]
+  readonly needs: Capability | undefined
   readonly #schema: AnyTool['input']
   #input: object | undefined
   constructor(tool: AnyTool) {
@@ -34,6 +35,7 @@ class Description implements ToolDescription {
     this.polls = tool.polls ?? false
     this.labels = tool.labels ?? []
     this.refuses = tool.refuses ?? []
+    this.needs = tool.needs
     this.#schema = tool.input
   }
 

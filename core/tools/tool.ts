@@ -13,6 +13,9 @@ export interface ToolCallContext {
   readonly signal: AbortSignal
 }
 
+/** A capability of an agent that more than the name of a tool depends on. */
+export type Capability = 'network' | 'shell' | 'agent_spawn' | 'agent_message'
+
 /** A tool an agent can call. Its input schema is the JSON Schema the model sees and the parser of the call. */
 export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any, any>> {
   /** snake_case, unique in the daemon. */
@@ -29,6 +32,8 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   readonly labels?: readonly string[]
   /** Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks this. */
   readonly refuses?: readonly string[]
+  /** The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has none of it. */
+  readonly needs?: Capability
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
@@ -45,6 +50,8 @@ export interface ToolDescription {
   /** What its answer is labelled with, and what its arguments must not carry. */
   readonly labels?: readonly string[]
   readonly refuses?: readonly string[]
+  /** The capability without which it is of no use to an agent. */
+  readonly needs?: Capability | undefined
 }
 export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number }
 

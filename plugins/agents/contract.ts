@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { defineService, notify, transform } from 'svc/sdk'
+import type { ToolDescription } from 'svc/sdk'
 
 /** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
 export const AgentParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')) })
@@ -133,8 +134,8 @@ export interface Agents {
    * while it is being made.
    */
   requireRunning(id: string): Promise<Agent>
-  /** Whether the manifest grants the tool, its lists let it through and the agent's permission covers the risk. */
-  mayUse(agent: Agent, tool: { readonly name: string; readonly risk: 'read' | 'write' | 'execute' }): boolean
+  /** Whether the manifest grants the tool and what it needs, its lists let it through and the agent's permission covers the risk. */
+  mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs'>): boolean
   /** Every agent, oldest first. */
   list(): Promise<readonly Agent[]>
   /** Every agent as it is listed on the wire, oldest first. */

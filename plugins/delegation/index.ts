@@ -20,10 +20,10 @@ export default definePlugin({
     if (!config.intersect_rights) return {}
     // Security facts 1.12: asking a mightier agent gives nobody more than it has.
     hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
-      const risk = tools.find(tool)?.risk ?? 'execute'
+      const found = tools.find(tool) ?? { name: tool, risk: 'execute' as const }
       for (const id of chains.of(turnId)) {
         const asking = await services.agents.require(id)
-        if (!services.agents.mayUse(asking, { name: tool, risk })) throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
+        if (!services.agents.mayUse(asking, found)) throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
       }
     })
     return {}

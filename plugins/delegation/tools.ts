@@ -22,13 +22,13 @@ const Spawn = v.object({
 export function delegationTools(parts: SendParts & { readonly family: Family }): readonly AnyTool[] {
   const { agents, family } = parts
   const ask = defineTool({
-    name: 'agent_send', risk: 'write', timeoutSecs: SEND_SECS, labels: ['UntrustedAgent'], refuses: ['Secret'],
+    name: 'agent_send', risk: 'write', needs: 'agent_message', timeoutSecs: SEND_SECS, labels: ['UntrustedAgent'], refuses: ['Secret'],
     description: 'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
     input: v.object({ agent_id: whom, message: v.pipe(v.string(), v.minLength(1)), conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), '') }),
     run: (input, call) => send(parts, input.agent_id, input.message, input.conversation_key, call),
   })
   const spawn = defineTool({
-    name: 'agent_spawn', risk: 'execute', refuses: ['ExternalNetwork', 'UntrustedAgent'],
+    name: 'agent_spawn', risk: 'execute', needs: 'agent_spawn', refuses: ['ExternalNetwork', 'UntrustedAgent'],
     description: 'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
     input: Spawn,
     async run(input, { agentId }) {

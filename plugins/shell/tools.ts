@@ -6,7 +6,7 @@ import type { CommandParts } from './command.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
 
 /** Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have read the network. */
-const guarded = { refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'], labels: ['ExternalNetwork'] } as const
+const guarded = { needs: 'shell', refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'], labels: ['ExternalNetwork'] } as const
 const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
 
@@ -45,7 +45,7 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     },
   })
   const poll = defineTool({
-    name: 'process_poll', risk: 'read', polls: true, labels: guarded.labels,
+    name: 'process_poll', risk: 'read', needs: 'shell', polls: true, labels: guarded.labels,
     description: 'What a process wrote since the last time, and whether it still runs. Answers JSON.',
     input: v.object({ process_id: processId }),
     async run(input, { agentId }) { return JSON.stringify(processes.poll(agentId, input.process_id)) },
@@ -60,13 +60,13 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     },
   })
   const kill = defineTool({
-    name: 'process_kill', risk: 'write', labels: guarded.labels,
+    name: 'process_kill', risk: 'write', needs: 'shell', labels: guarded.labels,
     description: 'End a process and all it started. Answers JSON with its last output.',
     input: v.object({ process_id: processId }),
     async run(input, { agentId }) { return JSON.stringify(await processes.kill(agentId, input.process_id)) },
   })
   const list = defineTool({
-    name: 'process_list', risk: 'read', polls: true,
+    name: 'process_list', risk: 'read', needs: 'shell', polls: true,
     description: 'The processes of this agent. Answers a JSON array.',
     input: v.object({}),
     async run(_, { agentId }) { return JSON.stringify(processes.list(agentId)) },

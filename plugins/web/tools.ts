@@ -20,7 +20,7 @@ const Headers = v.pipe(
 
 export function webTools({ agents, audit, fetch, limits, provider }: WebParts): readonly AnyTool[] {
   const get = defineTool({
-    ...guarded, name: 'web_fetch', risk: 'read', timeoutSecs: limits.timeoutSecs + 5,
+    ...guarded, name: 'web_fetch', risk: 'read', needs: 'network', timeoutSecs: limits.timeoutSecs + 5,
     description: 'Fetch an address of the web. Pages come as Markdown. Only hosts that the manifest of the agent allows; private addresses are refused.',
     input: v.object({
       url: v.pipe(v.string(), v.maxLength(8192), v.url('Expected an address such as https://example.com')),
