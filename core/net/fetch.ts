@@ -4,6 +4,8 @@ export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
   readonly signal?: AbortSignal
+  /** A second signal, of the one whose request it is: set by the host, and cheap however many requests share it. */
+  readonly owner?: AbortSignal
   /** Milliseconds until the answer's headers must be there. */
   readonly headersTimeoutMs?: number
   /** Milliseconds between two pieces of the body. */

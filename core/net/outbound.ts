@@ -1,5 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises'
-import { Agent as HttpAgent, request as requestHttp } from 'node:http'
+import { Agent as HttpAgent, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
@@ -11,6 +11,7 @@ import { Policy } from './policy.ts'
 import { follow } from './redirect.ts'
 import type { Hop } from './redirect.ts'
 import { Answer } from './response.ts'
+import { Watchdog } from './watchdog.ts'
 
 export interface OutboundSettings {
   /** Hosts, addresses and CIDRs that are permitted although they are private. Metadata addresses never are. */
@@ -43,6 +44,8 @@ const FREE_SOCKETS = 64
 export function createOutbound(options: OutboundOptions): Outbound {
   const resolve: Resolve = options.resolve ?? ((hostname) => systemLookup(hostname, { all: true }))
   const open = new Set<(reason: unknown) => void>()
+  const owners = new Owners()
+  const dog = new Watchdog()
   let closed = false
   const doors = [false, true].map((operator) => createDoor(operator))
 
@@ -71,10 +74,11 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) }
 
     async function fetch(address: string | URL, request: OutboundRequest = {}) {
-      if (!URL.canParse(address)) throw new Refusal('invalid_request', 'That is not an address a request can go to')
+      const url = URL.parse(address)
+      if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
       const settings = options.settings()
       const total = request.totalTimeoutMs ?? (operator ? 0 : settings.totalTimeoutMs ?? TOTAL_MS)
-      let hop: Hop = { url: new URL(address), method: (request.method ?? 'GET').toUpperCase(), headers: request.headers ?? {}, body: request.body }
+      let hop: Hop = { url, method: (request.method ?? 'GET').toUpperCase(), headers: request.headers ?? {}, body: request.body }
       const started = performance.now()
       for (let hops = 0; ; hops++) {
         const answer = await exchange(hop, request, settings, total === 0 ? 0 : Math.max(1, total - (performance.now() - started)))
@@ -87,11 +91,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
     }
 
     function exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
-      const { signal } = request
+      const { signal, owner } = request
       const { url } = hop
       return new Promise((resolveAnswer, reject) => {
         if (closed) throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
         signal?.throwIfAborted()
+        owner?.throwIfAborted()
         const host = current().checkUrl(url)
         request.check?.(url)
         const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
@@ -99,15 +104,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
           method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
         })
         let answer: Answer | undefined
-        let timer = setTimeout(() => abandon(timedOut('did not accept a connection', settings.connectTimeoutMs ?? CONNECT_MS)), settings.connectTimeoutMs ?? CONNECT_MS)
-        const totalTimer = totalMs > 0 ? setTimeout(() => abandon(timedOut('took longer than the whole exchange may', totalMs)), totalMs) : undefined
-        totalTimer?.unref()
+        const connectMs = settings.connectTimeoutMs ?? CONNECT_MS
+        const headersMs = request.headersTimeoutMs ?? settings.headersTimeoutMs
+        let isConnected = false
+        const patience = dog.watch(connectMs, () => abandon(isConnected ? timedOut('did not answer in time', headersMs) : timedOut('did not accept a connection', connectMs)))
+        const whole = totalMs > 0 ? dog.watch(totalMs, () => abandon(timedOut('took longer than the whole exchange may', totalMs))) : undefined
         const timedOut = (what: string, ms: number) => new UpstreamFailure(url.hostname, `${url.hostname} ${what} (${Math.round(ms)} ms)`, { reason: 'timeout', retry: 'later' })
         const stop = (): void => abandon(signal?.reason)
         const release = (): void => {
-          clearTimeout(timer)
-          clearTimeout(totalTimer)
+          patience.end()
+          whole?.end()
           signal?.removeEventListener('abort', stop)
+          if (owner) owners.leave(owner, abandon)
           open.delete(abandon)
         }
         /** Ends the exchange in whatever state it is, and its connection with it. */
@@ -119,17 +127,17 @@ export function createOutbound(options: OutboundOptions): Outbound {
         }
         open.add(abandon)
         signal?.addEventListener('abort', stop, { once: true })
+        if (owner) owners.enter(owner, abandon)
         const connected = (socket: Socket): void => {
-          clearTimeout(timer)
           try { current().checkAddress(host, socket.remoteAddress ?? '') } catch (error) { return abandon(error) }
-          const ms = request.headersTimeoutMs ?? settings.headersTimeoutMs
-          timer = setTimeout(() => abandon(timedOut('did not answer in time', ms)), ms)
+          isConnected = true
+          patience.extend(headersMs)
         }
         outgoing.once('socket', (socket) => { if (socket.connecting) socket.once('connect', () => connected(socket)); else connected(socket) })
         outgoing.on('error', (error) => { if (!answer) abandon(failureOf(url, error)) })
         outgoing.once('response', (message) => {
-          clearTimeout(timer)
-          answer = new Answer(message, url, { idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs, maxBytes: request.maxBytes ?? settings.maxBytes }, release)
+          patience.end()
+          answer = new Answer(message, url, { dog, idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs, maxBytes: request.maxBytes ?? settings.maxBytes }, release)
           resolveAnswer(answer)
         })
         outgoing.end(hop.body)
@@ -148,6 +156,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       closed = true
       for (const abandon of open) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
       for (const { agents } of doors) for (const agent of agents) agent.destroy()
+      dog.close()
     },
   }
 }
@@ -159,17 +168,39 @@ function nextHop(hop: Hop, answer: Answer): Hop | undefined {
   }
 }
 
-function wireHeaders(hop: Hop): Record<string, string | number> {
-  const headers: Record<string, string | number> = { 'user-agent': 'svc', accept: '*/*', 'accept-encoding': 'identity' }
-  for (const [name, value] of Object.entries(hop.headers)) {
+/** Flat: name, value, name, value. Node takes that as it is, and an object name by name. */
+function wireHeaders(hop: Hop): string[] {
+  const headers = ['host', hop.url.host]
+  const given = new Set<string>()
+  for (const name in hop.headers) {
     const lower = name.toLowerCase()
+    const value = hop.headers[name]
     // The host is the one that was checked, the length is counted here, and the connection belongs to the pool.
-    if (lower !== 'host' && lower !== 'content-length' && lower !== 'connection' && lower !== 'transfer-encoding') headers[lower] = value
+    if (value === undefined || ours.has(lower) || given.has(lower)) continue
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    given.add(lower)
+    headers.push(lower, value)
   }
-  headers.host = hop.url.host
-  if (hop.body !== undefined) headers['content-length'] = Buffer.byteLength(hop.body)
-  else if (hop.method !== 'GET' && hop.method !== 'HEAD') headers['content-length'] = 0
+  for (const [name, value] of usual) if (!given.has(name)) headers.push(name, value)
+  if (hop.body !== undefined) headers.push('content-length', String(Buffer.byteLength(hop.body)))
+  else if (hop.method !== 'GET' && hop.method !== 'HEAD') headers.push('content-length', '0')
   return headers
+}
+const ours = new Set(['host', 'content-length', 'connection', 'transfer-encoding'])
+const usual = [['user-agent', 'svc'], ['accept', '*/*'], ['accept-encoding', 'identity']] as const
+
+/** What ends with a signal that outlives many requests: one listener for all of them. */
+class Owners {
+  readonly #running = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
+  enter(owner: AbortSignal, abandon: (reason: unknown) => void): void {
+    const known = this.#running.get(owner)
+    if (known) { known.add(abandon); return }
+    const running = new Set([abandon])
+    this.#running.set(owner, running)
+    owner.addEventListener('abort', () => { for (const each of running) each(owner.reason) }, { once: true })
+  }
+  leave(owner: AbortSignal, abandon: (reason: unknown) => void): void { this.#running.get(owner)?.delete(abandon) }
 }
 
 function failureOf(url: URL, error: Error): unknown {

@@ -8,11 +8,15 @@ const METADATA_NAMES = new Set(['metadata', 'metadata.google.internal', 'metadat
 /** Ports of services that would take a request for commands of their own protocol (the list of the Fetch standard, shortened to what is met). */
 const CLOSED_PORTS = new Set([1, 7, 9, 13, 19, 20, 21, 22, 23, 25, 37, 53, 69, 79, 110, 111, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 540, 554, 587, 601, 636, 873, 993, 995, 2049, 3659, 4045, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 11211])
 
+const MOST_KNOWN = 1000
+
 /** Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata. */
 export class Policy {
   readonly #hosts = new Set<string>()
   readonly #ranges: Range[] = []
   readonly #kinds: ReadonlySet<AddressKind>
+  /** The same few addresses are asked about at every request, and what an address is never changes. */
+  readonly #known = new Map<string, AddressKind>()
 
   /** `operator` addresses, such as a provider's base URL, may be loopback and private without being listed. */
   constructor(allow: readonly string[], operator: boolean) {
@@ -40,16 +44,28 @@ export class Policy {
 
   /** Throws when a host must not be reached at this address. */
   checkAddress(host: string, address: string): void {
-    const kind = classify(address)
+    const kind = this.#kindOf(address)
     if (this.#kinds.has(kind)) return
     if (kind !== 'metadata' && (this.#hosts.has(host) || this.#ranges.some((range) => inRange(address, range)))) return
     throw forbidden(host, kind)
+  }
+
+  #kindOf(address: string): AddressKind {
+    let kind = this.#known.get(address)
+    if (kind !== undefined) return kind
+    kind = classify(address)
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear()
+    this.#known.set(address, kind)
+    return kind
   }
 }
 
 /** Lower case, without brackets and without the dot of an absolute name. */
 export function canonical(hostname: string): string {
-  return hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const name = hostname.toLowerCase()
+  // Nearly every name has neither, and is asked about at every request.
+  if (!name.startsWith('[') && !name.endsWith('.')) return name
+  return name.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
 const KINDS = { loopback: 'this machine', private: 'a private network', reserved: 'a reserved address', metadata: 'a cloud metadata service', public: '' }

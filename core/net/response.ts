@@ -3,8 +3,13 @@ import type { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { UpstreamFailure } from '../errors/error.ts'
 import type { OutboundResponse } from './fetch.ts'
+import type { Watch, Watchdog } from './watchdog.ts'
 
-export interface ReadLimits { readonly idleMs: number; readonly maxBytes: number }
+export interface ReadLimits { readonly dog: Watchdog; readonly idleMs: number; readonly maxBytes: number }
+/** So much of a body waits here for its reader before the other side has to. */
+const MOST_HELD = 262_144
+
+interface Reader { readonly stream: Readable; readonly queue: Buffer[]; held: number; bytes: number; ended: boolean; over: boolean }
 
 /** The answer to one request, read from its socket as fast as the reader takes it. */
 export class Answer implements OutboundResponse {
@@ -18,8 +23,9 @@ export class Answer implements OutboundResponse {
   /** The failure of the reading, set once. */
   #failure: unknown
   #wake: (() => void) | undefined
+  #reader: Reader | undefined
   #state: 'unread' | 'reading' | 'over' = 'unread'
-  readonly #idle: NodeJS.Timeout
+  readonly #idle: Watch
 
   /** `end` is called once when nothing more will be read. */
   constructor(message: IncomingMessage, url: URL, limits: ReadLimits, end: () => void) {
@@ -31,8 +37,7 @@ export class Answer implements OutboundResponse {
     this.#limits = limits
     this.#end = end
     // A body that nobody begins to read is given up as well, or its connection would stay for ever.
-    this.#idle = setTimeout(() => this.#silent(), limits.idleMs)
-    this.#idle.unref()
+    this.#idle = limits.dog.watch(limits.idleMs, () => this.#silent())
     message.on('error', (error) => this.fail(this.#cut(error)))
     message.once('close', () => { if (!message.complete) this.fail(this.#cut()) })
   }
@@ -50,31 +55,16 @@ export class Answer implements OutboundResponse {
     this.#close()
   }
 
-  async *chunks(): AsyncGenerator<Uint8Array> {
-    if (this.#failure !== undefined) throw this.#failure
-    if (this.#state !== 'unread') throw new Error('the body was read already')
-    this.#state = 'reading'
-    const stream = this.#decoded()
-    const wake = (): void => this.#wake?.()
-    stream.on('readable', wake)
-    stream.once('end', wake)
-    let bytes = 0
-    try {
-      for (;;) {
-        const chunk: Buffer | null = stream.read()
-        if (this.#failure !== undefined) throw this.#failure
-        if (chunk !== null) {
-          bytes += chunk.length
-          if (bytes > this.#limits.maxBytes) throw new UpstreamFailure(this.#system, `${this.#system} sent more than ${this.#limits.maxBytes} bytes`, { reason: 'malformed', retry: 'never' })
-          yield chunk
-        } else if (stream.readableEnded) return
-        else {
-          this.#idle.refresh()
-          await new Promise<void>((resolve) => { this.#wake = resolve })
-          this.#wake = undefined
-        }
-      }
-    } finally { this.#close() }
+  chunks(): AsyncIterableIterator<Uint8Array> {
+    return {
+      next: () => this.#next(),
+      return: async () => {
+        this.#close()
+        if (this.#reader) this.#reader.over = true
+        return { done: true, value: undefined }
+      },
+      [Symbol.asyncIterator]() { return this },
+    }
   }
 
   async bytes(): Promise<Uint8Array> {
@@ -101,9 +91,56 @@ export class Answer implements OutboundResponse {
     const chunks = this.chunks()
     const body = bodiless ? null : new ReadableStream<Uint8Array>({
       async pull(controller) { const { done, value } = await chunks.next(); if (done) controller.close(); else controller.enqueue(value) },
-      async cancel() { await chunks.return(undefined) },
+      async cancel() { await chunks.return?.() },
     }, { highWaterMark: 0 })
     return new Response(body, { status: this.status, headers })
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    const reader = this.#begun()
+    for (;;) {
+      if (reader.over) return { done: true, value: undefined }
+      if (this.#failure !== undefined) {
+        reader.over = true
+        throw this.#failure
+      }
+      const chunk = reader.queue.shift()
+      if (chunk) {
+        reader.held -= chunk.length
+        if (reader.held < MOST_HELD / 2 && reader.stream.isPaused()) reader.stream.resume()
+        reader.bytes += chunk.length
+        if (reader.bytes <= this.#limits.maxBytes) return { done: false, value: chunk }
+        this.fail(new UpstreamFailure(this.#system, `${this.#system} sent more than ${this.#limits.maxBytes} bytes`, { reason: 'malformed', retry: 'never' }))
+      } else if (reader.ended) {
+        reader.over = true
+        this.#close()
+      } else {
+        this.#idle.extend(this.#limits.idleMs)
+        await new Promise<void>((resolve) => { this.#wake = resolve })
+        this.#wake = undefined
+      }
+    }
+  }
+
+  /** Begins to read when it is asked for the first time. */
+  #begun(): Reader {
+    if (this.#reader) return this.#reader
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#state !== 'unread') throw new Error('the body was read already')
+    this.#state = 'reading'
+    const stream = this.#decoded()
+    const reader: Reader = this.#reader = { stream, queue: [], held: 0, bytes: 0, ended: false, over: false }
+    stream.on('data', (chunk: Buffer) => {
+      reader.queue.push(chunk)
+      reader.held += chunk.length
+      if (reader.held > MOST_HELD) stream.pause()
+      this.#wake?.()
+    })
+    stream.once('end', () => {
+      reader.ended = true
+      this.#wake?.()
+    })
+    return reader
   }
 
   #decoded(): Readable {
@@ -128,7 +165,7 @@ export class Answer implements OutboundResponse {
   #close(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    clearTimeout(this.#idle)
+    this.#idle.end()
     // After a complete answer the connection goes back to be used again; otherwise it is of no use any more.
     if (!this.#message.complete || !this.#message.readableEnded) this.#message.destroy()
     this.#end()
