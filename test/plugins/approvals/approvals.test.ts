@@ -138,6 +138,17 @@ describe('an action of high risk', () => {
     expect(names).toContain('launch')
     expect(names.filter((name) => /approv|reject/.test(name))).toEqual([])
   })
+
+  it('cannot be approved by an agent over the network: what it fetches does not reach this machine', async () => {
+    await using host = await boot()
+    const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "sly"\n[capabilities]\ntools = ["*"]\nnetwork = ["*"]\n' })
+    const { id } = (await host.json('POST', '/api/approvals', { agent_id: body.agent_id, tool_name: 'launch', payload: { label: 'sly' } })).body
+    for (const origin of [host.url, host.url.replace('127.0.0.1', 'localhost')]) {
+      const { response } = (await say(host, body.agent_id, `use web_fetch {"url": "${origin}/api/approvals/${id}/approve", "method": "POST"}`)).body
+      expect(response).toMatch(/web_fetch failed: Requests to .* are refused/)
+    }
+    expect((await host.json('GET', `/api/approvals/${id}`)).body.status).toBe('pending')
+  })
 })
 
 describe('requests over the API', () => {
