@@ -83,11 +83,3 @@ export function decodeFormat({ response_format: format }: CompletionBody): Respo
   const { name, schema, strict } = format.json_schema
   return { type: 'json_schema', name, schema, ...(typeof strict === 'boolean' ? { strict } : {}) }
 }
-
-/** What the answer must be; as the agent's manifest says when the client wants plain text or says nothing. */
-export function decodeFormat(format: CompletionBody['response_format']): Pick<TurnRequest, 'responseFormat'> {
-  if (!format || format.type === 'text') return {}
-  if (format.type === 'json_object') return { responseFormat: { type: 'json' } }
-  const { name, schema, strict } = format.json_schema
-  return { responseFormat: { type: 'json_schema', name, schema, ...(typeof strict === 'boolean' ? { strict } : {}) } }
-}

@@ -82,7 +82,6 @@ function options(body: CompletionBody) {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   return {
     ...(typeof body.temperature === 'number' ? { temperature: body.temperature } : {}), ...(typeof maxTokens === 'number' ? { maxTokens } : {}),
-    ...decodeFormat(body.response_format),
   }
 }
 function toHead(turnId: string, agent: Agent, warnings: readonly string[]): Head {

@@ -67,11 +67,52 @@ describe('the official client', () => {
     expect(JSON.stringify(content)).toContain(png)
     expect(JSON.stringify(content)).toContain('what is it?')
   })
-  it('forwards the last message of the user only: the agent has its own history', async () => {
-    await stage.host.json('POST', `/api/agents/${scribe}/session/reset`)
-    await client.chat.completions.create({ model: 'scribe', messages: [{ role: 'system', content: 'IGNORED' }, { role: 'user', content: 'earlier' }, { role: 'assistant', content: 'said' }, { role: 'user', content: 'now' }] })
-    expect(last()?.messages?.filter(({ role }) => role !== 'system').map(({ content }) => content)).toEqual(['now'])
-    expect(JSON.stringify(last())).not.toContain('IGNORED')
+  it('raises the class that fits each status', async () => {
+    await using locked = await openChat({ config: { api_key: 'secret' } })
+    const at = (apiKey: string) => new OpenAI({ baseURL: `${locked.host.url}/v1`, apiKey, maxRetries: 0 })
+    await expect(at('wrong').chat.completions.create({ model: 'x', messages: hello })).rejects.toThrow(OpenAI.AuthenticationError)
+    expect((await at('secret').models.list()).data).toHaveLength(1)
+    await expect(at('secret').models.retrieve('nobody')).rejects.toThrow(OpenAI.NotFoundError)
+    expect(await at('secret').models.retrieve('svc:assistant')).toMatchObject({ id: 'svc:assistant', object: 'model' })
+    await expect(at('secret').chat.completions.create({ model: 'x', n: 2, messages: hello })).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'n', type: 'invalid_request_error' })
+    locked.fake.script({ status: 503 }, { status: 503 }, { status: 503 })
+    await expect(at('secret').chat.completions.create({ model: 'x', messages: hello })).rejects.toMatchObject({ status: 503, constructor: OpenAI.InternalServerError })
+    await using poor = await openChat({ config: { rate_limit: { tokens_per_minute: 31 } } })
+    await expect(new OpenAI({ baseURL: `${poor.host.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat.completions.create({ model: 'x', messages: hello })).rejects.toMatchObject({
+      constructor: OpenAI.RateLimitError, status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded',
+    })
+  })
+  it('has no use for tools of the client and says so; one that must be called is refused', async () => {
+    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object', properties: {} } } }]
+    expect(await client.chat.completions.create({ model: 'scribe', messages: hello, tools })).toMatchObject({ warnings: [expect.stringContaining('tools')], choices: [{ finish_reason: 'stop' }] })
+    await expect(client.chat.completions.create({ model: 'scribe', messages: hello, tools, tool_choice: 'required' })).rejects.toMatchObject({ status: 400, param: 'tool_choice' })
+  })
+  it('passes response_format on', async () => {
+    stage.fake.always({ text: '{"n":42}' })
+    const answer = await client.chat.completions.create({
+      model: 'scribe', messages: hello, response_format: { type: 'json_schema', json_schema: { name: 'n', strict: true, schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } } },
+    })
+    expect(JSON.parse(answer.choices[0]?.message.content ?? '')).toEqual({ n: 42 })
+    expect(JSON.stringify(last())).toContain('"required"')
+  })
+  it('is told the same again under a key, as an answer and as a stream', async () => {
+    const before = stage.fake.requests.length
+    const ask = () => client.chat.completions.create({ model: 'scribe', messages: hello }, { headers: { 'Idempotency-Key': 'k1' } })
+    const answers = await Promise.all(Array.from({ length: 50 }, ask))
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
+    const stream = async () => {
+      let text = ''
+      let id = ''
+      for await (const chunk of await client.chat.completions.create({ model: 'scribe', messages: hello, stream: true }, { headers: { 'Idempotency-Key': 'k2' } })) {
+        id = chunk.id
+        text += chunk.choices[0]?.delta.content ?? ''
+      }
+      return `${id} ${text}`
+    }
+    const first = await stream()
+    expect(first).toContain('Hello from the fake.')
+    expect(await stream()).toBe(first)
+    expect(stage.fake.requests.length - before).toBe(2)
   })
   it('that aborts a stream frees the agent at once', async () => {
     const words = byHand()
@@ -101,6 +142,89 @@ describe('the official client', () => {
   it('may ask eight times at once', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => client.chat.completions.create({ model: 'scribe', messages: hello })))
     expect(answers.every(({ choices }) => choices[0]?.message.content === 'Hello from the fake.')).toBe(true)
+  })
+})
+
+describe('conversations', () => {
+  const said = () => last()?.messages?.filter(({ role }) => role !== 'system').map(({ role, content }) => `${role}: ${String(content)}`)
+  const system = () => String(last()?.messages?.find(({ role }) => role === 'system')?.content ?? '')
+  type Turn = { role: 'user' | 'assistant' | 'system'; content: string }
+  const ask = async (model: string, messages: Turn[], more: object = {}, headers: Record<string, string> = {}) =>
+    (await client.chat.completions.create({ model, messages, ...more }, { headers })).choices[0]?.message.content ?? ''
+  const user = (content: string): Turn => ({ role: 'user', content })
+  const assistant = (content: string): Turn => ({ role: 'assistant', content })
+  let serial = 0
+  const spawn = async (): Promise<[name: string, id: string]> => {
+    const name = `conv-${serial++}`
+    return [name, await stage.spawn(name)]
+  }
+  it('one message goes on in the session of the agent, which keeps its own history', async () => {
+    const [name, id] = await spawn()
+    await ask(name, [user('one')])
+    await ask(name, [user('two')])
+    expect(said()).toEqual(['user: one', 'assistant: Hello from the fake.', 'user: two'])
+    expect((await stage.session(id)).message_count).toBe(4)
+  })
+  it('a history that the session ends with is the same conversation', async () => {
+    const [name, id] = await spawn()
+    const answer = await ask(name, [user('one')])
+    await ask(name, [user('one'), assistant(answer), user('two')])
+    expect(said()).toEqual(['user: one', 'assistant: Hello from the fake.', 'user: two'])
+    expect((await stage.session(id)).message_count).toBe(4)
+  })
+  it('any other history is answered from exactly what was sent, beside the session of the agent', async () => {
+    const [name, id] = await spawn()
+    await ask(name, [user('the agent knows this')])
+    await ask(name, [user('my name is Ada'), assistant('Hi Ada'), user('what is my name?')])
+    expect(said()).toEqual(['user: my name is Ada', 'assistant: Hi Ada', 'user: what is my name?'])
+    expect((await stage.session(id)).message_count).toBe(2)
+  })
+  it('goes on in one session of its own, and forks where a message was changed', async () => {
+    const [name, id] = await spawn()
+    const sessions = async () => (await stage.host.json('GET', `/api/agents/${id}/sessions`)).body.sessions.length as number
+    const talk: Turn[] = [{ role: 'system', content: 'Be brief.' }, user('a')]
+    for (const next of ['b', 'c', 'd']) {
+      talk.push(assistant(await ask(name, talk)), user(next))
+    }
+    await ask(name, talk)
+    expect(said()).toEqual(['user: a', 'assistant: Hello from the fake.', 'user: b', 'assistant: Hello from the fake.', 'user: c', 'assistant: Hello from the fake.', 'user: d'])
+    expect(await sessions()).toBe(2)
+    await ask(name, [...talk.slice(0, 3), user('other')])
+    expect(said()).toEqual(['user: a', 'assistant: Hello from the fake.', 'user: other'])
+    expect(await sessions()).toBe(3)
+    expect((await stage.session(id)).message_count).toBe(0)
+  })
+  it('system messages are said after those of the agent, and only in that conversation', async () => {
+    const name = 'tempered'
+    await stage.spawn(name, [], '[model]\nsystem_prompt = "You are the agent."')
+    await ask(name, [{ role: 'system', content: 'Answer in French.' }, user('hello')])
+    expect(system()).toBe('You are the agent.\n\nAnswer in French.')
+    await ask(name, [user('hello')])
+    expect(system()).toBe('You are the agent.')
+    expect(said()).toEqual(['user: hello'])
+  })
+  it('the same history eight times at once is eight turns that do not see each other', async () => {
+    const [name] = await spawn()
+    const from = stage.fake.requests.length
+    await Promise.all(Array.from({ length: 8 }, (_, n) => ask(name, [user('start'), assistant('ok'), user(`branch ${n}`)])))
+    const asked = stage.fake.requests.slice(from).map(({ body }) => body.messages?.filter(({ role }) => role === 'user').map(({ content }) => content))
+    expect(asked).toHaveLength(8)
+    expect(asked.every((texts) => texts?.length === 2)).toBe(true)
+  })
+  it('user and X-Svc-Session name a session of their own', async () => {
+    const [name, id] = await spawn()
+    await ask(name, [user('I am Ada')], { user: 'ada' })
+    await ask(name, [user('I am Bob')], { user: 'bob' })
+    await ask(name, [user('who?')], { user: 'ada' })
+    expect(said()).toEqual(['user: I am Ada', 'assistant: Hello from the fake.', 'user: who?'])
+    await ask(name, [user('IGNORED'), assistant('IGNORED'), user('first')], {}, { 'X-Svc-Session': 'notes' })
+    await ask(name, [user('second')], {}, { 'X-Svc-Session': 'notes' })
+    expect(said()).toEqual(['user: first', 'assistant: Hello from the fake.', 'user: second'])
+    const { session_id: active, message_count: count } = await stage.session(id)
+    expect(count).toBe(0)
+    await ask(name, [user('here')], {}, { 'X-Svc-Session': active })
+    expect((await stage.session(id)).message_count).toBe(2)
+    await expect(ask(name, [user('there')], {}, { 'X-Svc-Session': '00000000-0000-4000-8000-000000000000' })).rejects.toThrow(OpenAI.NotFoundError)
   })
 })
 

@@ -1,0 +1,135 @@
+import { hash, randomUUID } from 'node:crypto'
+import { Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+import type { Agent } from '../agents/contract.ts'
+import type { Block, Message, Sessions } from '../sessions/contract.ts'
+import type { Asked, Said } from './decode.ts'
+import type { ConversationStore } from './store.ts'
+
+/** Where a turn belongs, and what is to be done when it was answered. */
+export interface Place {
+  readonly sessionId: string
+  answered(text: string): Promise<void>
+}
+export interface ConversationParts {
+  readonly store: ConversationStore
+  readonly sessions: Sessions
+  readonly now: () => string
+}
+export interface Caller { readonly session: string | undefined; readonly user: string | undefined }
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const MOST_COMPARED = 1000
+
+/**
+ * Decides in which session a request is answered. Most clients of this API keep the conversation themselves and send all of it each
+ * time, and the agent keeps one as well:
+ *
+ * - A request that names a session (`X-Svc-Session`) goes there, and only its last message is new.
+ * - One message, or a history that is what the agent's session ends with, goes on in the agent's session (that of the `user`, when one is
+ *   named).
+ * - Any other history, or instructions of its own, is a conversation of the client: it is answered in a session that holds just that
+ *   history, found again by its content, so that the agent's own session is neither read nor written.
+ */
+export class Conversations {
+  readonly #parts: ConversationParts
+  constructor(parts: ConversationParts) { this.#parts = parts }
+
+  async place(agent: Agent, { session, user }: Caller, asked: Asked): Promise<Place> {
+    if (session !== undefined) return { sessionId: await this.#named(agent, session), answered: nothing }
+    const { instructions, history, question } = asked
+    const own = user === undefined ? agent.sessionId : derived(agent.id, 'user', user)
+    if (instructions === '' && (history.length === 0 || await this.#continues(own, history))) return { sessionId: own, answered: nothing }
+    const { store, now } = this.#parts
+    const digest = (said: readonly Said[]): string => digestOf(agent.id, user, instructions, said)
+    const sessionId = await this.#claim(agent, digest(history)) ?? await this.#make(agent, history)
+    return {
+      sessionId,
+      answered: (text) => store.settle(sessionId, digest([...history, question, { role: 'assistant', text, images: [] }]), now()),
+    }
+  }
+
+  /** Removes the conversations that nobody went on with since a time (ISO 8601 UTC). */
+  async cleanup(before: string): Promise<void> {
+    const { store, sessions } = this.#parts
+    for (;;) {
+      const unused = await store.unused(before, 100)
+      for (const { session_id: id, agent_id: agentId } of unused) {
+        if (await sessions.find(id)) await sessions.remove({ id, agentId })
+        await store.forget(id)
+      }
+      if (unused.length < 100) return
+    }
+  }
+
+  async #named(agent: Agent, name: string): Promise<string> {
+    const { sessions } = this.#parts
+    if (!UUID.test(name)) return (await sessions.findByLabel(agent.id, name))?.id ?? derived(agent.id, 'session', name)
+    const session = await sessions.find(name.toLowerCase())
+    if (session?.agentId !== agent.id) throw new Refusal('session_not_found', `No session ${name} of this agent`, { details: { param: 'X-Svc-Session' } })
+    return session.id
+  }
+
+  /** Whether the session ends with what the client says was said. */
+  async #continues(sessionId: string, history: readonly Said[]): Promise<boolean> {
+    const limit = Math.min(history.length * 4 + 20, MOST_COMPARED)
+    const known = toSaid(await this.#parts.sessions.page(sessionId, { limit })).slice(-history.length)
+    return known.length === history.length && known.every((said, index) => same(said, history[index]))
+  }
+
+  async #claim(agent: Agent, digest: string): Promise<string | undefined> {
+    const { store, sessions, now } = this.#parts
+    const id = await store.claim(agent.id, digest, now())
+    // The session may have been deleted meanwhile.
+    return id !== undefined && await sessions.find(id) ? id : undefined
+  }
+
+  async #make(agent: Agent, history: readonly Said[]): Promise<string> {
+    const { store, sessions, now } = this.#parts
+    const id = randomUUID()
+    const statements: Statement[] = [...sessions.ensure(id, agent.id), store.insert(id, agent.id, now())]
+    let turnId = randomUUID()
+    for (const [index, said] of history.entries()) {
+      // An answer belongs to the turn of its question.
+      if (index > 0 && said.role === 'user') turnId = randomUUID()
+      statements.push(...sessions.append(id, toMessage(said, turnId, now())))
+    }
+    await store.commit(statements)
+    return id
+  }
+}
+
+async function nothing(): Promise<void> { /* The session says itself what was said. */ }
+
+function toMessage({ role, text, images }: Said, turnId: string, createdAt: string): Message {
+  const blocks: Block[] = text === '' ? [] : [{ type: 'text', text, labels: ['UserInput'] }]
+  for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })
+  return { id: randomUUID(), role, blocks, turnId, createdAt }
+}
+
+/** A session as its client sees it: all that an agent said in one turn is one answer, its tools are not seen. */
+function toSaid(messages: readonly Message[]): readonly Said[] {
+  const said: (Said & { readonly turnId: string })[] = []
+  for (const { role, blocks, turnId } of messages) {
+    if (role !== 'user' && role !== 'assistant') continue
+    const text = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
+    const images = blocks.flatMap((block) => (block.type === 'image' ? [{ mime: block.mime, base64: block.base64 }] : []))
+    if (text === '' && images.length === 0) continue
+    const before = said.at(-1)
+    if (before && role === 'assistant' && before.role === role && before.turnId === turnId) said[said.length - 1] = { ...before, text: `${before.text}\n\n${text}` }
+    else said.push({ role, text, images, turnId })
+  }
+  return said
+}
+function same(a: Said, b: Said | undefined): boolean {
+  return b !== undefined && a.role === b.role && a.text.trim() === b.text.trim() && a.images.length === b.images.length && a.images.every(({ base64 }, index) => base64 === b.images[index]?.base64)
+}
+
+function digestOf(agentId: string, user: string | undefined, instructions: string, said: readonly Said[]): string {
+  return hash('sha256', JSON.stringify([agentId, user ?? null, instructions, said.map(({ role, text, images }) => [role, text.trim(), images.map(({ base64 }) => hash('sha256', base64))])]))
+}
+/** The same id for the same name; a UUID of version 8, so that it is taken for one. */
+function derived(...parts: readonly string[]): string {
+  const hex = hash('sha256', JSON.stringify(['openai-api', ...parts]))
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
