@@ -34,7 +34,7 @@ export function modeRoutes(agents: AgentService): readonly AnyRoute[] {
 
   return [
     mode,
-    move('PUT', 'suspend', 'suspended', 'Pause an agent', 'Running to Paused: what it does ends, new messages are refused until it is resumed.'),
+    move('PUT', 'suspend', 'suspended', 'Pause an agent', 'Running to Paused: what runs goes on to its end; what waits and new messages are refused until it is resumed.'),
     move('PUT', 'resume', 'running', 'Resume an agent', 'Paused to Running.'),
     move('PUT', 'stop', 'stopped', 'Stop an agent', 'Running or Paused to Stopped: what it does is cancelled. POST only cancels and leaves the agent running.'),
     move('PUT', 'start', 'started', 'Start an agent', 'Stopped to Running.'),
