@@ -5,6 +5,7 @@ import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { readBuild } from './build/info.ts'
 import { parseListenAddr, toListenAddr } from './config/listen.ts'
+import { listSecrets } from './config/redact.ts'
 import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
@@ -33,6 +34,7 @@ import { openReservations } from './storage/reservations.ts'
 import { openStorage } from './storage/storage.ts'
 import { openVault } from './storage/vault-file.ts'
 import { ToolRegistry } from './tools/registry.ts'
+import { learning, SecretSieve } from './tools/sieve.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -41,6 +43,8 @@ export interface AppOptions {
   readonly builtIns?: readonly string[]
   /** Warnings of loading the configuration, for the health detail. */
   readonly warnings?: readonly string[]
+  /** Secrets beside those of the configuration and the vault: tools that send things away do not get them. */
+  readonly secrets?: readonly string[]
   /** A db0 connector instead of the one of `database_url`, for tests. */
   readonly connector?: Connector
   /** Instead of the way out to the network, for tests. */
@@ -114,7 +118,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const build = readBuild()
   const metrics = new MetricRegistry()
   const hooks = new HookBus(onDefect)
-  const tools = new ToolRegistry({ limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect })
+  const sieve = new SecretSieve()
+  for (const secret of [...listSecrets(config), ...options.secrets ?? []]) sieve.learn(secret)
+  const tools = new ToolRegistry({
+    limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect,
+    holdsSecret: (args) => sieve.holds(args),
+    onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
+  })
   const settings = httpSettings(config)
   const idempotency = owned('idempotency keys', new Idempotency({ reservations: openReservations(database.sql, () => new Date().toISOString()), owner: randomUUID(), onDefect }), (it) => it[Symbol.dispose]())
   const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect })
@@ -129,7 +139,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       tools: tools.forPlugin(scope),
       storage: storage.forPlugin(scope.name),
       db: database.sql,
-      vault: vault.forPlugin(scope.name),
+      vault: learning(sieve, vault.forPlugin(scope.name)),
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
       fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),

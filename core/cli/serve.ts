@@ -9,6 +9,7 @@ import { ConfigError } from '../config/problem.ts'
 import { listSecrets } from '../config/redact.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
+import { namesSecret } from '../log/secret-name.ts'
 import { exits, Failure } from './failure.ts'
 import { print } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -78,7 +79,7 @@ function refuseOpenDoor(config: Config): void {
     'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
 }
 async function open({ config, warnings }: LoadedConfig, log: Log): Promise<App> {
-  try { return await createApp({ config, log, warnings }) } catch (error) { throw explainStart(error, config) }
+  try { return await createApp({ config, log, warnings, secrets: environmentSecrets() }) } catch (error) { throw explainStart(error, config) }
 }
 async function listen(app: App, config: Config): Promise<string> {
   try { return (await app.listen()).url.replace(/\/+$/, '') } catch (error) { throw explainStart(error, config) }
@@ -100,6 +101,10 @@ function networkAddresses(config: Config): string[] {
   const { host } = parseListenAddr(config.listen_addr)
   if (!config.http.public && host !== '0.0.0.0' && host !== '::') return []
   return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter((one) => !one.internal && one.family === 'IPv4').map((one) => one.address)
+}
+/** Keys of providers and the like, wherever they are used. */
+function environmentSecrets(): string[] {
+  return Object.entries(process.env).flatMap(([name, value]) => (value !== undefined && namesSecret(name) ? [value] : []))
 }
 /** A daemon that is killed never writes what it compiled; done once the first requests had their turn. */
 function flushCompileCache(): void {

@@ -14,6 +14,10 @@ export interface ToolLimits {
 export interface ToolRegistryOptions {
   readonly limits: () => ToolLimits
   readonly onDefect: OnDefect
+  /** Whether arguments hold a secret of the daemon: a tool that refuses the label `Secret` does not get those. */
+  readonly holdsSecret?: (args: unknown) => boolean
+  /** Told when that happened. */
+  readonly onSecret?: (tool: string, call: ToolCallContext) => void
 }
 interface Registered { readonly tool: AnyTool; readonly scope: Scope; readonly description: Description }
 
@@ -101,6 +105,10 @@ export class ToolRegistry {
     if (!found) return answer(`There is no tool "${name}".`, true)
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
     if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
+    if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {
+      this.#options.onSecret?.(name, call)
+      return answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true)
+    }
     return this.#run(found, parsed.output, call, answer)
   }
 

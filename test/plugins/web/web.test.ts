@@ -113,3 +113,15 @@ it.each<[pattern: string, url: string, allowed: boolean]>([
   ['*', 'https://a.test', true], ['a.test', 'https://A.test./', true], ['a.test', 'https://b.a.test', false], ['*.a.test', 'https://b.a.test', true], ['*.a.test', 'https://a.test', false], ['*.a.test', 'https://xa.test', false],
   ['a.test:8080', 'http://a.test:8080', true], ['a.test:8080', 'http://a.test', false], ['a.test:443', 'https://a.test', true], ['*.a.test:*', 'https://b.a.test:1', true], ['[::1]', 'http://[::1]:80', true], ['', 'https://a.test', false], ['a.test', 'https://a.test.evil.test', false],
 ])('the pattern %j and %s: %s', (pattern, url, allowed) => { expect(allowsHost([pattern], new URL(url))).toBe(allowed) })
+
+it('a secret of the daemon does not go out, in no form', async () => {
+  const secret = 'brave-key-canary'
+  for (const url of [`${base}/json?k=${secret}`, `${base}/${Buffer.from(`key=${secret}`).toString('base64url')}`]) {
+    expect(await stage.call(agent, 'web_fetch', { url })).toMatchObject({ failed: true, text: expect.stringContaining('refuses Secret') })
+  }
+  expect(await stage.call(agent, 'web_fetch', { url: `${base}/json`, method: 'POST', body: JSON.stringify({ note: [...secret].toReversed().join('') }) })).toMatchObject({ failed: true })
+  expect(await stage.call(agent, 'web_search', { query: `what is ${secret}` })).toMatchObject({ failed: true })
+  expect(seen).toEqual([])
+  expect(stage.host.log.join('\n')).toContain('held a secret and was refused')
+  expect(stage.host.log.join('\n')).not.toContain(secret)
+})
