@@ -28,5 +28,3 @@ it('a megabyte is looked through quickly', () => {
   expect(sieve.holds(text)).toBe(false)
   expect(performance.now() - started).toBeLessThan(1500)
 })
-
-it('what it keeps is not the secret', () => { expect(JSON.stringify([...Object.values(sieve)])).not.toContain(secret.slice(0, 8)) })
