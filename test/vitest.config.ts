@@ -7,8 +7,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['svc-source'] } },
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     pool: 'forks',
     maxWorkers: 2,
   },

@@ -5,7 +5,7 @@ const { homedir } = process.getBuiltinModule('node:os')
 const { join, resolve } = process.getBuiltinModule('node:path')
 
 /** The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules. */
-function earlyHome(argv: readonly string[]): string {
+export function earlyHome(argv: readonly string[]): string {
   const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
   const flag = at < 0 ? undefined : argv[at]?.includes('=') ? argv[at]?.slice('--home='.length) : argv[at + 1]
   const home = process.env['HOME'] || homedir()
@@ -38,4 +38,3 @@ const { runLine } = await import('./run.ts')
 process.exitCode = await runLine(argv)
 // Whatever a part forgot to close must not keep an ended command alive.
 setTimeout(() => process.exit(), 2000).unref()
-export {}
