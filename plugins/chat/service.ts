@@ -12,8 +12,7 @@ import type { ChatConfig } from './config.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
-import { LiveTurn, toOptions } from './live.ts'
-import type { Stopped } from './live.ts'
+import { LiveTurn, Stopped, toOptions } from './live.ts'
 import { isAutomated, quietFor } from './quiet.ts'
 import type { TurnRecord } from './record.ts'
 import type { TurnRunner } from './runner.ts'
@@ -120,7 +119,13 @@ export class ChatService implements Chat {
     const agent = await agents.require(agentId)
     const of = sessionId ?? agent.sessionId
     const { model } = await chooseModel(inference, agent)
-    return compactor.compact({ agent, sessionId: of, model, before: this.#lanes.running(of)?.id, signal, because: 'request' })
+    try {
+      return await compactor.compact({ agent, sessionId: of, model, before: this.#lanes.running(of)?.id, signal, because: 'request' })
+    } catch (error) {
+      // It may have been a turn's, which was cancelled, or this plugin is being replaced.
+      if (error instanceof Stopped || signal.aborted) throw new Refusal('service_unavailable', 'The summary was not finished; everything is as it was', { retryAfterSecs: 1, cause: error })
+      throw error
+    }
   }
   async undoCompaction(agentId: string, sessionId?: string): Promise<number> {
     const { agents, sessions } = this.#parts

@@ -3,8 +3,8 @@ import type { CompletionRequest, Turn } from 'svc/providers'
 /** Tokens for one character of each class of script. */
 interface Family { readonly latin: number; readonly digit: number; readonly other: number; readonly cjk: number; readonly image: number }
 
-// Counted with the vendors' own counters on prose, code and tables. They are estimates on the high side: what is counted too low
-// overflows, what is counted too high is compacted a little early. A real tokenizer is tens of megabytes and seconds of start.
+// Rules of thumb for each family's vocabulary, chosen rather too high than too low: what is counted too low overflows, what is
+// counted too high is compacted a little early. A real tokenizer would be tens of megabytes, and every vendor has its own.
 const families: readonly (readonly [pattern: RegExp, family: Family])[] = [
   [/gpt|^o\d|codex|chatgpt/, { latin: 0.24, digit: 0.36, other: 0.42, cjk: 0.95, image: 800 }],
   [/claude/, { latin: 0.29, digit: 0.6, other: 0.6, cjk: 1.3, image: 1600 }],
@@ -47,7 +47,7 @@ export function countTurn(turn: Turn, family: Family): number {
   )
 }
 
-/** Of a tool as the model is told of it; kept as long as the tool is. */
+/** Of a tool as the model is told of it; kept as long as the tool is, by whichever family asked first. */
 const toolTokens = new WeakMap<object, number>()
 export function countTool(tool: CompletionRequest['tools'][number], family: Family): number {
   const known = toolTokens.get(tool.input)
