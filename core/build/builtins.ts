@@ -25,13 +25,15 @@ export function builtins(): Plugin {
   }
 }
 
+const escape = (text: string): string => Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
+
 /** A file with one character beyond ASCII is held with two bytes a character and decoded slowly. In strings an escape is the same. */
 export function ascii(): Plugin {
   return {
     name: 'ascii',
     generateBundle(_, bundle) {
       for (const file of Object.values(bundle)) {
-        if (file.type === 'chunk') file.code = file.code.replaceAll(/[^\u0000-\u007f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+        if (file.type === 'chunk') file.code = file.code.replaceAll(/\P{ASCII}/gu, (character) => escape(character))
       }
     },
   }

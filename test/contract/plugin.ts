@@ -9,8 +9,8 @@ import type { TestHost } from '../support/host.ts'
 /** The plugin under test: its name, and the folder of its source. */
 export interface Subject { readonly name: string; readonly folder: string }
 
-/** A timer of the test runner comes and goes; what a plugin leaves adds up. */
-const CYCLES = 3
+/** Timers of the test runner come and go, a few at a time, before and after; what a plugin leaves adds up with every cycle. */
+const CYCLES = 8
 
 /** What every plugin must keep. Each check fails with an error that says what was left; the host has the plugin and all it requires. */
 export const pluginChecks: Readonly<Record<string, (host: TestHost, subject: Subject) => Promise<void>>> = {
@@ -105,7 +105,7 @@ async function traces(host: TestHost): Promise<ReadonlyMap<string, number>> {
 async function settled(host: TestHost, before: ReadonlyMap<string, number>): Promise<void> {
   let left: readonly string[] = []
   for (let attempt = 0; attempt < 20; attempt++) {
-    left = [...await traces(host)].filter(([line, times]) => times > (before.get(line) ?? 0) + (line.startsWith('resource') ? CYCLES - 2 : 0)).map(([line]) => line)
+    left = [...await traces(host)].filter(([line, times]) => times > (before.get(line) ?? 0) + (line.startsWith('resource') ? CYCLES / 2 : 0)).map(([line]) => line)
     if (left.length === 0) return
   }
   throw new Error(`left behind: ${left.join(', ')}`)
