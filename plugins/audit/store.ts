@@ -8,13 +8,16 @@ export class AuditStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) { this.#db = db }
 
-  /** One statement, so that no other entry can come between reading the tip and adding to it. */
+  /**
+   * One statement, so that no other entry can come between reading the tip and adding to it. A selection from the table itself would be
+   * put into a temporary one first, which costs more than looking for the tip twice.
+   */
   append(fields: Fields): Statement {
     return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, prev_hash, hash)
-      SELECT tip.id + 1, CAST(${fields.timestamp} AS TEXT), CAST(${fields.event_type} AS TEXT), CAST(${fields.agent_id} AS TEXT), CAST(${fields.details} AS TEXT), tip.hash,
-        svc_sha256(CAST(${TAG} AS TEXT) || ':' || CAST(tip.id + 1 AS TEXT) || ':' || tip.hash || ':' || CAST(${bodyOf(fields)} AS TEXT))
-      FROM (SELECT COALESCE((SELECT max(id) FROM audit_entry), 0) AS id,
-        COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)) AS hash) AS tip`
+      VALUES (COALESCE((SELECT max(id) FROM audit_entry), 0) + 1, ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details},
+        COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)),
+        svc_sha256(CAST(${TAG} AS TEXT) || ':' || CAST(COALESCE((SELECT max(id) FROM audit_entry), 0) + 1 AS TEXT) || ':'
+          || COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)) || ':' || CAST(${bodyOf(fields)} AS TEXT)))`
   }
 
   write(statement: Statement): Promise<unknown> { return this.#db.batch([statement]) }

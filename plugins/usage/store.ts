@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { UsageRecord } from './contract.ts'
 
@@ -13,8 +12,8 @@ export class UsageStore {
   constructor(db: PluginDatabase) { this.#db = db }
 
   insert(record: UsageRecord, at: string): Statement {
-    return this.#db.sql`INSERT INTO usage_record (id, recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
-      VALUES (${randomUUID()}, ${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider}, ${record.model},
+    return this.#db.sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+      VALUES (${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider}, ${record.model},
         ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens}, ${record.costUsd}, ${record.estimated ? 1 : 0})`
   }
 
