@@ -43,7 +43,7 @@ export interface Upload {
 }
 export interface Uploads {
   find(fileId: string): Promise<Upload | undefined>
-  /** Throws `file_not_found` when the agent removed it. */
+  /** Throws `file_not_found` when the agent removed it, `payload_too_large` when it made it larger than an upload may be. */
   read(upload: Upload): Promise<Uint8Array>
 }
 export const Uploads = defineService<Uploads>()('uploads')

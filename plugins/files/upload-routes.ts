@@ -22,7 +22,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
   })
   const read = defineRoute({
     method: 'GET', path: '/api/uploads/:file_id', summary: 'Download a file that was sent for an agent',
-    auth: 'bearer', cost: 5, params: UploadParams, returns: v.string(), produces: 'application/octet-stream', errors: ['file_not_found'],
+    auth: 'bearer', cost: 5, params: UploadParams, returns: v.string(), produces: 'application/octet-stream', errors: ['file_not_found', 'payload_too_large'],
     async handle({ params }) {
       const upload = await uploads.find(params.file_id)
       if (!upload) throw new Refusal('file_not_found', `No file ${params.file_id}`)

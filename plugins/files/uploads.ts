@@ -29,7 +29,8 @@ export class UploadService implements Uploads {
     return row && { id: row.id, agentId: row.agent_id, filename: row.filename, path: row.path, contentType: row.content_type, sizeBytes: row.size_bytes }
   }
   async read(upload: Upload): Promise<Uint8Array> {
-    return this.#parts.workspaces.read(upload.agentId, upload.path, { maxBytes: Number.MAX_SAFE_INTEGER })
+    // The agent may have made it larger meanwhile.
+    return this.#parts.workspaces.read(upload.agentId, upload.path, { maxBytes: Math.max(this.#parts.maxBytes, upload.sizeBytes) })
   }
 
   /** One file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the request. Throws `invalid_request` and `payload_too_large`. */
