@@ -133,3 +133,51 @@ describe('unloading the chat', () => {
     expect((await stage.session()).messages.map(({ mark }) => mark)).toEqual([undefined, undefined])
   })
 })
+
+describe('a turn that waits for a person', () => {
+  const manifest = '[metadata]\napproval = "always"\n'
+  async function waiting(stage: Awaited<ReturnType<typeof openChat>>, agent: string) {
+    const find = async () => (await stage.host.json('GET', '/api/approvals')).body.approvals.find((each: { agent_id: string; status: string }) => each.agent_id === agent && each.status === 'pending')
+    await expect.poll(find).toBeDefined()
+    await expect.poll(async () => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)[0]?.state).toBe('waiting')
+    return (await find()).id as string
+  }
+
+  it('goes on after a restart whatever its door, and the call is made once', async () => {
+    let agent = ''
+    {
+      await using stage = await openChat({ home, fake, config: { plugins: { drain_ms: 50 } } })
+      agent = await stage.spawn('careful', ['*'], manifest)
+      fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] })
+      // The connection ends with the service; the turn does not.
+      const gone = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'set it' }).catch(() => undefined)
+      await waiting(stage, agent)
+      await stage.host.stop()
+      await gone
+    }
+    fake.script({ text: 'It is set.' })
+    await using stage = await openChat({ home, fake })
+    await stage.host.json('POST', `/api/approvals/${await waiting(stage, agent)}/approve`)
+    await expect.poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)).toEqual([{ state: 'done' }])
+    expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/a`)).body.value).toBe(1)
+    const { messages } = await stage.session(agent)
+    expect(messages.at(-1)?.content).toBe('It is set.')
+    expect(messages.flatMap(({ tools = [] }) => tools)).toHaveLength(1)
+  })
+
+  it('is not let through while the chat or those who ask are replaced', async () => {
+    await using stage = await openChat({ home, fake, config: { plugins: { drain_ms: 50 } } })
+    const agent = await stage.spawn('careful', ['*'], manifest)
+    fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] }, { text: 'It was refused.' })
+    void stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'set it' })
+    const id = await waiting(stage, agent)
+    await stage.host.app.host.reload('approvals')
+    expect(await waiting(stage, agent)).toBe(id)
+    await stage.host.app.host.reload('chat')
+    expect(await waiting(stage, agent)).toBe(id)
+    await stage.host.json('POST', `/api/approvals/${id}/reject`)
+    await expect.poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)).toEqual([{ state: 'done' }])
+    expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/a`)).status).toBe(404)
+    expect((await stage.session(agent)).messages.at(-1)?.content).toBe('It was refused.')
+  })
+})
