@@ -2,6 +2,7 @@ import { parse as parseToml, stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
 import { parse, Refusal } from 'svc/sdk'
 import { knownKeys, ManifestDocument } from './manifest-schema.ts'
+import { profileTools } from './profiles.ts'
 
 export interface ParsedManifest {
   readonly toml: string
@@ -15,8 +16,15 @@ export type ManifestEdits = Readonly<Record<string, string | number | boolean | 
 /** Throws `invalid_request` with line and column for malformed TOML, and with the key for a value of the wrong kind. */
 export function parseManifest(toml: string): ParsedManifest {
   const table = readTable(toml)
-  const document = parse(ManifestDocument, table, 'manifest')
+  const document = withProfile(parse(ManifestDocument, table, 'manifest'), table)
   return { toml, document, warnings: [...unknownKeys(table), ...withoutEffect(document)] }
+}
+
+/** A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are none. */
+function withProfile(document: ManifestDocument, table: TomlTable): ManifestDocument {
+  const { capabilities } = table
+  if (document.profile === undefined || (isTable(capabilities) && Object.hasOwn(capabilities, 'tools'))) return document
+  return { ...document, capabilities: { ...document.capabilities, tools: [...profileTools[document.profile] ?? []] } }
 }
 
 /** The same manifest with some values replaced. Unknown keys survive, comments do not. */

@@ -47,6 +47,16 @@ describe('parsing a manifest', () => {
     expect(parseManifest('[schedule.continuous]').document.schedule).toEqual({ continuous: { check_interval_secs: 300 } })
   })
 
+  it('a profile stands for its tools, unless the manifest names tools itself', () => {
+    const tools = (toml: string) => parseManifest(toml).document.capabilities.tools
+    expect(tools('profile = "minimal"')).toEqual(['file_read', 'file_list'])
+    expect(tools('profile = "full"\n[capabilities]\nnetwork = ["*"]')).toEqual(['*'])
+    expect(tools('profile = "full"\n[capabilities]\ntools = ["kv_get"]')).toEqual(['kv_get'])
+    expect(tools('profile = "full"\n[capabilities]\ntools = []')).toEqual([])
+    expect(tools('profile = "custom"')).toEqual([])
+    expect(tools('')).toEqual([])
+  })
+
   it('unknown keys are kept and named, at the top and in tables', () => {
     const { document, warnings } = parseManifest('colour = "red"\n[model]\nmodle = "x"\n[[fallback_models]]\nprovider = "a"\nspeed = 1')
     expect(document).toMatchObject({ colour: 'red', model: { modle: 'x' } })
