@@ -3,10 +3,15 @@ import type { Message } from '../sessions/contract.ts'
 
 /** The turns of messages that are asked for again with every turn of their session; they go with their messages. */
 const known = new WeakMap<Message, readonly Turn[]>()
+/** The same for a whole list, which one turn asks for more than once. */
+const lists = new WeakMap<readonly Message[], readonly Turn[]>()
 
 /** Stored messages as a provider takes them. */
 export function toTurns(messages: readonly Message[]): readonly Turn[] {
+  const there = lists.get(messages)
+  if (there) return there
   const turns: Turn[] = []
+  lists.set(messages, turns)
   for (const message of messages) {
     let own = known.get(message)
     if (!own) known.set(message, own = toOwn(message))

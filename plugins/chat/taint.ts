@@ -30,7 +30,8 @@ export function carriedBy(messages: readonly Labelled[]): Carried {
   const carried = new Map<Label, string>()
   for (const { blocks } of messages) {
     for (const block of blocks) {
-      for (const label of block.labels ?? []) {
+      if (block.labels === undefined) continue
+      for (const label of block.labels) {
         if (isLabel(label) && !carried.has(label)) carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
       }
     }

@@ -19,7 +19,11 @@ export const MessageRow = v.object({
   mark: v.nullable(v.picklist(['cancelled', 'interrupted', 'cut'])),
   created_at: v.string(),
 })
-export type MessageRow = Omit<v.InferOutput<typeof MessageRow>, 'blocks'> & { readonly blocks: Message['blocks'] }
+export type MessageRow = Omit<v.InferOutput<typeof MessageRow>, 'blocks'> & {
+  readonly blocks: Message['blocks']
+  /** What was made of it: a row of a tail that is kept is given out many times. */
+  message?: Message
+}
 
 /** What a session's row says of what is stored. */
 export const MarkRow = v.object({ appended: v.number(), fingerprint: v.number() })

@@ -191,13 +191,7 @@ export class SessionService implements Sessions {
 function toSession(row: SessionRow): Session {
   return { id: row.id, agentId: row.agent_id, label: row.label, messageCount: row.message_count, createdAt: row.created_at }
 }
-/** A row of the tail that is kept is the same object each time, and so is its message. */
-const messages = new WeakMap<MessageRow, Message>()
-function toMessage(row: MessageRow): Message {
-  let message = messages.get(row)
-  if (!message) messages.set(row, message = made(row))
-  return message
-}
+function toMessage(row: MessageRow): Message { return row.message ??= made(row) }
 function made(row: MessageRow): Message {
   return {
     id: row.id, role: row.role, blocks: row.blocks, turnId: row.turn_id, createdAt: row.created_at,

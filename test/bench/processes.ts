@@ -82,7 +82,7 @@ export async function load<T>(script: string, options: object): Promise<T> {
 
 export class Home implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'svc-bench-'))
-  constructor(config = '') { writeFileSync(join(this.path, 'config.toml'), `[rate_limit]\ntokens_per_minute = 1000000000\n${config}`) }
+  constructor(config = '') { writeFileSync(join(this.path, 'config.toml'), `${config}\n[rate_limit]\ntokens_per_minute = 1000000000\n`) }
   [Symbol.dispose](): void { rmSync(this.path, { recursive: true, force: true }) }
 }
 
