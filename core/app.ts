@@ -143,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
       fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
-      spawn: createSpawn(scope),
+      spawn: createSpawn(scope, hiddenFolders(config)),
       log: tagged,
     }),
     hold: (plugins) => {
@@ -240,6 +240,11 @@ function section(config: Config, plugin: string): Record<string, unknown> {
 async function isNew(database: Awaited<ReturnType<typeof openDatabase>>): Promise<boolean> {
   const found = await database.sql.one<{ count: number }>`SELECT count(*) AS count FROM core_migration WHERE plugin <> 'core-storage'`
   return (found?.count ?? 0) === 0
+}
+
+/** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
+function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
+  return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
 }
 
 /** Requests of a plugin end when it is unloaded. */

@@ -1,3 +1,4 @@
+import type { Isolation } from './launcher.ts'
 import type { Program } from './program.ts'
 
 /** A program to run. Its words are given one by one: no shell reads them. */
@@ -17,7 +18,7 @@ export interface SpawnRequest {
   readonly background?: boolean
   /** Bytes of stdout and stderr that are kept, the end of them (default 1 MiB). */
   readonly outputBytes?: number
-  /** `false`: it reaches no network, not even this machine's own addresses, where the isolation is that of a namespace. */
+  /** `false`: it reaches no network, not even this machine's own addresses, unless the isolation is only that of a group. */
   readonly network?: boolean
   /** Folders with programs after the safe ones. */
   readonly path?: readonly string[]
@@ -54,6 +55,6 @@ export interface Spawn {
   find(command: string, cwd: string, path?: readonly string[]): Promise<Program>
   /** Throws like `find`; `rate_limit` when too many run already, and the signal's reason. */
   start(request: SpawnRequest): Promise<Child>
-  /** `namespace`: it sees no other process and nothing of it can outlive it. `group`: a weaker form where the system offers no more. */
-  isolation(): Promise<'namespace' | 'group'>
+  /** How far a program is kept apart on this system. */
+  isolation(): Promise<Isolation>
 }

@@ -3,35 +3,64 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { safePath } from './environment.ts'
 
+/**
+ * `sealed`: it sees no other process, none of the daemon's files but its own folder, and nothing of it can outlive it. `namespace`: the
+ * same, but for the files. `group`: a process group of its own, where the system offers no more.
+ */
+export type Isolation = 'sealed' | 'namespace' | 'group'
+export interface Launch {
+  readonly timeoutMs: number
+  readonly network: boolean
+  /** Absolute folder it starts in. */
+  readonly folder: string
+  /** Absolute folders it must not see, but for `folder` in them. */
+  readonly hidden: readonly string[]
+}
 /** Puts words before a program that take rights away from it. */
 export interface Launcher {
-  readonly isolation: 'namespace' | 'group'
-  words(program: readonly string[], options: { readonly timeoutMs: number; readonly network: boolean }): readonly string[]
+  readonly isolation: Isolation
+  words(program: readonly string[], launch: Launch): readonly string[]
 }
 
 /** A process space of its own: it sees no other process, so it cannot read the daemon's environment, and all of it ends with its first process. */
-const spaces = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child']
-/** What is tried to find out whether it works here. */
-export const probe: readonly string[] = [...spaces, '--net', '--', 'true']
+const space = ['--pid', '--fork', '--mount-proc', '--kill-child']
+/**
+ * Lays an empty folder over each hidden one, brings the own folder back in its place, and goes on as the user it was: what is laid over
+ * belongs to a space it has no rights in, so it cannot be taken away. The words after it: folder, how many are hidden, those, the program.
+ */
+const seal = 'f=$1; n=$2; shift 2; exec 3<"$f"; while [ "$n" -gt 0 ]; do mount -t tmpfs -o size=64k,mode=0755 svc "$1"; shift; n=$((n-1)); done; mkdir -p "$f"; mount -c --bind /proc/self/fd/3 "$f"; exec 3<&-; cd "$f"; exec "$@"'
+const shell = '/bin/sh'
+
+interface Programs { readonly setpriv: string | undefined; readonly unshare: string | undefined; readonly prlimit: string | undefined; readonly mount: string | undefined }
 
 /**
- * What this system offers of: no new privileges and an end with the daemon (setpriv), a process space (unshare), limits (prlimit).
- * `works` tries the process space, which many containers forbid.
+ * What this system offers of: no new privileges and an end with the daemon (setpriv), spaces (unshare, mount), limits (prlimit). `works`
+ * tries a command, because many containers forbid spaces.
  */
-export async function launcher(works: (unshare: string) => Promise<boolean>): Promise<Launcher> {
+export async function launcher(works: (command: readonly string[]) => Promise<boolean>): Promise<Launcher> {
   if (process.platform !== 'linux') return { isolation: 'group', words: (program) => program }
-  const [setpriv, unshare, prlimit] = await Promise.all(['setpriv', 'unshare', 'prlimit'].map(find))
-  const isolated = unshare !== undefined && await works(unshare)
-  return {
-    isolation: isolated ? 'namespace' : 'group',
-    words: (program, { timeoutMs, network }) => [
-      ...(setpriv === undefined ? [] : [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', '--']),
-      // The first process of a space does not hear a polite signal, so that part is played by a second unshare, which only waits.
-      ...(isolated ? [unshare, ...spaces, ...(network ? [] : ['--net']), '--', unshare, '--fork', '--'] : []),
-      ...(prlimit === undefined ? [] : [prlimit, ...limits(timeoutMs), '--']),
-      ...program,
-    ],
+  const [setpriv, unshare, prlimit, mount] = await Promise.all(['setpriv', 'unshare', 'prlimit', 'mount'].map(find))
+  const programs: Programs = { setpriv, unshare, prlimit, mount }
+  for (const isolation of ['sealed', 'namespace'] as const) {
+    const launch: Launch = { timeoutMs: 5000, network: false, folder: '/usr', hidden: isolation === 'sealed' ? ['/tmp'] : [] }
+    if (unshare !== undefined && (isolation === 'namespace' || mount !== undefined) && await works(wordsOf(isolation, programs, ['true'], launch))) return { isolation, words: (program, given) => wordsOf(isolation, programs, program, given) }
   }
+  return { isolation: 'group', words: (program, given) => wordsOf('group', programs, program, given) }
+}
+
+function wordsOf(isolation: Isolation, { setpriv, unshare = 'unshare', prlimit }: Programs, program: readonly string[], { timeoutMs, network, folder, hidden }: Launch): readonly string[] {
+  const net = network ? [] : ['--net']
+  // The first process of a space does not hear a polite signal, so that part is played by a second unshare, which only waits.
+  const spaces = isolation === 'group' ? []
+    : isolation === 'namespace' || hidden.length === 0 ? [unshare, '--user', '--map-current-user', ...space, ...net, '--', unshare, '--fork', '--']
+      : [unshare, '--user', '--map-root-user', '--mount', ...space, ...net, '--', shell, '-ec', seal, shell, folder, String(hidden.length), ...hidden,
+        unshare, '--fork', '--user', `--map-user=${process.getuid?.() ?? 0}`, `--map-group=${process.getgid?.() ?? 0}`, '--']
+  return [
+    ...(setpriv === undefined ? [] : [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', '--']),
+    ...spaces,
+    ...(prlimit === undefined ? [] : [prlimit, ...limits(timeoutMs), '--']),
+    ...program,
+  ]
 }
 
 /** Generous for work, too small for an accident: address space is what it may reserve, data what it may use. */

@@ -5,8 +5,8 @@ import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../errors/error.ts'
 import type { Dispose, Scope } from '../scope/scope.ts'
 import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
-import { createEnvironment } from './environment.ts'
-import { launcher, probe } from './launcher.ts'
+import { createEnvironment, safePath } from './environment.ts'
+import { launcher } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { findProgram } from './program.ts'
 import { killStragglers } from './stragglers.ts'
@@ -26,8 +26,8 @@ type Process = ChildProcessByStdio<Writable | null, Readable, Readable>
 /** Found out when the first program is started, once for the process: what the system offers does not change. */
 let offered: Promise<Launcher> | undefined
 
-/** The door of one plugin: every child is an entry in its ledger. */
-export function createSpawn(scope: Scope): Spawn {
+/** The door of one plugin: every child is an entry in its ledger. `hidden` are folders of the daemon, which no child has to see. */
+export function createSpawn(scope: Scope, hidden: readonly string[] = []): Spawn {
   let running = 0
   return {
     find: findProgram,
@@ -46,7 +46,7 @@ export function createSpawn(scope: Scope): Spawn {
         const temporary = join(request.cwd, '.tmp')
         await mkdir(temporary, { recursive: true, mode: 0o700 })
         const { spawn } = await import('node:child_process')
-        child = new Running(spawn, await (offered ??= detect()), program.path, temporary, request)
+        child = new Running(spawn, await (offered ??= detect()), program.path, { temporary, hidden }, request)
         await child.started
       } catch (error) {
         running--
@@ -66,8 +66,8 @@ export function createSpawn(scope: Scope): Spawn {
 
 async function detect(): Promise<Launcher> {
   const { execFile } = await import('node:child_process')
-  return launcher((command) => new Promise((resolve) => {
-    execFile(command, [...probe], { timeout: 2000, env: {}, windowsHide: true }, (error) => resolve(!error))
+  return launcher(([command = '', ...args]) => new Promise((resolve) => {
+    execFile(command, args, { timeout: 2000, env: { PATH: safePath.join(':') }, windowsHide: true }, (error) => resolve(!error))
   }))
 }
 
@@ -84,13 +84,13 @@ class Running implements Child {
   #insist: NodeJS.Timeout | undefined
   #silence: NodeJS.Timeout | undefined
 
-  constructor(spawn: typeof SpawnProcess, wrap: Launcher, path: string, temporary: string, request: SpawnRequest) {
+  constructor(spawn: typeof SpawnProcess, wrap: Launcher, path: string, { temporary, hidden }: { readonly temporary: string; readonly hidden: readonly string[] }, request: SpawnRequest) {
     const startedAt = performance.now()
     const timeoutMs = request.background ? request.timeoutMs ?? TIMEOUT_MS : Math.min(request.timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS)
     this.#mark = crypto.randomUUID()
-    this.#isolated = wrap.isolation === 'namespace'
+    this.#isolated = wrap.isolation !== 'group'
     this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
-    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], { timeoutMs, network: request.network ?? true })
+    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], { timeoutMs, network: request.network ?? true, folder: request.cwd, hidden })
     const env = createEnvironment({ home: request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
     // The mark lets a program be found that left its group, where no namespace holds it.
     this.#process = spawn(file, args, {

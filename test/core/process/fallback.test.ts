@@ -7,7 +7,7 @@ import { Tail } from '../../../core/process/tail.ts'
 
 it('a program gets no process space of its own where the system forbids it, and its limits all the same', async () => {
   const { isolation, words } = await launcher(async () => false)
-  const line = words(['/bin/true', '--', 'x'], { timeoutMs: 30_000, network: false }).join(' ')
+  const line = words(['/bin/true', '--', 'x'], { timeoutMs: 30_000, network: false, folder: '/', hidden: ['/tmp'] }).join(' ')
   expect(isolation).toBe('group')
   expect(line).toMatch(/\/bin\/true -- x$/)
   expect(line).not.toContain('unshare')

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -49,14 +49,14 @@ describe('the world of a child', () => {
   })
 
   it('does not show the environment of its parent either, where the system can hide it', async () => {
-    const isolated = await createSpawn(scope).isolation() === 'namespace'
+    const isolated = await createSpawn(scope).isolation() !== 'group'
     const { text } = await run('sh', ['-c', 'cat /proc/*/environ 2>/dev/null | tr "\\0" "\\n"'])
     if (isolated) expect(text).not.toContain(canary)
     expect(text).toContain('SVC_PROCESS=')
   })
 
   it('has no network where it may not have one, and the system can take it away', async () => {
-    const isolated = await createSpawn(scope).isolation() === 'namespace'
+    const isolated = await createSpawn(scope).isolation() !== 'group'
     const interfaces = async (network: boolean) => (await run('cat', ['/proc/net/dev'], { network })).text.trim().split('\n').slice(2).map((line) => line.split(':')[0]?.trim())
     if (isolated) expect(await interfaces(false)).toEqual(['lo'])
     expect((await interfaces(true)).length).toBeGreaterThan(0)
@@ -74,6 +74,26 @@ describe('the world of a child', () => {
       await expect(run('env', [], { env: { [name]: 'x' } })).rejects.toMatchObject({ code: 'forbidden' })
     }
     await expect(run('env', [], { env: { LD_PRELOAD: 'x' }, approvedEnv: ['LD_PRELOAD'] })).rejects.toMatchObject({ code: 'forbidden' })
+  })
+})
+
+describe('the files of the daemon', () => {
+  it('are not there for a child, where the system can hide them, but for its own folder', async () => {
+    const home = await realpath(await mkdtemp(join(tmpdir(), 'svc-home-')))
+    const own = join(home, 'data', 'workspaces', 'a')
+    await mkdir(own, { recursive: true })
+    await mkdir(join(home, 'data', 'workspaces', 'b'))
+    await Promise.all([writeFile(join(home, 'vault.key'), 'the-key'), writeFile(join(own, 'mine'), 'my file'), writeFile(join(home, 'data', 'workspaces', 'b', 'theirs'), 'their file')])
+    const spawn = createSpawn(scope, [home])
+    const child = await spawn.start({ command: 'sh', args: ['-c', `cat mine; echo; cat ${home}/vault.key ../b/theirs; umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key; echo made > new; id -u; pwd`], cwd: own })
+    const exit = await child.ended
+    const { text } = child.read()
+    expect(exit.code).toBe(0)
+    expect(text).toContain('my file')
+    expect(text).toContain(`${process.getuid?.()}\n${own}\n`)
+    expect(await readFile(join(own, 'new'), 'utf8')).toBe('made\n')
+    if (await spawn.isolation() === 'sealed') expect(text).not.toMatch(/the-key|their file/)
+    await rm(home, { recursive: true })
   })
 })
 
