@@ -17,7 +17,7 @@ export interface MeasureParts {
   readonly historyMessages: number
 }
 
-/** What the next call of the model in this session would take of its window. The same when no model can be used now. */
+/** What the next call of the model in this session would take of its window, `tokens` the session's own part. Unchanged when no model can be used now. */
 export async function measureSession(parts: MeasureParts, context: SessionContext): Promise<SessionContext> {
   const { agents, sessions, inference, tools, hooks, historyMessages } = parts
   const agent = await agents.find(context.agentId)
@@ -31,6 +31,6 @@ export async function measureSession(parts: MeasureParts, context: SessionContex
     model: model.model, system: manifest.model.system_prompt, turns: repair(toTurns(messages)).turns, tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
     maxTokens: manifest.model.max_tokens, temperature: manifest.model.temperature,
   })
-  const { used, ...use } = measure(request, manifest.model.system_prompt, model.contextWindow)
-  return { ...context, tokens: used, use: { ...use, pressure: pressureOf(used / model.contextWindow) } }
+  const use = measure(request, manifest.model.system_prompt, model.contextWindow)
+  return { ...context, tokens: use.history, use: { ...use, pressure: pressureOf(use.used / model.contextWindow) } }
 }

@@ -101,6 +101,6 @@ export interface SessionContext {
   readonly sessionId: string
   readonly tokens: number
   /** What of the window goes where, in tokens, and in words how full it is. */
-  readonly use?: { readonly window: number; readonly system: number; readonly memory: number; readonly tools: number; readonly history: number; readonly answer: number; readonly pressure: string }
+  readonly use?: { readonly window: number; readonly system: number; readonly memory: number; readonly tools: number; readonly history: number; readonly answer: number; readonly used: number; readonly pressure: string }
 }
 export const SessionMeasured = transform<SessionContext>('sessions:measured')

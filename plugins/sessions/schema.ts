@@ -108,7 +108,7 @@ export const SessionView = v.object({
   compacted_summary: v.nullable(v.string()),
   summarized_messages: v.number(),
   context: v.optional(v.object({
-    window: v.number(), system: v.number(), memory: v.number(), tools: v.number(), history: v.number(), answer: v.number(), pressure: v.string(),
+    window: v.number(), system: v.number(), memory: v.number(), tools: v.number(), history: v.number(), answer: v.number(), used: v.number(), pressure: v.string(),
   })),
   messages: v.array(MessageView),
 })

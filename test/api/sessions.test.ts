@@ -151,7 +151,8 @@ describe('the window of a session', () => {
     await say(agent, 'word '.repeat(1000))
     const after = (await stage.host.json('GET', `/api/agents/${agent}/session`)).body
     expect(after.context_window_tokens - before.context_window_tokens).toBeGreaterThan(1000)
-    expect(after.context.history).toBe(after.context_window_tokens - after.context.system - after.context.tools - after.context.memory)
+    expect(after.context.used).toBe(after.context_window_tokens + after.context.system + after.context.tools + after.context.memory)
+    expect([before.context.pressure, after.context.pressure]).not.toContain('critical')
   })
   it('costs more for a script that takes more tokens', async () => {
     const [latin, han] = [await stage.spawn(`of-sessions-${serial++}`, []), await stage.spawn(`of-sessions-${serial++}`, [])]
