@@ -14,6 +14,8 @@ export interface RawBody {
   readonly maxBytes: number
   /** The bytes are JSON of this shape, which the handler reads itself; for the OpenAPI document only. */
   readonly json?: Schema
+  /** The bytes may be a form with a file under this name, which the handler reads itself; for the OpenAPI document only. */
+  readonly form?: string
 }
 export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({ '~body': 'raw', maxBytes, ...(json ? { json } : {}) })
 

@@ -130,7 +130,11 @@ function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonOb
   const body = declared && isRaw(declared) && declared.json ? declared.json : declared
   // OpenAPI 3.0 gives a body of GET no meaning; it is accepted all the same.
   if (body === undefined || route.method === 'GET') return undefined
-  if (isRaw(body)) return { required: false, content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }
+  if (isRaw(body)) {
+    const bytes = { type: 'string', format: 'binary' }
+    const form = body.form === undefined ? {} : { 'multipart/form-data': { schema: { type: 'object', required: [body.form], properties: { [body.form]: bytes } } } }
+    return { required: false, content: { ...form, 'application/octet-stream': { schema: bytes } } }
+  }
   const schema = schemas.write(body, 'input', `${id}_body`)
   const example = route.example?.body
   return {

@@ -11,7 +11,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
   const add = defineRoute({
     method: 'POST', path: '/api/agents/:id/upload', summary: 'Send a file for an agent',
     description: '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
-    auth: 'bearer', cost: 10, params: AgentParams, body: rawBody(maxBytes + 65_536), returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'], idempotent: true,
+    auth: 'bearer', cost: 10, params: AgentParams, body: { ...rawBody(maxBytes + 65_536), form: 'file' }, returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'], idempotent: true,
     async recall(id) {
       const row = await uploads.row(id)
       return row && toUploaded(row)

@@ -100,6 +100,11 @@ describe('POST /api/agents/{id}/upload', () => {
   })
 })
 
+it('the form is in the OpenAPI document', async () => {
+  const { paths } = await host.app.daemon.openapi() as { paths: Record<string, any> }
+  expect(paths['/api/agents/{id}/upload'].post.requestBody.content['multipart/form-data'].schema).toEqual({ type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } })
+})
+
 describe('GET /api/uploads/{file_id}', () => {
   it.each([
     ['page.html', 'text/html', 'text/plain; charset=utf-8'], ['drawing.svg', 'image/svg+xml', 'application/octet-stream'], ['code.js', 'text/javascript', 'text/plain; charset=utf-8'],
