@@ -40,7 +40,7 @@ export class SessionService implements Sessions {
     return row && toSession(row)
   }
   ensure(sessionId: string, agentId: string): readonly Statement[] {
-    return this.#store.isThere(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
+    return [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
   append(sessionId: string, message: Message): readonly Statement[] {
     return this.#store.append(sessionId, message)

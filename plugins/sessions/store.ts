@@ -38,8 +38,6 @@ export class SessionStore {
     return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
       VALUES (${id}, ${agentId}, ${label}, 0, ${at}, 0, ${anyFingerprint()}) ON CONFLICT (id) DO NOTHING`
   }
-  /** Whether a session is known to be there. Another process may share a PostgreSQL and have removed it meanwhile. */
-  isThere(id: string): boolean { return this.#db.dialect === 'sqlite' && this.#tails.has(id) }
   remove(id: string): readonly Statement[] {
     this.#tails.drop(id)
     return [
