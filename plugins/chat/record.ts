@@ -32,7 +32,7 @@ export class TurnRecord {
     const chars = blocks.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
     return [
       ...sessions.ensure(sessionId, agentId),
-      ...sessions.append(sessionId, this.#message(turn, 'user', blocks)),
+      ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
       journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }, starts ? 'running' : 'queued'),
       audit.entry({ event: 'agent_message', agentId, details: `turn ${id} accepted by ${door}: ${chars} characters` }),
     ]

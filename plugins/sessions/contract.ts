@@ -55,8 +55,9 @@ export interface Sessions {
   /**
    * Statements that append a message. Rows are append only. The messages of one turn stand together however many turns
    * were queued meanwhile: the first message of a turn fixes the turn's place. They write nothing when the session is gone.
+   * `opens`: the turn has no message yet, which spares looking for one.
    */
-  append(sessionId: string, message: Message): readonly Statement[]
+  append(sessionId: string, message: Message, options?: { readonly opens?: boolean }): readonly Statement[]
   /**
    * What the model gets for a turn: at most `limit` messages, oldest first, starting with one of the user, nothing of turns that
    * were accepted after it, and always the whole turn itself. Where there is a summary, it comes first as a message of the user with

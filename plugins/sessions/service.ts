@@ -42,8 +42,8 @@ export class SessionService implements Sessions {
   ensure(sessionId: string, agentId: string): readonly Statement[] {
     return [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
-  append(sessionId: string, message: Message): readonly Statement[] {
-    return this.#store.append(sessionId, message)
+  append(sessionId: string, message: Message, { opens = false }: { readonly opens?: boolean } = {}): readonly Statement[] {
+    return this.#store.append(sessionId, message, opens)
   }
 
   async tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]> {

@@ -63,13 +63,21 @@ export class SessionStore {
    * A turn belongs to one session, so its id is enough. Selecting from the session itself is what keeps a message out of one that
    * was removed meanwhile; numbering by it spares a look for the last message.
    */
-  append(sessionId: string, message: Message): readonly Statement[] {
+  append(sessionId: string, message: Message, opens: boolean): readonly Statement[] {
     const { id, turnId, role, createdAt, mark = null } = message
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
-    this.#tails.coming(sessionId, { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }, blocks.length)
+    // A place that is known is put in: a selection from the table that is written goes through a temporary one.
+    const place = this.#tails.placeOf(sessionId, turnId)
+    this.#tails.coming(sessionId, { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }, blocks.length, opens)
     return [
-      this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+      opens ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        SELECT s.id, s.appended + 1, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+        FROM sessions_session s WHERE s.id = ${sessionId}`
+      : place !== undefined ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        SELECT s.id, ${place}, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+        FROM sessions_session s WHERE s.id = ${sessionId}`
+      : this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1), s.appended + 1,
           ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`,

@@ -5,7 +5,7 @@ export type Coming = Omit<MessageRow, 'turn_seq' | 'seq'>
 /** What the row of a session says of all that was ever appended to it: how much, and a number that no other messages give. */
 export interface Mark { readonly appended: number; readonly fingerprint: number }
 interface Kept { readonly row: MessageRow; readonly chars: number }
-interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; coming: { readonly row: Coming; readonly chars: number }[]; chars: number }
+interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; coming: { readonly row: Coming; readonly chars: number; readonly opens: boolean }[]; chars: number }
 
 const MOST_SESSIONS = 500
 /** Of all sessions together, and of one. */
@@ -33,11 +33,17 @@ export class Tails {
 
   has(sessionId: string): boolean { return this.#tails.has(sessionId) }
 
+  /** Where a turn stands, when a message of it is known to be stored. */
+  placeOf(sessionId: string, turnId: string): number | undefined {
+    const tail = this.#tails.get(sessionId)
+    return tail?.kept[endOf(tail, turnId) - 1]?.row.turn_seq
+  }
+
   /** A statement that appends this was handed out. Whether it is carried out shows at the next `take`. */
-  coming(sessionId: string, row: Coming, chars: number): void {
+  coming(sessionId: string, row: Coming, chars: number, opens: boolean): void {
     const tail = this.#tails.get(sessionId)
     if (!tail) return
-    tail.coming.push({ row, chars })
+    tail.coming.push({ row, chars, opens })
     if (tail.coming.length > MOST_COMING) this.drop(sessionId)
   }
 
@@ -48,8 +54,7 @@ export class Tails {
     if (!mark || !this.#settle(tail, mark)) { this.drop(sessionId); return undefined }
     this.#tails.delete(sessionId)
     this.#tails.set(sessionId, tail)
-    let end = tail.kept.length
-    while (end > 0 && tail.kept[end - 1]?.row.turn_id !== turnId) end--
+    const end = endOf(tail, turnId)
     if (end === 0 || (end < limit && !tail.complete)) return undefined
     const rows: MessageRow[] = []
     for (let at = end - 1; at >= 0 && rows.length < limit; at--) { const kept = tail.kept[at]; if (kept) rows.push(kept.row) }
@@ -88,13 +93,12 @@ export class Tails {
     for (const { row } of tail.coming) fingerprint = (fingerprint * 31 + numberOf(row.id)) % MODULUS
     if (fingerprint !== mark.fingerprint || tail.mark.appended + tail.coming.length !== mark.appended) return false
     let seq = tail.mark.appended
-    for (const { row, chars } of tail.coming) {
+    for (const { row, chars, opens } of tail.coming) {
       seq++
-      let at = tail.kept.length
-      while (at > 0 && tail.kept[at - 1]?.row.turn_id !== row.turn_id) at--
+      const at = opens ? 0 : endOf(tail, row.turn_id)
       // The turn may lie before what is kept.
-      if (at === 0 && !tail.complete && row.role !== 'user') return false
-      const turnSeq = tail.kept[at - 1]?.row.turn_seq ?? seq
+      if (at === 0 && !opens && !tail.complete) return false
+      const turnSeq = at === 0 ? seq : tail.kept[at - 1]?.row.turn_seq ?? seq
       tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
       tail.chars += chars
       this.#chars += chars
@@ -108,4 +112,11 @@ export class Tails {
     for (const { chars } of tail.kept.splice(0, count)) { tail.chars -= chars; this.#chars -= chars }
     tail.complete = false
   }
+}
+
+/** Behind the last message of a turn; 0 when there is none. */
+function endOf({ kept }: Tail, turnId: string): number {
+  let end = kept.length
+  while (end > 0 && kept[end - 1]?.row.turn_id !== turnId) end--
+  return end
 }
