@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
-import type { Block, Message } from '../../../plugins/sessions/contract.ts'
+import type { Block, Message, Summary } from '../../../plugins/sessions/contract.ts'
 import { migrations } from '../../../plugins/sessions/migrations.ts'
 import { SessionService } from '../../../plugins/sessions/service.ts'
 import { SessionStore } from '../../../plugins/sessions/store.ts'
@@ -21,11 +21,14 @@ async function start(engine: EngineName) {
   const store = new SessionStore(database.sql)
   const sessions = new SessionService({ ...partsOf(database.sql), store })
   let n = 0
+  const opened = new Set<string>()
   async function say(turnId: string, role: Message['role'], blocks: readonly Block[] | string = `m${n}`, session = 's'): Promise<string> {
     const id = `m${n++}`
+    const opens = !opened.has(`${session} ${turnId}`)
+    opened.add(`${session} ${turnId}`)
     await store.commit(sessions.append(session, {
       id, turnId, role, createdAt: '2026-01-01T00:00:00.000Z', blocks: typeof blocks === 'string' ? [{ type: 'text', text: blocks }] : blocks,
-    }))
+    }, { opens }))
     return id
   }
   await store.commit(sessions.ensure('s', 'agent'))
@@ -99,6 +102,11 @@ describe.each(engines)('sessions on %s', (engine) => {
     await store.commit(sessions.ensure('s', 'agent'))
     await say('t13', 'user', 'q13')
     expect(texts(await sessions.tail('s', 't13', 5))).toEqual(['q13'])
+    // A turn whose first message nobody announced.
+    await store.commit(sessions.append('s', { id: 'u1', turnId: 't14', role: 'user', createdAt: '2026-01-01T00:00:00.000Z', blocks: [] }))
+    await store.commit(sessions.append('s', { id: 'u2', turnId: 't14', role: 'assistant', createdAt: '2026-01-01T00:00:00.000Z', blocks: [] }))
+    await same('t14', 3)
+    expect((await sessions.tail('s', 't14', 9)).map(({ id }) => id)).toEqual([expect.any(String), 'u1', 'u2'])
   })
 
   it('the tail is cut to begin with the user, and never cuts the turn itself', async () => {
@@ -167,5 +175,58 @@ describe.each(engines)('sessions on %s', (engine) => {
       expect(plan.map(({ detail }) => detail).join('; ')).not.toMatch(/SCAN|TEMP B-TREE/)
     }
     expect(await sessions.chars('s', 10)).toBe(17)
+  })
+
+  const summary = (id: string, lastMessageId: string, more: Partial<Summary> = {}): Summary => ({
+    id, sessionId: 's', text: `summary ${id}`, labels: ['ExternalNetwork'], firstMessageId: 'm0', lastMessageId, messageCount: 2, createdAt: '2026-01-01T00:00:00.000Z', ...more,
+  })
+  it('a summary stands for what it covers, in turns and in what is left to summarise', async () => {
+    const { sessions, say } = await start(engine)
+    const ids: string[] = []
+    for (let n = 1; n <= 4; n++) { ids.push(await say(`t${n}`, 'user', `q${n}`), await say(`t${n}`, 'assistant', `a${n}`)) }
+    await say('t5', 'user', 'q5')
+    expect(await sessions.summarise(summary('one', ids[3] ?? ''), [])).toBe(true)
+    expect(texts(await sessions.tail('s', 't5', 50)).slice(1)).toEqual(['q3', 'a3', 'q4', 'a4', 'q5'])
+    const [note] = await sessions.tail('s', 't5', 50)
+    expect(note).toMatchObject({ id: 'one', role: 'user', blocks: [{ type: 'text', text: expect.stringContaining('summary one'), labels: ['ExternalNetwork'] }] })
+    expect(await sessions.summary('s')).toEqual(summary('one', ids[3] ?? ''))
+    const left = await sessions.uncovered('s', { limit: 50, before: 't5' })
+    expect([texts(left.messages), left.total, left.rested]).toEqual([['q3', 'a3', 'q4', 'a4'], 4, 4])
+    expect(texts((await sessions.uncovered('s', { limit: 2 })).messages)).toEqual(['a4', 'q5'])
+    expect(texts(await sessions.page('s', { limit: 50 }))).toHaveLength(9)
+  })
+
+  it('a summary taken back gives way to the one before, and is remembered as such', async () => {
+    const { sessions, say } = await start(engine)
+    const ids: string[] = []
+    for (let n = 1; n <= 4; n++) ids.push(await say(`t${n}`, 'user', `q${n}`))
+    await sessions.summarise(summary('one', ids[0] ?? ''), [])
+    await sessions.summarise(summary('two', ids[2] ?? ''), [])
+    expect((await sessions.summary('s'))?.id).toBe('two')
+    expect((await sessions.restore('s'))?.id).toBe('two')
+    expect((await sessions.summary('s'))?.id).toBe('one')
+    const left = await sessions.uncovered('s', { limit: 50 })
+    expect([left.total, left.rested]).toEqual([3, 1])
+    await sessions.restore('s')
+    expect(await sessions.restore('s')).toBeUndefined()
+    expect(texts(await sessions.tail('s', 't4', 50))).toEqual(['q1', 'q2', 'q3', 'q4'])
+  })
+
+  it('a summary of messages that are gone is not stored', async () => {
+    const { sessions, say } = await start(engine)
+    await say('t1', 'user', 'q1')
+    expect(await sessions.summarise(summary('one', 'ghost'), [])).toBe(false)
+    expect(await sessions.summary('s')).toBeUndefined()
+  })
+
+  it('sessions are found by label, and told by when they were written to last', async () => {
+    const { sessions, say, store } = await start(engine)
+    await store.commit([...sessions.ensure('older', 'agent'), store.setLabel('older', 'work')])
+    await say('t1', 'user', 'q1')
+    expect(await sessions.findByLabel('agent', 'work')).toMatchObject({ id: 'older', label: 'work' })
+    expect(await sessions.findByLabel('other', 'work')).toBeUndefined()
+    const rows = await store.byActivity()
+    expect(rows.map(({ id }) => id)).toEqual(['older', 's'])
+    expect(rows[1]?.active_at).toBe('2026-01-01T00:00:00.000Z')
   })
 })
