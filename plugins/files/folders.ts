@@ -29,7 +29,8 @@ export class Folders {
 
   /** Removes the folder with all it holds; links in it are not followed. */
   async remove(agentId: string): Promise<void> {
-    await rm(join(this.#base, agentId), { recursive: true, force: true })
+    // Someone may write there at this moment.
+    await rm(join(this.#base, agentId), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
   }
 
   async #make(agent: Agent, path: string): Promise<void> {

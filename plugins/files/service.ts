@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { confine, openConfined, Refusal, replaceConfined } from 'svc/sdk'
@@ -23,14 +24,15 @@ export class WorkspaceService implements Workspaces {
   constructor(parts: WorkspaceParts) { this.#parts = parts }
 
   async root(agentId: string): Promise<string> {
-    return this.#parts.folders.open(await this.#parts.agents.require(agentId))
+    const agent = await this.#parts.agents.require(agentId)
+    return this.#while(agent.id, () => this.#parts.folders.open(agent))
   }
   async resolve(agentId: string, name: string): Promise<string> { return confine(await this.#root(agentId, name), name) }
 
   async read(agentId: string, name: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
     const root = await this.#root(agentId, name)
     const limit = options.maxBytes ?? this.#parts.maxFileBytes
-    const found = await stat(await confine(root, name)).catch(unlessMissing)
+    const found = await lookAt(root, name)
     if (found?.isDirectory()) throw new Refusal('invalid_request', `"${name}" is a folder`)
     const handle = found && await openConfined(root, name, 'read').catch(unlessMissing)
     if (!handle) throw new Refusal('file_not_found', `No file "${name}"`)
@@ -44,19 +46,17 @@ export class WorkspaceService implements Workspaces {
   async write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }> {
     const root = await this.#root(agentId, name)
     this.checkSize(name, Buffer.byteLength(content))
-    try {
-      return await replaceConfined(root, name, content)
-    } catch (error) {
-      throw diskRefusal(error) ?? error
-    }
+    return this.#while(agentId, async () => {
+      try { return await replaceConfined(root, name, content) } catch (error) { throw diskRefusal(error) ?? error }
+    })
   }
 
   async remove(agentId: string, name: string): Promise<boolean> {
-    const path = await confine(await this.#root(agentId, name), name)
-    const found = await stat(path).catch(unlessMissing)
+    const root = await this.#root(agentId, name)
+    const found = await lookAt(root, name)
     if (!found) return false
     if (!found.isFile()) throw new Refusal('invalid_request', `"${name}" is a folder`)
-    await rm(path, { force: true })
+    await rm(join(root, name), { force: true })
     return true
   }
 
@@ -66,15 +66,15 @@ export class WorkspaceService implements Workspaces {
     const waiting = [folder ?? '']
     while (waiting.length > 0 && found.length < limit) {
       const at = waiting.shift() ?? ''
-      const path = at === '' ? root : await confine(root, at)
-      const entries = await readdir(path, { withFileTypes: true }).catch(unlessMissing)
+      const path = at === '' ? root : await confine(root, at).catch(unlessMissing)
+      const entries = path === undefined ? undefined : await readdir(path, { withFileTypes: true }).catch(unlessMissing)
       // A folder below it may be removed meanwhile; the one that was asked for must be there.
       if (!entries && at === folder) throw new Refusal('file_not_found', `No folder "${at}"`)
       for (const entry of (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))) {
         const name = at === '' ? entry.name : `${at}/${entry.name}`
         if (entry.isDirectory()) waiting.push(name)
         if (!entry.isFile() || PART.test(name) || found.length >= limit) continue
-        const facts = await stat(join(path, entry.name)).catch(unlessMissing)
+        const facts = await stat(join(root, name)).catch(unlessMissing)
         if (facts?.nlink === 1) found.push({ name, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString() })
       }
     }
@@ -88,6 +88,23 @@ export class WorkspaceService implements Workspaces {
     if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes`, { details: { size_bytes: size, limit_bytes: limit } })
   }
 
+  /** Work that makes files. An agent killed meanwhile is `agent_not_found`, and what came to be after its folder went goes too. */
+  async #while<T>(agentId: string, work: () => Promise<T>): Promise<T> {
+    const gone = async (): Promise<void> => {
+      if (await this.#parts.agents.find(agentId)) return
+      await this.#parts.folders.remove(agentId.toLowerCase())
+      throw new Refusal('agent_not_found', `No agent ${agentId}`)
+    }
+    try {
+      const result = await work()
+      await gone()
+      return result
+    } catch (error) {
+      await gone()
+      throw error
+    }
+  }
+
   /** The root for a name. One that leads out is refused as such, whatever else is wrong with it. */
   async #root(agentId: string, name: string): Promise<string> {
     const root = await this.root(agentId)
@@ -96,6 +113,11 @@ export class WorkspaceService implements Workspaces {
   }
 }
 
+/** What is there under a name; `undefined` also when the whole folder went away meanwhile. */
+async function lookAt(root: string, name: string): Promise<Stats | undefined> {
+  const path = await confine(root, name).catch(unlessMissing)
+  return path === undefined ? undefined : stat(path).catch(unlessMissing)
+}
 function unlessMissing(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
 }

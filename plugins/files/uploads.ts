@@ -51,6 +51,11 @@ export class UploadService implements Uploads {
       await workspaces.remove(agent, row.path)
       throw error
     }
+    // Killed while it was written: nobody would forget it any more.
+    if (!(await this.#parts.agents.find(agent))) {
+      await this.clear(agent)
+      throw new Refusal('agent_not_found', `No agent ${agent}`)
+    }
     return row
   }
 

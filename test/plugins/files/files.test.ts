@@ -204,3 +204,18 @@ it('a workspace is what it was after a restart', async () => {
   expect((await second.json('GET', `/api/agents/${id}/files/kept.txt`)).body.content).toBe('kept')
   expect(await (await second.fetch(`/api/uploads/${sent}`)).text()).toBe('a,b')
 })
+
+it('an agent that is killed while files come and go leaves none, and every answer is a 2xx or a 4xx', async () => {
+  await using busy = await startHost({ plugins })
+  for (let round = 0; round < 12; round++) {
+    const { agent_id: id } = (await busy.json('POST', '/api/agents', { manifest_toml: `name = "short-lived-${round}"` })).body
+    const work = [
+      () => busy.json('PUT', `/api/agents/${id}/files/a/b.txt`, { content: 'x' }), () => busy.json('GET', `/api/agents/${id}/files`), () => busy.json('GET', `/api/agents/${id}/files/SOUL.md`),
+      () => busy.json('DELETE', `/api/agents/${id}/files/SOUL.md`), () => busy.fetch(`/api/agents/${id}/upload`, { method: 'POST', body: 'y', headers: { 'x-filename': 'a.txt' } }), () => busy.json('POST', `/api/agents/${id}/clone`),
+    ]
+    work.splice(round % work.length, 0, () => busy.json('DELETE', `/api/agents/${id}`))
+    for (const { status } of await Promise.all(work.map((call) => call()))) expect(status).toBeLessThan(500)
+  }
+  const alive = new Set((await busy.json('GET', '/api/agents')).body.map((agent: { id: string }) => agent.id))
+  expect((await readdir(join(busy.home, 'data', 'workspaces'))).filter((name) => !alive.has(name))).toEqual([])
+})
