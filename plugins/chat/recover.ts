@@ -8,7 +8,7 @@ import { openCalls, outcomes } from './recall.ts'
 import type { TurnRecord } from './record.ts'
 
 const Options = v.pipe(v.string(), v.parseJson(), v.object({
-  temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()), responseFormat: v.optional(FormatInput),
+  temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()), responseFormat: v.optional(FormatInput), instructions: v.optional(v.string()),
 }))
 const NOTE = '[Interrupted: the service stopped before this was answered.]'
 

@@ -35,6 +35,8 @@ export interface RunnerParts extends AskParts, DoorParts {
   readonly onDefect: (error: unknown, turnId: string) => void
 }
 
+/** Messages a turn may add before the next one looks whether there are too many. */
+const BEYOND = 20
 const INTERRUPTED = '[Interrupted: the service stopped before this was answered.]'
 
 export class TurnRunner {
@@ -99,17 +101,20 @@ export class TurnRunner {
   }
 
   #messages(live: LiveTurn, agent: Agent): Promise<readonly Message[]> {
-    return this.#parts.sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? this.#parts.historyMessages)
+    const { sessions, compactor, historyMessages } = this.#parts
+    // More than are compacted, or those in between would be neither read nor summarised.
+    const most = Math.max(historyMessages, compactor.limits(agent).threshold_messages + BEYOND)
+    return sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
   }
 
   /** The messages for the model, after the older ones were summarised if they are too many or too long. Nothing is lost when that fails. */
   async #compacted(live: LiveTurn, agent: Agent, progress: Progress, messages: readonly Message[]): Promise<readonly Message[]> {
-    const { compactor, log, historyMessages } = this.#parts
+    const { compactor, log } = this.#parts
     const { model } = progress
     const limits = compactor.limits(agent)
     if (!model || model.provider === 'builtin') return messages
     const most = model.contextWindow * limits.token_threshold_ratio
-    const many = messages.length > Math.min(limits.threshold_messages, (agent.manifest.max_history_messages ?? historyMessages) - 1)
+    const many = messages.length > limits.threshold_messages
     const turns = toTurns(messages)
     const family = familyOf(model.model)
     const long = mostTokens(turns) > most && turns.reduce((sum, turn) => sum + countTurn(turn, family), 0) > most

@@ -11,7 +11,7 @@ import { SummaryStore } from '../../../plugins/sessions/summary/store.ts'
 function partsOf(db: PluginDatabase) {
   const nobody = (): never => { throw new Error('not in this test') }
   return {
-    summaries: new SummaryStore(db), now: () => new Date().toISOString(), audit: { entry: nobody, write: nobody, entries: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
+    summaries: new SummaryStore(db), now: () => new Date().toISOString(), audit: { entry: () => db.sql`UPDATE sessions_session SET label = label WHERE id = ''`, write: nobody, entries: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
     agents: { find: nobody, findByName: nobody, require: nobody, list: nobody, summaries: nobody, spawn: nobody, kill: nobody, activate: nobody } as never,
   }
 }
