@@ -3,6 +3,8 @@ import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Notes } from './service.ts'
 
+/** Security facts 1.2: a note may hold what was read in another conversation. */
+const fromAnywhere = ['ExternalNetwork']
 /** Notes a recall that is not exact shows at most. */
 const recalled = 20
 const key = (says: string) => v.pipe(v.string(), v.minLength(1), v.description(says))
@@ -18,7 +20,7 @@ export function noteTools(notes: Notes): readonly AnyTool[] {
     },
   })
   const recall = defineTool({
-    name: 'memory_recall', risk: 'read',
+    name: 'memory_recall', risk: 'read', labels: fromAnywhere,
     description: 'Recall a note by its key. When no note has this key, finds notes that contain the text. Answers a JSON array.',
     input: v.object({ key: key('A key, or a word to look for') }),
     async run(input, { agentId }) {
@@ -29,7 +31,7 @@ export function noteTools(notes: Notes): readonly AnyTool[] {
     },
   })
   const list = defineTool({
-    name: 'memory_list', risk: 'read',
+    name: 'memory_list', risk: 'read', labels: fromAnywhere,
     description: 'List the notes, the latest first. Answers JSON with the notes and their total number.',
     input: v.object({
       limit: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 20),
