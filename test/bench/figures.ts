@@ -141,6 +141,8 @@ async function stream(): Promise<readonly Result[]> {
     const b: number[] = []
     // Tokens per second of the server's own processor time, so that the reader's speed does not matter.
     const measure = async (server: Server, path: string, body: string): Promise<number> => {
+      // Each round begins in an empty session, or it would measure the compaction of the rounds before.
+      if (server === svc) await fetch(`http://127.0.0.1:${svc.port}/api/agents/${id}/session/reset`, { method: 'POST' })
       const before = server.cpuMs()
       let tokens = 0
       for (let repeat = 0; repeat < 4; repeat++) {
