@@ -78,7 +78,8 @@ export class Compactor {
     const { messages, total, rested } = await sessions.uncovered(sessionId, { limit: MOST_MESSAGES, ...(before === undefined ? {} : { before }) })
     const none: Compaction = { status: 'not_needed', summarized: 0, kept: total, threshold: limits.threshold_messages, summaryChars: 0 }
     if (because === 'threshold' && rested <= limits.threshold_messages) return none
-    const cut = boundary(messages, limits.keep_recent)
+    // A few long messages can fill a window too; then half of them have to do.
+    const cut = boundary(messages, because === 'overflow' ? Math.min(limits.keep_recent, Math.ceil(messages.length / 2)) : limits.keep_recent)
     const older = messages.slice(0, cut)
     const first = older[0]
     const last = older.at(-1)
@@ -120,10 +121,13 @@ export class Compactor {
 
   async #ask(agent: Agent, sessionId: string, model: ResolvedModel, request: CompletionRequest, signal: AbortSignal): Promise<string> {
     const { inference, record } = this.#parts
+    const [startedAt, from] = [this.#parts.now(), performance.now()]
     let text = ''
     for await (const event of inference.complete(model, request, signal)) {
       if (event.type === 'text') text += event.delta
-      else if (event.type === 'end') await record.paid({ id: `compaction-${timeId()}`, agentId: agent.id, sessionId, door: 'rest' }, model, event.usage)
+      else if (event.type === 'end') {
+        await record.summarised({ agentId: agent.id, sessionId }, model, { usage: event.usage, startedAt, durationMs: performance.now() - from, output: text.slice(0, 200) })
+      }
     }
     if (text.trim() === '') throw new UpstreamFailure(model.provider, `${model.provider} gave an empty summary`, { reason: 'malformed', retry: 'never' })
     return text.trim()

@@ -81,10 +81,16 @@ export class TurnRecord {
   compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
     return this.#parts.audit.entry({ event: 'session_changed', agentId, details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept` })
   }
-  /** For what is not part of a turn's own batch. */
-  async paid(turn: TurnFacts, model: ResolvedModel, usage: Usage): Promise<void> {
-    const statements = this.spent(turn, model, usage)
-    if (statements.length > 0) await this.#parts.commit(statements)
+  /** What a summary cost; no turn's batch is there for it. Settles when durable. */
+  async summarised(of: { readonly agentId: string; readonly sessionId: string }, model: ResolvedModel, call: { readonly usage: Usage; readonly startedAt: string; readonly durationMs: number; readonly output: string }): Promise<void> {
+    const turnId = `compaction-${timeId()}`
+    await this.#parts.commit([
+      ...this.spent({ ...of, id: turnId, door: 'rest' }, model, call.usage),
+      ...this.#parts.journal.trace([{
+        ...of, id: timeId(), turnId, kind: 'model', name: `${model.provider}/${model.model}`, iteration: 1, startedAt: call.startedAt, durationMs: call.durationMs, failed: false,
+        tokens: { input: call.usage.input, output: call.usage.output }, input: '', output: call.output,
+      }]),
+    ])
   }
   spent(turn: TurnFacts, model: ResolvedModel, usage: Usage): Statement[] {
     const ledger = this.#parts.usage()

@@ -65,7 +65,7 @@ export class Tails {
   /** Newest first, up to the newest message of the session; `complete` when they are all there are. */
   put(sessionId: string, mark: Mark, rows: readonly MessageRow[], chars: readonly number[], complete: boolean): void {
     this.drop(sessionId)
-    const kept = rows.map((row, at): Kept => ({ row, chars: chars[at] ?? 0 })).reverse()
+    const kept = rows.map((row, at): Kept => ({ row, chars: chars[at] ?? 0 })).toReversed()
     const sum = kept.reduce((total, each) => total + each.chars, 0)
     if (sum > MOST_CHARS_EACH) return
     this.#tails.set(sessionId, { mark, kept, complete, coming: [], chars: sum })
