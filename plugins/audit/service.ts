@@ -30,7 +30,7 @@ export class AuditTrail implements Audit {
 
   entry(record: AuditRecord) {
     this.#armAnchor()
-    return this.store.append({ timestamp: new Date().toISOString(), event_type: record.event, agent_id: clean(record.agentId ?? '', 256), details: clean(record.details) })
+    return this.store.append({ timestamp: new Date().toISOString(), event_type: record.event, agent_id: agentOf(record), details: clean(record.details) })
   }
 
   async write(record: AuditRecord): Promise<void> {
@@ -123,6 +123,10 @@ export class AuditTrail implements Audit {
     return anchored ? sound(anchor, ends) : { status: 'invalid', ...ends, first_invalid_id: lost(anchor, walk.last.id), reason: 'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew' }
   }
 }
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** Nearly always an id of ours, in which there is nothing to clean. */
+function agentOf({ agentId = '' }: AuditRecord): string { return agentId === '' || UUID.test(agentId) ? agentId : clean(agentId, 256) }
 
 function sound(anchor: AnchorState, ends: Omit<Verdict, 'status'>): Verdict {
   if (anchor.kind === 'forged') return { status: 'invalid', ...ends, reason: 'the anchor file was changed' }

@@ -68,7 +68,7 @@ export class SessionStore {
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
     // A place that is known is put in: a selection from the table that is written goes through a temporary one.
-    const place = this.#tails.placeOf(sessionId, turnId)
+    const place = opens ? undefined : this.#tails.placeOf(sessionId, turnId)
     this.#tails.coming(sessionId, { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }, blocks.length, opens)
     return [
       opens ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
