@@ -66,7 +66,8 @@ export class Compactor {
    */
   compact(request: CompactionRequest): Promise<Compaction> {
     const running = this.#running.get(request.sessionId)
-    if (running) return running
+    // A turn whose messages still fit need not wait for somebody else's summary.
+    if (running) return request.because === 'threshold' ? Promise.resolve(untouched(0, this.limits(request.agent))) : running
     const compaction = this.#compact(request).finally(() => this.#running.delete(request.sessionId))
     this.#running.set(request.sessionId, compaction)
     return compaction
@@ -76,7 +77,7 @@ export class Compactor {
     const { sessions, record } = this.#parts
     const limits = this.limits(agent)
     const { messages, total, rested } = await sessions.uncovered(sessionId, { limit: MOST_MESSAGES, ...(before === undefined ? {} : { before }) })
-    const none: Compaction = { status: 'not_needed', summarized: 0, kept: total, threshold: limits.threshold_messages, summaryChars: 0 }
+    const none = untouched(total, limits)
     if (because === 'threshold' && rested <= limits.threshold_messages) return none
     // A few long messages can fill a window too; then half of them have to do.
     const cut = boundary(messages, because === 'overflow' ? Math.min(limits.keep_recent, Math.ceil(messages.length / 2)) : limits.keep_recent)
@@ -132,6 +133,10 @@ export class Compactor {
     if (text.trim() === '') throw new UpstreamFailure(model.provider, `${model.provider} gave an empty summary`, { reason: 'malformed', retry: 'never' })
     return text.trim()
   }
+}
+
+function untouched(kept: number, { threshold_messages: threshold }: CompactionConfig): Compaction {
+  return { status: 'not_needed', summarized: 0, kept, threshold, summaryChars: 0 }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openChat } from '../../support/chat-stage.ts'
+import { byHand, openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import type { Answer, RecordedRequest } from '../../support/fake-provider.ts'
 
@@ -122,6 +122,57 @@ describe('compaction on request', () => {
     await compact()
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=session_changed')
     expect(JSON.stringify(body)).toContain('4 messages summarized')
+  })
+})
+
+describe('what a summary takes', () => {
+  it('is counted and traced like any call of a model', async () => {
+    await sayMany(3)
+    await compact()
+    const { body } = await stage.host.json('GET', `/api/agents/${stage.agent}/traces`)
+    expect(JSON.stringify(body)).toContain('They spoke of numbers.')
+    expect(body.traces).toHaveLength(4)
+  })
+  it('is given up when the turn that needs it is cancelled, and nothing is changed', async () => {
+    await sayMany(4)
+    const summary = byHand()
+    summaries.answer = { text: summary.text }
+    const index = stage.fake.requests.length
+    const answer = stage.host.json('POST', `/api/agents/${stage.agent}/message`, { message: 'number 5' })
+    await stage.fake.request(index)
+    expect((await stage.host.json('POST', `/api/agents/${stage.agent}/stop`)).body.message).toBe('Agent run cancelled')
+    expect((await answer).body.stop).toBe('cancelled')
+    summary.end()
+    expect((await stage.host.json('GET', `/api/agents/${stage.agent}/session`)).body.compacted_summary).toBeNull()
+    summaries.answer = { text: 'They spoke of numbers.' }
+    expect((await say('number 6')).stop).toBe('done')
+  })
+  it('asked for twice at the same time is made once', async () => {
+    await sayMany(3)
+    const summary = byHand()
+    summaries.answer = { text: summary.text }
+    const index = stage.fake.requests.length
+    const both = [compact(), compact()]
+    await stage.fake.request(index)
+    summary.say('Once.')
+    summary.end()
+    expect((await Promise.all(both)).map(({ body }) => body.status)).toEqual(['compacted', 'compacted'])
+    expect(summaries.asked).toHaveLength(1)
+  })
+  it('does not hold up what is said meanwhile, and stands for none of it', async () => {
+    await sayMany(3)
+    const summary = byHand()
+    summaries.answer = { text: summary.text }
+    const index = stage.fake.requests.length
+    const compacting = compact()
+    await stage.fake.request(index)
+    await say('meanwhile')
+    summary.say('They spoke of numbers.')
+    summary.end()
+    expect((await compacting).body.message).toBe('Session compacted: 4 messages summarized, 2 kept')
+    await say('and now')
+    expect(text(last())).toContain('meanwhile')
+    expect(text(last())).toContain('number 3')
   })
 })
 
