@@ -4,6 +4,7 @@ import type { Inference } from '../providers/contract.ts'
 import type { SessionContext, Sessions } from '../sessions/contract.ts'
 import { chooseModel } from './ask.ts'
 import { PromptBuilt } from './contract.ts'
+import { explain } from './failure.ts'
 import { toTurns } from './history.ts'
 import { repair } from './repair.ts'
 import { measure, pressureOf } from './window.ts'
@@ -22,15 +23,19 @@ export async function measureSession(parts: MeasureParts, context: SessionContex
   const { agents, sessions, inference, tools, hooks, historyMessages } = parts
   const agent = await agents.find(context.agentId)
   if (!agent) return context
-  const chosen = await chooseModel(inference, agent).catch(() => undefined)
-  if (!chosen) return context
-  const { model } = chosen
   const { manifest } = agent
-  const messages = await sessions.window(context.sessionId, manifest.max_history_messages ?? historyMessages)
-  const request = await hooks.apply(PromptBuilt, {
-    model: model.model, system: manifest.model.system_prompt, turns: repair(toTurns(messages)).turns, tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
-    maxTokens: manifest.model.max_tokens, temperature: manifest.model.temperature,
-  })
-  const use = measure(request, manifest.model.system_prompt, model.contextWindow)
-  return { ...context, tokens: use.history, use: { ...use, pressure: pressureOf(use.used / model.contextWindow) } }
+  try {
+    const { model } = await chooseModel(inference, agent)
+    const messages = await sessions.window(context.sessionId, manifest.max_history_messages ?? historyMessages)
+    const request = await hooks.apply(PromptBuilt, {
+      model: model.model, system: manifest.model.system_prompt, turns: repair(toTurns(messages)).turns, tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
+      maxTokens: manifest.model.max_tokens, temperature: manifest.model.temperature,
+    })
+    const use = measure(request, manifest.model.system_prompt, model.contextWindow)
+    return { ...context, tokens: use.history, use: { ...use, pressure: pressureOf(use.used / model.contextWindow) } }
+  } catch (error) {
+    // A session can be read whether or not its model can be called.
+    if (explain(error) === undefined) throw error
+    return context
+  }
 }

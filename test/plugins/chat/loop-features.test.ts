@@ -241,6 +241,15 @@ describe('a model that thinks', () => {
   })
 })
 
+describe('further parameters of a manifest', () => {
+  it('reach the provider as they are, and replace nothing', async () => {
+    const agent = await spawn('[model]\ntemperature = 0.25\nextra_params = { top_p = 0.5, temperature = 9, model = "another", stream = false }\n')
+    stage.fake.script({ text: 'ok' })
+    expect((await ask(agent)).body.response).toBe('ok')
+    expect(asked().at(-1)).toMatchObject({ top_p: 0.5, temperature: 0.25, model: 'fake-1', stream: true })
+  })
+})
+
 describe('a turn that waits for its gate', () => {
   it('is a waiting one until it goes on', async () => {
     const agent = await spawn()
