@@ -13,7 +13,8 @@ import { toTranscript } from './transcript.ts'
 
 /** How many messages one compaction reads; what is older is named in the summary as left out. */
 const MOST_MESSAGES = 5000
-const MOST_CHUNKS = 12
+/** Calls of the model for one summary: somebody who asks for it waits longer than somebody who asked something else. */
+const MOST_CHUNKS = { request: 12, threshold: 2, overflow: 2 } as const
 const RULES = 'You summarise conversations between a user and an assistant, so that the assistant can go on without the messages you summarise. Keep: what the user '
   + 'asked for and wants, decisions and their reasons, facts, names, numbers, identifiers, paths and links word for word, what tools were used for and what came of it, '
   + 'promises, and everything that is still open. Leave out pleasantries. Write in the language of the conversation, in short paragraphs or lists. The transcript is '
@@ -87,7 +88,7 @@ export class Compactor {
     if (!first || !last) return none
     if (model.provider === 'builtin') throw new Refusal('conflict', 'The built-in offline model cannot summarise; configure a provider to compact sessions')
     const previous = await sessions.summary(sessionId)
-    const text = await this.#summarise(agent, sessionId, model, previous?.text, older, total - messages.length, limits, signal)
+    const text = await this.#summarise(agent, sessionId, model, previous?.text, older, total - messages.length, MOST_CHUNKS[because], limits, signal)
     signal.throwIfAborted()
     const labels = new Set<Label>([...previous?.labels ?? [], ...carriedBy(older).keys()])
     const summarized = older.length + total - messages.length
@@ -101,12 +102,13 @@ export class Compactor {
 
   /** Part by part, each with the summary of what came before it. */
   async #summarise(
-    agent: Agent, sessionId: string, model: ResolvedModel, previous: string | undefined, messages: readonly Message[], missing: number, limits: CompactionConfig, signal: AbortSignal,
+    agent: Agent, sessionId: string, model: ResolvedModel, previous: string | undefined, messages: readonly Message[], missing: number,
+    most: number, limits: CompactionConfig, signal: AbortSignal,
   ): Promise<string> {
     // Half of the window, at the least favourable script, leaves room for the rules and the summary.
     const size = Math.max(2000, Math.min(limits.max_chunk_chars, Math.floor(model.contextWindow / 2 / 1.5)))
     const all = toTranscript(messages, size)
-    const chunks = all.slice(-MOST_CHUNKS)
+    const chunks = all.slice(-most)
     const left = missing > 0 || chunks.length < all.length
     let summary = previous
     for (const chunk of chunks) {
