@@ -80,7 +80,7 @@ export function checkOrigin(rules: OriginRules, request: OriginFacts): readonly 
     return undefined
   }
   if (allowed(rules, origin, host)) {
-    return ['Access-Control-Allow-Origin', origin, 'Vary', 'Origin', 'Access-Control-Expose-Headers', 'x-request-id, retry-after, idempotent-replayed']
+    return ['Access-Control-Allow-Origin', origin, 'Vary', 'Origin', 'Access-Control-Expose-Headers', 'x-request-id, retry-after, idempotent-replayed, x-turn-id']
   }
   if (!reads || request.upgrade) throw new Refusal('forbidden', 'This Origin is not accepted; add it to http.allowed_origins')
   return ['Vary', 'Origin']

@@ -33,14 +33,7 @@ function whole(method: string, status: number, body: string | Uint8Array | null,
 
 /** A successful answer that is no stream. Throws when the handler broke its own contract: that is a defect. */
 export function answerOf(route: AnyRoute, method: string, value: unknown, development: boolean): Answer {
-  if (isReply(value)) {
-    const headers = Object.entries(value.headers).flatMap(([name, text]) => {
-      validateHeaderName(name)
-      validateHeaderValue(name, text)
-      return name.toLowerCase() === 'content-length' ? [] : [name.toLowerCase(), text]
-    })
-    return whole(method, value.status, value.body, headers)
-  }
+  if (isReply(value)) return whole(method, value.status, value.body, flatten(value.headers))
   if (development) {
     const result = v.safeParse(route.returns, value)
     if (!result.success) throw new Error(`${route.method} ${route.path} answered what its "returns" does not allow: ${v.summarize(result.issues)}`)
@@ -60,6 +53,14 @@ export function errorAnswer(method: string, outcome: Outcome, route: AnyRoute | 
 }
 
 /** The answer that carries an event stream; `undefined` for HEAD. */
-export function streamAnswer(body: EventStreamBody | undefined): Answer {
-  return new Answer(200, ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'], body ?? null)
+export function streamAnswer(body: EventStreamBody | undefined, headers: EventStream['headers'] = {}): Answer {
+  return new Answer(200, ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no', ...flatten(headers)], body ?? null)
+}
+
+function flatten(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flatMap(([name, text]) => {
+    validateHeaderName(name)
+    validateHeaderValue(name, text)
+    return name.toLowerCase() === 'content-length' ? [] : [name.toLowerCase(), text]
+  })
 }

@@ -207,7 +207,7 @@ export class Pipeline {
     if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
     // A source that does not hear the abort must not keep its client either.
     else run.onUnload(() => { setTimeout(() => body.close(), 1_000).unref() })
-    if (exchange.method !== 'HEAD') return streamAnswer(body)
+    if (exchange.method !== 'HEAD') return streamAnswer(body, events.headers)
     body.cancel()
     return streamAnswer(undefined)
   }

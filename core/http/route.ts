@@ -22,7 +22,10 @@ export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({ '~body':
 /** One event of a stream. `data` is encoded already, so that it is serialised once however many read it. */
 export interface ServerSentEvent { readonly event?: string; readonly data: string; readonly id?: string }
 /** Answered as `text/event-stream`. Pulled only as fast as the client reads; ended by `return()` when it leaves. */
-export type EventStream = AsyncIterable<ServerSentEvent>
+export type EventStream = AsyncIterable<ServerSentEvent> & {
+  /** Headers of the answer, which are out before the first event. */
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** An answer that is not JSON: a page, a file, a metrics text. Made with `reply()`. */
 export interface Reply {

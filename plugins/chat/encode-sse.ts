@@ -16,11 +16,12 @@ export const MessageEvent = v.variant('type', [
 ])
 
 /**
- * The first event names the turn, so that a reader that loses the connection can ask for it. What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
+ * The answer's header and the first event name the turn, so that a reader that loses the connection can ask for it. What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
  * generator waits for the `next` that is under way: a reader that leaves would be kept until the model says its next word.
  */
 export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   return {
+    headers: { 'x-turn-id': turnId },
     [Symbol.asyncIterator]() {
       const reader = events[Symbol.asyncIterator]()
       let name = `,"turn_id":${JSON.stringify(turnId)}}`

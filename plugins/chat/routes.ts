@@ -50,7 +50,7 @@ export function chatRoutes({ chat, turns, agents, uploads }: ChatRouteParts): re
   })
   const streamed = defineRoute({
     method: 'POST', path: '/api/agents/:id/message/stream', summary: 'Send a message and read the answer as it is written',
-    description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The first one carries \`turn_id\`. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
+    description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
     auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageEvent, streams: MessageEvent, errors, example, idempotent: true,
     handle: ({ params, body, effectId }) => stream(params.id, body, effectId),
     async recall(id) {

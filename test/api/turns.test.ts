@@ -17,10 +17,11 @@ describe('where is my message?', () => {
     stage.fake.script({ text: words.text })
     const abort = new AbortController()
     const response = await stage.post(`/api/agents/${agent}/message/stream`, { message: 'go on without me' }, { signal: abort.signal })
+    const named = response.headers.get('x-turn-id')
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     words.say('Once')
     const first = parseEvents((await reader?.read())?.value ?? '')[0]?.data
-    expect(first).toMatchObject({ content: 'Once', done: false, turn_id: expect.any(String) })
+    expect(first).toMatchObject({ content: 'Once', done: false, turn_id: named })
     abort.abort()
     expect(await turn(agent, first.turn_id)).toMatchObject({ state: 'running', text: 'Once', usage: null, error: null, ahead: [] })
     const { body: queue } = await stage.host.json('GET', `/api/agents/${agent}/turns`)
@@ -42,13 +43,16 @@ describe('where is my message?', () => {
     const index = stage.fake.requests.length
     const first = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'first' })
     await stage.fake.request(index)
-    const second = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'second' })
+    // Its header comes while it waits, long before its first event.
+    const second = stage.post(`/api/agents/${agent}/message/stream`, { message: 'second' })
+    const waiting = (await second).headers.get('x-turn-id')
     let turns: { turn_id: string; state: string; ahead: string[] }[] = []
     while (turns.length < 2) turns = (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns
     expect(turns.map(({ state }) => state)).toEqual(['queued', 'running'])
+    expect(turns[0]?.turn_id).toBe(waiting)
     expect(turns[0]?.ahead).toEqual([turns[1]?.turn_id])
     words.end()
-    await Promise.all([first, second])
+    await Promise.all([first, (await second).text()])
     expect((await stage.host.json('GET', `/api/agents/${agent}/turns?limit=1`)).body.turns).toMatchObject([{ state: 'done', ahead: [] }])
   })
   it('one that failed says why', async () => {
