@@ -87,6 +87,13 @@ describe.each(engines)('SQL on %s', (engine) => {
     expect(await db.one`SELECT id FROM shelf_book WHERE id = 99`).toBeUndefined()
   })
 
+  it('LIMIT and OFFSET take values, and a text that looks like them stays as it is', async () => {
+    const { db } = await start(engine)
+    await db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'limit ?'), (2, 'b'), (3, 'c')`
+    expect(await db.all`SELECT id FROM shelf_book ORDER BY id LIMIT ${1} OFFSET ${1}`).toEqual([{ id: 2 }])
+    expect(await db.all`SELECT id FROM shelf_book WHERE title = 'limit ?' OR id > ${2} ORDER BY id LIMIT ${5}`).toEqual([{ id: 1 }, { id: 3 }])
+  })
+
   it('values are bound, never spliced', async () => {
     const { db } = await start(engine)
     const hostile = `'); DROP TABLE shelf_book; --`
