@@ -1,4 +1,4 @@
-/** HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures }`. */
+/** HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures, count, all }`. */
 import { connect } from 'node:net'
 
 interface Options { port: number; connections: number; ms: number; method: string; path: string; paths?: string[]; body?: string; warmMs?: number }
@@ -7,6 +7,7 @@ const body = options.body ?? ''
 const requestTo = (path: string): Buffer => Buffer.from(`${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`)
 const times: number[] = []
 let failures = 0
+let answered = 0
 let measuring = false
 let running = true
 
@@ -39,7 +40,8 @@ function drive(_: unknown, index: number): Promise<void> {
       if (length === 0) return
       const status = held.toString('latin1', 9, 12)
       if (!status.startsWith('2')) failures++
-      else if (measuring) times.push(performance.now() - begun)
+      else answered++
+      if (measuring && status.startsWith('2')) times.push(performance.now() - begun)
       held = held.subarray(length)
       if (running) next(); else socket.end()
     })
@@ -59,4 +61,4 @@ running = false
 await Promise.all(all)
 const sorted = times.toSorted((a, b) => a - b)
 const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-console.log(JSON.stringify({ rate: times.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), failures, count: times.length }))
+console.log(JSON.stringify({ rate: times.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), failures, count: times.length, all: answered }))
