@@ -18,6 +18,8 @@ const REOPEN_EVERY_MS = 250
 /** One transaction blocks the loop no longer than about this; what is left goes into the next. */
 const SLICE_MS = 12
 const MAX_WAITING = 20_000
+/** From so many batches in a group on, writers come in numbers. */
+const CROWD = 4
 const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
 /**
@@ -30,6 +32,8 @@ export class GroupCommit {
   readonly #log: ConsolaInstance
   #waiting: Batch[] = []
   #scheduled = false
+  /** How many batches the last group had. */
+  #taken = 0
   #reopening: Promise<void> | undefined
   #reopenedAt = -Infinity
   #closed = false
@@ -76,7 +80,9 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => this.#flush())
+    // Under load one more round of the loop brings more writers under the same sync; a lone writer waits for nobody.
+    if (this.#taken >= CROWD) setImmediate(() => { setImmediate(() => this.#flush()) })
+    else setImmediate(() => this.#flush())
   }
   #retry(): void {
     this.#scheduled = true
@@ -120,6 +126,7 @@ export class GroupCommit {
     }
     try { connection.commit() } catch (error) { this.#notCommitted(taken, error); return }
     if (this.#alone > 0) this.#alone--
+    this.#taken = taken
     this.#waiting.splice(0, taken)
     for (const result of results) {
       if ('outcomes' in result) result.batch.resolve(result.outcomes)
