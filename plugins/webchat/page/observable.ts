@@ -23,12 +23,12 @@ export class Observable<T> {
 /** The value now; the component is drawn again when it is replaced. */
 export function useValue<T>(observable: Observable<T>): T {
   const [, draw] = useState(0)
+  const drawn = observable.value
   useEffect(() => {
-    const seen = observable.value
     const unwatch = observable.watch(() => draw((n) => n + 1))
-    // Replaced between drawing and watching.
-    if (!Object.is(seen, observable.value)) draw((n) => n + 1)
+    // An effect runs some time after the drawing: what was replaced until now nobody heard of.
+    if (!Object.is(drawn, observable.value)) draw((n) => n + 1)
     return unwatch
   }, [observable])
-  return observable.value
+  return drawn
 }
