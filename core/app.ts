@@ -177,6 +177,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       defaultProvider: config.default_provider, defaultModel: config.default_model, logLevel: config.log_level,
     }),
     health: () => monitor.health(),
+    warnings: () => monitor.warnings(),
     plugins: () => host.plugins(),
     reload: (name) => host.reload(name),
     unload: (name) => host.unload(name),

@@ -24,7 +24,6 @@ export interface Health {
   /** Restarts asked for since the home was made. */
   readonly restartCount: number
   readonly database: 'connected' | 'error'
-  readonly configWarnings: readonly string[]
 }
 
 /** The part of the configuration a plugin may see. No secrets. */
@@ -48,6 +47,8 @@ export interface Daemon {
   readonly stopping: string | undefined
   config(): DaemonConfig
   health(): Health
+  /** What is wrong with the configuration and with plugins, a line each. */
+  warnings(): readonly string[]
   plugins(): readonly PluginStatus[]
   /** Queued; starts when the request that asked for it has been answered. Rejects when the change failed. */
   reload(plugin: string): Promise<void>

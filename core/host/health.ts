@@ -42,6 +42,8 @@ export class HealthMonitor implements Disposable {
     this.#connected = connected
   }
 
+  warnings(): readonly string[] { return this.#parts.warnings() }
+
   health(): Health {
     return {
       status: this.#connected ? 'ok' : 'degraded',
@@ -49,7 +51,6 @@ export class HealthMonitor implements Disposable {
       panicCount: this.#panics,
       restartCount: this.#parts.restartCount,
       database: this.#connected ? 'connected' : 'error',
-      configWarnings: this.#parts.warnings(),
     }
   }
 

@@ -26,13 +26,13 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
   const detail = defineRoute({
     method: 'GET', path: '/api/health/detail', summary: 'Health with what is wrong', auth: 'bearer', cost: 1, returns: HealthDetail,
     async handle() {
-      const { database, configWarnings } = daemon.health()
+      const { database } = daemon.health()
       return {
         ...short(),
         version: daemon.build.version,
         agent_count: (await agents()?.list())?.length ?? 0,
         database,
-        config_warnings: [...configWarnings],
+        config_warnings: [...daemon.warnings()],
         failed_plugins: daemon.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
       }
     },

@@ -110,7 +110,7 @@ describe('the daemon', () => {
   it('shows what is wrong with its plugins in its health', async () => {
     await using folder = await temporaryFolder()
     await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'broken'), 'export const x = 1')], memory: true })
-    expect(host.app.daemon.health().configWarnings.join('\n')).toMatch(/plugin "broken" is not loaded: .*has no default export/)
+    expect(host.app.daemon.warnings().join('\n')).toMatch(/plugin "broken" is not loaded: .*has no default export/)
   })
 })
 

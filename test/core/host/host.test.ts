@@ -104,11 +104,11 @@ describe('loading a plugin', () => {
   it('brings up those that waited for its service', async () => {
     await using it = await bench()
     await expect(it.host.app.host.load(await it.write('user', needing('user', 'base')))).rejects.toThrow('needs service "base", which no plugin provides')
-    expect(it.host.app.daemon.health().configWarnings).toEqual(['plugin "user" is not loaded: needs service "base", which no plugin provides'])
+    expect(it.host.app.daemon.warnings()).toEqual(['plugin "user" is not loaded: needs service "base", which no plugin provides'])
     await it.host.app.host.load(await it.write('base', providing('base', 'b')))
     expect(it.state()).toEqual({ user: 'loaded', base: 'loaded' })
     expect((await it.host.json('GET', '/api/user')).body).toEqual({ text: 'b' })
-    expect(it.host.app.daemon.health().configWarnings).toEqual([])
+    expect(it.host.app.daemon.warnings()).toEqual([])
   })
 })
 

@@ -81,7 +81,7 @@ describe('a watched folder of plugins', () => {
     await host.plugin('one', 'loaded', ({ error }) => error !== undefined)
     expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'good' })
     expect(host.app.daemon.plugins()[0]?.error).toMatch(/not reloaded, the code before goes on: .*plugins\/one\/index\.ts:1:/)
-    expect(host.app.daemon.health().configWarnings.join()).toMatch(/plugins\/one\/index\.ts:1:/)
+    expect(host.app.daemon.warnings().join()).toMatch(/plugins\/one\/index\.ts:1:/)
     await writePlugin(folder, says('better'))
     await host.plugin('one', 'loaded', ({ error }) => error === undefined)
     expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'better' })
