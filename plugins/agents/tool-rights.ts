@@ -1,5 +1,5 @@
+import { matchesWildcard } from 'svc/sdk'
 import type { Manifest, Permission } from './contract.ts'
-import { matches } from './rights.ts'
 
 export interface ToolFacts {
   readonly name: string
@@ -13,7 +13,7 @@ export function mayUse(manifest: Manifest, permission: Permission, { name, risk,
   if (manifest.tools_disabled || permission === 'observe' || (permission === 'assist' && risk !== 'read')) return false
   const held = needs === undefined || manifest.capabilities[needs]
   if (held === false || (typeof held === 'object' && held.length === 0)) return false
-  const named = (patterns: readonly string[]): boolean => patterns.some((pattern) => matches(pattern, name))
+  const named = (patterns: readonly string[]): boolean => patterns.some((pattern) => matchesWildcard(pattern, name))
   return named(manifest.capabilities.tools)
     && (manifest.tool_allowlist.length === 0 || named(manifest.tool_allowlist))
     && !named(manifest.tool_blocklist)

@@ -1,3 +1,4 @@
+import { matchesWildcard } from 'svc/sdk'
 import { splitWords } from './words.ts'
 
 /** One entry of `capabilities.shell`: `*`, or words of a command in which `*` stands for any characters of a word. */
@@ -63,29 +64,7 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 function covers({ words: pattern, open }: Pattern, words: readonly string[]): boolean {
   const last = pattern.length - 1
-  if (pattern.at(-1) === '*' && last > 0) return words.length >= last && pattern.slice(0, last).every((each, index) => matches(each, words[index] ?? ''))
+  if (pattern.at(-1) === '*' && last > 0) return words.length >= last && pattern.slice(0, last).every((each, index) => matchesWildcard(each, words[index] ?? ''))
   if (words.length < pattern.length || (!open && words.length > pattern.length)) return false
-  return pattern.every((each, index) => matches(each, words[index] ?? ''))
-}
-
-/** Never more steps than the two lengths multiplied: user text becomes no regular expression. */
-function matches(pattern: string, text: string): boolean {
-  let at = 0
-  let from = 0
-  let star = -1
-  let mark = 0
-  while (at < text.length) {
-    if (pattern[from] === '*') {
-      star = from++
-      mark = at
-    } else if (pattern[from] === text[at]) {
-      from++
-      at++
-    } else if (star >= 0) {
-      from = star + 1
-      at = ++mark
-    } else return false
-  }
-  while (pattern[from] === '*') from++
-  return from === pattern.length
+  return pattern.every((each, index) => matchesWildcard(each, words[index] ?? ''))
 }

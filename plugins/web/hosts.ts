@@ -1,3 +1,5 @@
+import { matchesWildcard } from 'svc/sdk'
+
 /**
  * Whether the host patterns of a manifest allow an address. A pattern is a host, or has `*` for any characters: `*`, `*.example.com`,
  * `api.*`. One with a port, such as `example.com:8080`, is for that port only.
@@ -8,28 +10,6 @@ export function allowsHost(patterns: readonly string[], url: URL): boolean {
   return patterns.some((pattern) => {
     const wanted = pattern.trim().toLowerCase()
     // An IPv6 address has colons of its own and stands in brackets.
-    return matches(wanted, /:[\d*]+$/.test(wanted) && !wanted.endsWith(']') ? `${host}:${port}` : host)
+    return matchesWildcard(wanted, /:[\d*]+$/.test(wanted) && !wanted.endsWith(']') ? `${host}:${port}` : host)
   })
-}
-
-/** Never more steps than the two lengths multiplied. */
-function matches(pattern: string, text: string): boolean {
-  let at = 0
-  let from = 0
-  let star = -1
-  let mark = 0
-  while (at < text.length) {
-    if (pattern[from] === '*') {
-      star = from++
-      mark = at
-    } else if (pattern[from] === text[at]) {
-      from++
-      at++
-    } else if (star >= 0) {
-      from = star + 1
-      at = ++mark
-    } else return false
-  }
-  while (pattern[from] === '*') from++
-  return from === pattern.length
 }
