@@ -22,26 +22,31 @@ export type ResponseFormat =
   | { readonly type: 'json_schema'; readonly name: string; readonly schema: object; readonly strict?: boolean | undefined }
 export type Turn =
   | { readonly role: 'user'; readonly parts: readonly Part[] }
-  | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[] }
+  /** `replay` is what this provider and model gave with its `end`, untouched; only while the turn it was made in lasts. */
+  | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string }
   | { readonly role: 'tool'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean }
 export type Part = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly mime: string; readonly base64: string }
 /** `args` is what the model wrote, parsed as JSON when it is JSON and the raw text when it is not. */
 export interface ToolCall { readonly id: string; readonly name: string; readonly args: unknown }
-/** Tokens. `cachedInput` is part of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
+/** Tokens. `cachedInput` (read from the prompt cache) and `cacheWrite` (written to it) are parts of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
 export interface Usage {
   readonly input: number
   readonly output: number
   readonly cachedInput?: number
+  readonly cacheWrite?: number
   readonly thinking?: number
   readonly estimated?: boolean
 }
 
-/** Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. */
+/**
+ * Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. `replay` is what the provider has to
+ * be given back with this answer when its calls are answered, such as signed thinking: opaque to everyone else, at most 1 MB.
+ */
 export type CompletionEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'thinking'; readonly delta: string }
   | { readonly type: 'call'; readonly call: ToolCall }
-  | { readonly type: 'end'; readonly stop: 'done' | 'length' | 'calls' | 'refused'; readonly usage: Usage }
+  | { readonly type: 'end'; readonly stop: 'done' | 'length' | 'calls' | 'refused'; readonly usage: Usage; readonly replay?: string }
 
 export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
@@ -73,8 +78,16 @@ export interface ProviderClient {
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<CompletionEvent>
   /** The ids of the models on offer, when the vendor can say. */
   models?(signal: AbortSignal): Promise<readonly string[]>
+  /** One vector for each text, in their order. Fails as `complete` does. */
+  embed?(request: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal): Promise<Embeddings>
   /** A cheap call that proves the address and the key. */
   probe(signal: AbortSignal): Promise<{ readonly model: string }>
+}
+
+/** All vectors have the same length. */
+export interface Embeddings {
+  readonly vectors: readonly Float32Array[]
+  readonly usage: { readonly input: number; readonly estimated?: boolean }
 }
 
 export interface ProviderRegistry {
@@ -126,5 +139,5 @@ export function estimateUsage(request: CompletionRequest, outputChars: number): 
 export function plausible(usage: Usage): boolean {
   const count = (n: number | undefined, most: number) => n === undefined || (Number.isInteger(n) && n >= 0 && n <= most)
   return count(usage.input, MOST_TOKENS) && count(usage.output, MOST_TOKENS)
-    && count(usage.cachedInput, usage.input) && count(usage.thinking, usage.output)
+    && count(usage.cachedInput, usage.input) && count(usage.cacheWrite, usage.input - (usage.cachedInput ?? 0)) && count(usage.thinking, usage.output)
 }
