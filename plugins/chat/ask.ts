@@ -12,6 +12,7 @@ import { toTurns } from './history.ts'
 import type { LiveTurn } from './live.ts'
 import type { Progress } from './progress.ts'
 import { repair } from './repair.ts'
+import { opened, sealed } from './replay.ts'
 import { fit } from './window.ts'
 
 export interface AskParts {
@@ -81,7 +82,7 @@ export class Asking {
           if (event.type === 'text' && tried.chars.length < 200) tried.chars += event.delta
           if (event.type === 'end') this.#trace(tried, false, tried.chars, event.usage)
           told ||= event.type === 'text' || event.type === 'call'
-          yield event
+          yield event.type === 'end' && event.replay !== undefined ? { ...event, replay: sealed(model, event.replay) } : event
         }
         return
       } catch (error) {
@@ -103,7 +104,7 @@ export class Asking {
     const { extra_params: extra } = manifest.model
     const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
     const built = await this.#parts.hooks.apply(PromptBuilt, {
-      model: model.model, system: manifest.model.system_prompt + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: repair(all).turns, tools: this.#offered,
+      model: model.model, system: manifest.model.system_prompt + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: opened(model, repair(all).turns), tools: this.#offered,
       maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens, temperature: options.temperature ?? manifest.model.temperature,
       ...(thinking === undefined ? {} : { thinking }), ...(format ? { responseFormat: format } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}),
     })
@@ -118,7 +119,7 @@ export class Asking {
     const { id, sessionId } = this.#live
     try {
       await compactor.compact({ agent: this.#agent, sessionId, model, before: id, signal, because: 'overflow' })
-      this.#progress.replaced = { turns: toTurns(await sessions.tail(sessionId, id, historyMessages)), count: turns.length }
+      this.#progress.replaced = { turns: toTurns(await sessions.tail(sessionId, id, historyMessages), id), count: turns.length }
     } catch (error) {
       signal.throwIfAborted()
       log.warn(`session ${sessionId} could not be compacted: ${error instanceof Error ? error.message : String(error)}`)

@@ -6,8 +6,12 @@ const known = new WeakMap<Message, readonly Turn[]>()
 /** The same for a whole list, which one turn asks for more than once. */
 const lists = new WeakMap<readonly Message[], readonly Turn[]>()
 
-/** Stored messages as a provider takes them. */
-export function toTurns(messages: readonly Message[]): readonly Turn[] {
+/**
+ * Stored messages as a provider takes them. With the id of a turn that goes on, its own answers carry what their provider wants back;
+ * those of other turns never do.
+ */
+export function toTurns(messages: readonly Message[], running?: string): readonly Turn[] {
+  if (running !== undefined) return messages.flatMap((message) => (message.turnId === running ? toOwn(message).map((turn) => withReplay(turn, message)) : toTurns([message])))
   const there = lists.get(messages)
   if (there) return there
   const turns: Turn[] = []
@@ -33,4 +37,10 @@ function toOwn(message: Message): readonly Turn[] {
     // Notes of the system are for the reader of the transcript.
     case 'system': return []
   }
+}
+
+function withReplay(turn: Turn, { blocks }: Message): Turn {
+  if (turn.role !== 'assistant') return turn
+  for (const block of blocks) if (block.type === 'call' && block.replay !== undefined) return { ...turn, replay: block.replay }
+  return turn
 }

@@ -24,7 +24,7 @@ export interface LoopPorts {
   complete(turns: readonly Turn[], signal: AbortSignal): AsyncIterable<CompletionEvent> | Promise<AsyncIterable<CompletionEvent>>
   offer(tool: string): Offer
   /** Durable before it settles: what the model said, and that these calls are about to be made. */
-  recordCalls(step: { readonly text: string; readonly calls: readonly ToolCall[]; readonly usage: Usage }): Promise<void>
+  recordCalls(step: { readonly text: string; readonly calls: readonly ToolCall[]; readonly usage: Usage; readonly replay: string | undefined }): Promise<void>
   /** The receipt of one call among several. */
   recordReceipt(call: ToolCall, outcome: Outcome): Promise<void>
   /** Durable before it settles: every outcome of the step. */
@@ -91,8 +91,9 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
         yield { type: 'text', delta: text }
       }
       if (calls.length === 0) return { stop: end.stop === 'calls' ? 'done' : end.stop, text, usage: end.usage, iterations }
-      await ports.recordCalls({ text, calls, usage: end.usage })
-      turns.push({ role: 'assistant', text, calls })
+      const { replay } = end
+      await ports.recordCalls({ text, calls, usage: end.usage, replay })
+      turns.push({ role: 'assistant', text, calls, ...(replay !== undefined && { replay }) })
       if (text !== '' && !ports.check) gap = GAP
       pending = { calls, known: new Map() }
     }

@@ -18,6 +18,8 @@ export interface RecordParts {
   readonly commit: (statements: readonly Statement[]) => Promise<unknown>
   readonly now: () => string
 }
+/** What the model said before its calls. */
+interface Said { readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string | undefined }
 type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'>
 
 /** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
@@ -46,10 +48,10 @@ export class TurnRecord {
     const message = this.#message(turn, 'assistant', text === '' ? [] : [labelled(text, labels)])
     return this.#parts.sessions.append(turn.sessionId, mark === undefined ? message : { ...message, mark })
   }
-  calls(turn: TurnFacts, text: string, calls: readonly ToolCall[], labels: readonly Label[]): Statement[] {
+  calls(turn: TurnFacts, { text, calls, replay }: Said, labels: readonly Label[]): Statement[] {
     const { sessions, journal } = this.#parts
     const blocks: Block[] = text === '' ? [] : [labelled(text, labels)]
-    for (const { id, name, args } of calls) blocks.push({ type: 'call', id, tool: name, args: args ?? null })
+    for (const { id, name, args } of calls) blocks.push({ type: 'call', id, tool: name, args: args ?? null, ...(replay !== undefined && id === calls[0]?.id && { replay }) })
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'assistant', blocks)),
       ...calls.map(({ id, name, args }) => journal.intend({

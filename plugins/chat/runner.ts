@@ -133,7 +133,7 @@ export class TurnRunner {
 
   async #input(live: LiveTurn, agent: Agent, messages: readonly Message[], progress: Progress): Promise<LoopInput> {
     const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, this.#parts.limits.maxIterations)
-    const base = { turns: toTurns(messages), maxIterations, signal: live.signal, iterations: 0 }
+    const base = { turns: toTurns(messages, live.resumed ? live.id : undefined), maxIterations, signal: live.signal, iterations: 0 }
     if (!live.resumed) return base
     const recalled = await recall(this.#parts.effects, live.id, messages, live.waiting)
     for (const { labels = [] } of recalled.pending?.known.values() ?? []) {
@@ -152,11 +152,11 @@ export class TurnRunner {
       offer: (name) => door.offer(name),
       call: (call, signal) => door.call(call, signal),
       check: live.format && ((text, usage, again) => this.#check(live, progress, live.format, { text, usage, again })),
-      async recordCalls({ text, calls, usage }) {
+      async recordCalls({ text, calls, usage, replay }) {
         progress.request = undefined
         progress.spend(usage)
         await db.batch([
-          ...record.calls(live, text, calls, progress.labels), ...(progress.model ? record.spent(live, progress.model, usage) : []), ...record.traces(progress),
+          ...record.calls(live, { text, calls, replay }, progress.labels), ...(progress.model ? record.spent(live, progress.model, usage) : []), ...record.traces(progress),
         ])
         progress.step = ''
         progress.calls = calls

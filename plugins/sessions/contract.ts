@@ -8,7 +8,8 @@ export type Label = 'ExternalNetwork' | 'UserInput' | 'Pii' | 'Secret' | 'Untrus
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
   | { readonly type: 'image'; readonly mime: string; readonly base64: string }
-  | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown }
+  /** `replay` is what the model's provider wants back with these calls; only the first call of a message has it, and only chat reads it. */
+  | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown; readonly replay?: string | undefined }
   | { readonly type: 'result'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean; readonly labels?: readonly Label[] | undefined }
 
 /** `tool` holds results only. `mark` says that the text is not all the model would have said. */

@@ -6,7 +6,7 @@ const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),
   v.object({ type: v.literal('image'), mime: v.string(), base64: v.string() }),
-  v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown() }),
+  v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown(), replay: v.optional(v.string()) }),
   v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean(), labels }),
 ])
 export const MessageRow = v.object({
