@@ -1,14 +1,13 @@
-import { createParser } from 'eventsource-parser'
 import * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { Said, WireCall } from './wire.ts'
 
-/** A line or an event that grows over this is a fault of the other side. In characters. */
-const MOST_LINE = 8_388_608
+/** Arguments of one call that grow over this are a fault of the other side. In characters. */
+const MOST_ARGS = 8_388_608
 const MOST_CALLS = 256
 /** So many broken chunks are a broken stream; a single one is skipped. */
 const MOST_MALFORMED = 3
@@ -22,12 +21,10 @@ interface OpenCall { id: string | undefined; name: string; args: string }
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #utf8 = new TextDecoder()
-  readonly #parser = createParser({ maxBufferSize: MOST_LINE, onEvent: (event) => this.#event(event.data), onError: ({ type }) => { if (type === 'max-buffer-size-exceeded') throw this.#broken(`sent a line of more than ${MOST_LINE} characters`) } })
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
   #events: CompletionEvent[] = []
   #text = ''
   #thinking = ''
-  #carriage = false
   readonly #calls = new Map<number, OpenCall>()
   #lastIndex = -1
   #usage: WireUsage | undefined
@@ -47,13 +44,7 @@ export class Decoder {
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#events = []
-    let text = this.#utf8.decode(bytes, { stream: true })
-    if (text.length === 0) return this.#events
-    // The parser waits for the next character after a CR, so a stream with CR alone would always be one event late.
-    if (this.#carriage && text.startsWith('\n')) text = text.slice(1)
-    this.#carriage = text.endsWith('\r')
-    if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n')
-    this.#parser.feed(text)
+    this.#stream.feed(bytes)
     this.#flush()
     return this.#events
   }
@@ -61,8 +52,7 @@ export class Decoder {
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
   finish(): readonly CompletionEvent[] {
     this.#events = []
-    // An event at the end of a stream that was not followed by its empty line.
-    this.#parser.feed('\n\n')
+    this.#stream.finish()
     this.#flush()
     if (!this.#seen) throw this.#broken('sent an answer without an event')
     // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
@@ -140,7 +130,7 @@ export class Decoder {
     const args = part?.arguments
     if (typeof args === 'string') call.args += args
     else if (args) call.args = JSON.stringify(args)
-    if (call.args.length > MOST_LINE) throw this.#broken('sent arguments of a tool call that have no end')
+    if (call.args.length > MOST_ARGS) throw this.#broken('sent arguments of a tool call that have no end')
   }
 
   #endCalls(): readonly ToolCall[] {

@@ -1,11 +1,9 @@
 import * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
 
-const MOST_ERROR_BYTES = 65_536
-const MOST_MESSAGE_CHARS = 300
 const CONTEXT = /context[_ ](?:length|window)|maximum context|too many tokens|prompt is too long|reduce the length|input is too long/i
 const FILTERED = /content[_ ](?:filter|policy|management)|safety system|moderation|data_inspection/i
 const QUOTA = /insufficient_quota|exceeded your current quota|billing|insufficient balance/i
@@ -13,15 +11,15 @@ const QUOTA = /insufficient_quota|exceeded your current quota|billing|insufficie
 /** The failure that an answer with a status of 400 and over means. Reads its body. */
 export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
   const { status } = response
-  const text = await bounded(response)
+  const text = await readFailedBody(response)
   const error = parseError(text)
   const said = `${error?.code ?? ''} ${error?.type ?? ''} ${error?.message ?? text}`
   const reason = reasonOf(status, said)
-  const message = error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : plain(text))
+  const message = error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text)
   // A quota that is used up does not come back by waiting a few seconds.
   const later = reason === 'rate_limit' ? !QUOTA.test(said) : reason === 'overloaded' || reason === 'server_error' || status === 408
   const retryAfterSecs = later ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shorten(message)}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
 }
 
 /** The failure that an error object within an answer of 200 means. */
@@ -30,7 +28,7 @@ export function failureInStream(name: string, error: WireError | string): Upstre
   const status = typeof code === 'number' ? code : /^\d{3}$/.test(code ?? '') ? Number(code) : 0
   const reason = reasonOf(status, `${code ?? ''} ${type ?? ''} ${message ?? ''}`)
   const never = reason === 'auth' || reason === 'context_length' || reason === 'content_filter' || reason === 'not_found' || (reason === 'invalid_request' && status !== 0)
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shorten(message ?? 'without a reason')}`, { reason: reason === 'invalid_request' && status === 0 ? 'server_error' : reason, retry: never ? 'never' : 'later' })
+  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message ?? 'without a reason')}`, { reason: reason === 'invalid_request' && status === 0 ? 'server_error' : reason, retry: never ? 'never' : 'later' })
 }
 
 function reasonOf(status: number, said: string): UpstreamReason {
@@ -46,16 +44,6 @@ function reasonOf(status: number, said: string): UpstreamReason {
   return status === 404 ? 'not_found' : status === 413 ? 'context_length' : 'invalid_request'
 }
 
-/** Seconds to wait, from `Retry-After` as seconds or as an HTTP date, or from the `retry-after-ms` some vendors add. `now` is in ms since 1970. */
-export function readRetryAfter(header: string | undefined, ms: string | undefined, now: number): number | undefined {
-  if (ms !== undefined && /^\d+(\.\d+)?$/.test(ms.trim())) return Number(ms) / 1000
-  if (header === undefined) return undefined
-  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Number(header)
-  // A date names its month; without one the parser would make a year of any number.
-  const at = /[a-z]{3}/i.test(header) ? Date.parse(header) : NaN
-  return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
-}
-
 function parseError(text: string): WireError | undefined {
   let data: unknown
   try { data = JSON.parse(text) } catch { return undefined /* HTML or nothing: the text itself is shown */ }
@@ -66,27 +54,4 @@ function parseError(text: string): WireError | undefined {
   if (typeof error === 'string') return { message: error, code: undefined, type: undefined }
   if (error) return error
   return { message: message ?? (typeof detail === 'string' ? detail : undefined), code: undefined, type: undefined }
-}
-
-async function bounded(response: OutboundResponse): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  try {
-    for await (const chunk of response.chunks()) {
-      text += decoder.decode(chunk, { stream: true })
-      if (text.length >= MOST_ERROR_BYTES) break
-    }
-  } catch (error) {
-    // The status says enough; what was read of the reason is shown.
-    if (!(error instanceof UpstreamFailure)) throw error
-  }
-  return text
-}
-
-/** The words of a page, without its marks. */
-function plain(text: string): string {
-  return text.slice(0, 4000).replace(/<(script|style)[^>]*>[^<]*/gi, ' ').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim()
-}
-function shorten(text: string): string {
-  return text.length > MOST_MESSAGE_CHARS ? `${text.slice(0, MOST_MESSAGE_CHARS)}…` : text
 }
