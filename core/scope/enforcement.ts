@@ -1,0 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+
+const name = 'svc:enforced'
+const told = channel(name)
+const rehearsing = new AsyncLocalStorage<true>()
+
+/** Says that a security system refused or changed something, so that an operator sees it work. Costs nothing while nobody counts. */
+export function enforced(system: string): void {
+  if (told.hasSubscribers && rehearsing.getStore() !== true) told.publish(system)
+}
+
+/** Runs a probe: what it provokes is no enforcement. */
+export function rehearse<T>(work: () => T): T { return rehearsing.run(true, work) }
+
+/** Calls with the system's name at every enforcement in this process, until the returned function is called. */
+export function onEnforced(listener: (system: string) => void): () => void {
+  const heard = (message: unknown): void => { if (typeof message === 'string') listener(message) }
+  subscribe(name, heard)
+  return () => { unsubscribe(name, heard) }
+}
