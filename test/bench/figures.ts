@@ -2,9 +2,13 @@ import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { sessionLength } from './session-length.ts'
 import { reload } from './reload.ts'
+import { agents } from './scale/agents.ts'
+import { soak } from './scale/soak.ts'
+import { streamsAtOnce } from './scale/streams.ts'
 
 export interface Result { readonly label: string; readonly value: string; readonly floor: string; readonly ratio: string; readonly goal: string; readonly reached: boolean }
-export interface Figure { readonly name: string; measure(): Promise<readonly Result[]> }
+/** `minutes` is how long a figure that watches something over time is to watch. */
+export interface Figure { readonly name: string; measure(minutes?: number): Promise<readonly Result[]> }
 interface Rate { readonly rate: number; readonly p50Ms: number; readonly p99Ms: number; readonly failures: number; readonly count: number; readonly all: number }
 interface Tokens { readonly tokens: number; readonly ms: number }
 
@@ -189,4 +193,7 @@ export const figures: readonly Figure[] = [
   { name: 'stream', measure: stream },
   { name: 'session', measure: sessionLength },
   { name: 'reload', measure: reload },
+  { name: 'agents', measure: agents },
+  { name: 'streams', measure: streamsAtOnce },
+  { name: 'soak', measure: soak },
 ]

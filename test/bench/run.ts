@@ -1,11 +1,17 @@
 /**
- * `npm run bench [name …]`: every figure as a ratio against a floor measured in the same run, round by round in turns, so
+ * `npm run bench [name …] [-- --minutes N]`: every figure as a ratio against a floor measured in the same run, round by round in turns, so
  * that a noisy machine disturbs both. Nothing here is asserted by a test.
  */
+import { parseArgs } from 'node:util'
 import { figures } from './figures.ts'
 import type { Result } from './figures.ts'
 
-const wanted = process.argv.slice(2)
+const { values, positionals: wanted } = parseArgs({ allowPositionals: true, options: { minutes: { type: 'string' } } })
+const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
+if (minutes !== undefined && !(minutes > 0)) {
+  console.error('--minutes: expected a number above 0')
+  process.exit(2)
+}
 const chosen = wanted.length > 0 ? figures.filter((figure) => wanted.includes(figure.name)) : figures
 if (chosen.length === 0) {
   console.error(`no such figure; there are: ${figures.map((figure) => figure.name).join(', ')}`)
@@ -16,7 +22,7 @@ const rows: (readonly string[])[] = [['figure', 'svc', 'floor', 'ratio', 'to rea
 for (const figure of chosen) {
   process.stderr.write(`${figure.name} …\n`)
   let results: readonly Result[]
-  try { results = await figure.measure() } catch (error) {
+  try { results = await figure.measure(minutes) } catch (error) {
     rows.push([figure.name, 'failed', '', '', '', error instanceof Error ? error.message.slice(0, 200) : String(error)])
     continue
   }

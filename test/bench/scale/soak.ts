@@ -1,0 +1,135 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Result } from '../figures.ts'
+import { Home, freePort, root, startServer, startSvc } from '../processes.ts'
+import type { Server } from '../processes.ts'
+
+const SAMPLE_MS = 5000
+/** Part of the time in which caches fill and nothing is compared. */
+const WARM = 0.3
+const json = { 'content-type': 'application/json' }
+
+interface Sample { readonly minutes: number; readonly rssMb: number; readonly privateMb: number; readonly fds: number; readonly walMb: number }
+interface Work { readonly base: string; readonly running: () => boolean; readonly count: { requests: number; failures: number; first: string } }
+
+const post = (url: string, body: unknown, init: RequestInit = {}): Promise<Response> => fetch(url, { method: 'POST', headers: json, body: JSON.stringify(body), ...init })
+const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms) })
+
+/** Repeats one kind of work at a steady pace, so that every part of the run carries the same load. */
+async function repeat({ running, count }: Work, everyMs: number, step: (round: number) => Promise<void>): Promise<void> {
+  for (let round = 0; running(); round++) {
+    const begun = performance.now()
+    try {
+      await step(round)
+      count.requests++
+    } catch (error) {
+      count.failures++
+      count.first ||= error instanceof Error ? error.message : String(error)
+    }
+    await pause(Math.max(0, everyMs - (performance.now() - begun)))
+  }
+}
+async function ok(answer: Promise<Response> | Response): Promise<string> {
+  const got = await answer
+  const text = await got.text()
+  if (!got.ok) throw new Error(`${got.url} answered ${got.status}: ${text.slice(0, 200)}`)
+  return text
+}
+
+/** What a busy service sees: turns, streams that are read and streams that are left, sockets, keys and values, agents that come and go. */
+function loads(work: Work, agents: readonly string[]): readonly Promise<void>[] {
+  const { base } = work
+  const agent = (round: number): string => agents[round % agents.length] ?? ''
+  const streamUrl = (round: number): string => `${base}/api/agents/${agent(round)}/message/stream`
+  return [
+    // The sessions are begun anew now and then: one that only grows is another figure.
+    repeat(work, 40, async (round) => {
+      await ok(post(`${base}/api/agents/${agent(round)}/message`, { message: `question ${round}` }))
+      if (round % 400 < agents.length) await ok(fetch(`${base}/api/agents/${agent(round)}/session/reset`, { method: 'POST' }))
+    }),
+    repeat(work, 60, async (round) => { await ok(post(streamUrl(round + 3), { message: 'tell me more' })) }),
+    repeat(work, 100, async (round) => {
+      const leave = new AbortController()
+      const answer = await post(streamUrl(round + 5), { message: 'never mind' }, { signal: leave.signal })
+      await answer.body?.getReader().read()
+      leave.abort()
+    }),
+    repeat(work, 150, (round) => new Promise<void>((resolve, reject) => {
+      const socket = new WebSocket(`${base.replace('http', 'ws')}/api/agents/${agent(round + 7)}/ws`)
+      socket.addEventListener('open', () => socket.send('{"type":"message","content":"over a socket"}'))
+      socket.addEventListener('message', ({ data }) => { if (String(data).startsWith('{"type":"response"')) socket.close() })
+      socket.addEventListener('close', () => resolve())
+      socket.addEventListener('error', () => reject(new Error('a socket failed')))
+    })),
+    repeat(work, 10, async (round) => {
+      const url = `${base}/api/memory/agents/${agent(round)}/kv/key-${round % 200}`
+      await ok(fetch(url, { method: 'PUT', headers: json, body: JSON.stringify({ value: { round, text: 'x'.repeat(round % 500) } }) }))
+      await ok(fetch(url))
+    }),
+    repeat(work, 250, async (round) => {
+      const made = JSON.parse(await ok(post(`${base}/api/agents`, { manifest_toml: `name = "passing-${round}"\n` }))) as { agent_id: string }
+      await ok(post(`${base}/api/agents/${made.agent_id}/message`, { message: 'hello' }))
+      await ok(fetch(`${base}/api/agents/${made.agent_id}`, { method: 'DELETE' }))
+    }),
+    repeat(work, 20, async (round) => {
+      const paths = ['/api/agents', '/api/health', '/api/sessions', '/api/audit/recent', '/api/tools', '/api/usage', '/api/nothing-here', `/api/agents/${agent(round)}/metrics`, `/api/agents/${agent(round)}/session`]
+      await (await fetch(base + (paths[round % paths.length] ?? ''))).text()
+    }),
+    // A plugin that leaves something behind at every reload would show.
+    repeat(work, 15_000, async () => { await ok(post(`${base}/api/plugins/clock/reload`, {})) }),
+  ]
+}
+
+function sample(svc: Server, home: Home, minutes: number): Sample {
+  const wal = readdirSync(join(home.path, 'data')).filter((name) => name.endsWith('-wal')).reduce((sum, name) => sum + statSync(join(home.path, 'data', name)).size, 0)
+  return { minutes, rssMb: svc.rssMb(), privateMb: svc.privateMb(), fds: readdirSync(`/proc/${svc.pid}/fd`).length, walMb: wal / 1024 / 1024 }
+}
+/** Least squares: how much a figure grows in ten minutes, in its own unit. */
+export function slopePerTenMinutes(points: readonly (readonly [minutes: number, value: number])[]): number {
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+  const [x, y] = [mean(points.map(([minutes]) => minutes)), mean(points.map(([, value]) => value))]
+  const above = points.reduce((sum, [minutes, value]) => sum + (minutes - x) * (value - y), 0)
+  const below = points.reduce((sum, [minutes]) => sum + (minutes - x) ** 2, 0)
+  return below === 0 ? 0 : (above / below) * 10
+}
+
+/** Mixed load for some minutes; memory, descriptors and the write-ahead log must not grow. Two minutes only tell of gross leaks. */
+export async function soak(minutes = 2): Promise<readonly Result[]> {
+  const port = await freePort()
+  await using provider = await startServer([join(root, 'test/bench/floor/instant-provider.ts')], { port, path: '/', env: { TOKENS: '40' }, core: 1 })
+  using home = new Home(`default_provider = "openai"\ndefault_model = "bench"\n[providers.openai]\nbase_url = "http://127.0.0.1:${provider.port}/v1"\napi_key = "bench-key"\n`)
+  await using svc = await startSvc(home)
+  const base = `http://127.0.0.1:${svc.port}`
+  const agents: string[] = []
+  for (let index = 0; index < 20; index++) agents.push((JSON.parse(await ok(post(`${base}/api/agents`, { manifest_toml: `name = "soak-${index}"\n` }))) as { agent_id: string }).agent_id)
+  const begun = performance.now()
+  const passed = (): number => (performance.now() - begun) / 60_000
+  const count = { requests: 0, failures: 0, first: '' }
+  const all = loads({ base, running: () => passed() < minutes, count }, agents)
+  const samples: Sample[] = []
+  while (passed() < minutes) {
+    await pause(SAMPLE_MS)
+    samples.push(sample(svc, home, passed()))
+  }
+  await Promise.all(all)
+  const kept = samples.filter((each) => each.minutes >= minutes * WARM)
+  const of = (pick: (each: Sample) => number) => kept.map((each) => [each.minutes, pick(each)] as const)
+  const middle = kept[Math.floor(kept.length / 2)]
+  const rss = slopePerTenMinutes(of((each) => each.rssMb))
+  const share = (rss / (middle?.rssMb ?? 1)) * 100
+  const last = samples.at(-1)
+  const say = `${kept[0]?.rssMb.toFixed(0)} MB at minute ${kept[0]?.minutes.toFixed(1)}, ${last?.rssMb.toFixed(0)} MB at ${last?.minutes.toFixed(1)}`
+  const worst = (pick: (each: Sample) => number): number => Math.max(...kept.map(pick))
+  return [
+    {
+      label: `soak of ${minutes} minutes, ${count.requests.toLocaleString('en')} requests and turns (failed ${count.failures}${count.first && `: ${count.first}`}): RSS, ${say}`,
+      value: `${rss >= 0 ? '+' : ''}${rss.toFixed(1)} MB`, floor: '-', ratio: `${share.toFixed(1)} %`, goal: '<= 1 % in 10 minutes', reached: share <= 1 && count.failures === 0,
+    },
+    {
+      label: 'soak: private memory', value: `${slopePerTenMinutes(of((each) => each.privateMb)).toFixed(1)} MB`, floor: '-', ratio: '-', goal: 'flat, in 10 minutes',
+      reached: slopePerTenMinutes(of((each) => each.privateMb)) <= Math.max(1, (middle?.privateMb ?? 0) * 0.02),
+    },
+    { label: `soak: open descriptors (most ${worst((each) => each.fds)})`, value: slopePerTenMinutes(of((each) => each.fds)).toFixed(1), floor: '-', ratio: '-', goal: '<= 5 in 10 minutes', reached: slopePerTenMinutes(of((each) => each.fds)) <= 5 },
+    { label: 'soak: write-ahead log, most', value: `${worst((each) => each.walMb).toFixed(0)} MB`, floor: '-', ratio: '-', goal: '<= 64 MB', reached: worst((each) => each.walMb) <= 64 },
+  ]
+}
