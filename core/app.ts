@@ -16,6 +16,8 @@ import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
+import { Guards } from './host/guards.ts'
+import { installedGuards } from './host/installed.ts'
 import { watchPlugins } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
@@ -188,6 +190,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => storage.forPlugin('core').setItem('restart_count', (restartCount ?? 0) + 1)),
   }
   host.provide(Daemon, daemon)
+  host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
 
   owned('http', http, (it) => it[Symbol.asyncDispose]())
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)

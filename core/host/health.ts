@@ -20,6 +20,7 @@ export class HealthMonitor implements Disposable {
   #checking = false
   #connected = true
   #panics = 0
+  readonly #impaired = new Map<string, string>()
 
   constructor(parts: HealthParts) {
     this.#parts = parts
@@ -28,6 +29,12 @@ export class HealthMonitor implements Disposable {
   }
 
   countPanic(): void { this.#panics++ }
+
+  /** The daemon is not well while a part without which nothing it says can be trusted is not; `undefined` takes it back. */
+  impaired(part: string, why: string | undefined): void {
+    if (why === undefined) this.#impaired.delete(part)
+    else this.#impaired.set(part, why)
+  }
 
   async check(): Promise<void> {
     // One that takes longer than the pause between two is as good as none.
@@ -42,11 +49,11 @@ export class HealthMonitor implements Disposable {
     this.#connected = connected
   }
 
-  warnings(): readonly string[] { return this.#parts.warnings() }
+  warnings(): readonly string[] { return [...this.#parts.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)] }
 
   health(): Health {
     return {
-      status: this.#connected ? 'ok' : 'degraded',
+      status: this.#connected && this.#impaired.size === 0 ? 'ok' : 'degraded',
       uptimeSecs: Math.floor((performance.now() - this.#startedAt) / 1000),
       panicCount: this.#panics,
       restartCount: this.#parts.restartCount,

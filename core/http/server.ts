@@ -4,6 +4,7 @@ import type { ConsolaInstance } from 'consola'
 import { createAuth } from '../auth/bearer.ts'
 import type { AuthFailure } from '../auth/bearer.ts'
 import type { Build } from '../host/daemon.ts'
+import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
 import { Scope } from '../scope/scope.ts'
@@ -16,6 +17,7 @@ import type { GuardedResponse } from './headers.ts'
 import { Holds } from './hold.ts'
 import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
+import type { RawAnswer } from './own-port.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Passage } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
@@ -60,12 +62,22 @@ export interface HttpServer extends AsyncDisposable {
   drain(drainMs: number): Promise<void>
   routes(): readonly AnyRoute[]
   sockets(): readonly AnySocketRoute[]
+  /** Where it listens; `undefined` before `listen`. */
+  readonly address: Address | undefined
+  /** Sends bytes to its own port and reads what a stranger would. `undefined` when it does not listen. */
+  exchange(bytes: string): Promise<RawAnswer | undefined>
+  /** Tokens a client at this address has used up. */
+  tokensUsed(address: string): number
+  /** The settings became others: what was opened with a key that is no longer the one in force ends now. */
+  renewed(): void
   /** OpenAPI 3.0.3 of the live routes. */
   openapi(): Promise<object>
 }
 
 /** What a last event or a close frame gets to arrive. */
 const farewellMs = 500
+/** What an answer to the daemon itself may take. */
+const exchangeMs = 1_500
 
 /** The HTTP layer. Disposing it stops listening and ends every connection. */
 export function createHttp(options: HttpOptions): HttpServer {
@@ -163,8 +175,12 @@ export function createHttp(options: HttpOptions): HttpServer {
       listener?.destroy()
       await closed
     },
+    renewed() { auth.generation() },
     routes: () => table.routes(),
     sockets: () => table.sockets(),
+    get address() { return listener?.address },
+    exchange: async (bytes) => (listener ? await (await import('./own-port.ts')).exchangeWith(listener.address, bytes, exchangeMs) : undefined),
+    tokensUsed: (address) => limiter.used(limiterKey(foldAddress(address))),
     openapi() {
       if (document?.version !== table.version) document = { version: table.version, made: describe() }
       return document.made

@@ -1,0 +1,21 @@
+import type { RawAnswer } from '../http/own-port.ts'
+import { defineService } from './define.ts'
+
+export type { RawAnswer }
+
+/** The guards of this daemon as they are installed: who asks here asks the objects that requests pass. Provided by the core, for probes. */
+export interface Guards {
+  /** Sends bytes to the daemon's own port as a stranger would. `undefined` while no port is open; rejects when nothing comes back in time. */
+  exchange(bytes: string): Promise<RawAnswer | undefined>
+  /** Host and port for a `Host` header; `undefined` while no port is open. */
+  host(): string | undefined
+  /** Tokens an address has used up at the limiter of requests. */
+  tokensUsed(address: string): number
+  /** A made-up value which the daemon knows as a secret of its own from then on; the same at every call. */
+  plantedSecret(): string
+  /** Whether the arguments of a tool call hold a secret: the question the tools' door asks. */
+  holdsSecret(args: unknown): boolean
+  /** The daemon is not well because of this; `undefined` takes it back. For parts without which no record can be trusted. */
+  impaired(part: string, why: string | undefined): void
+}
+export const Guards = defineService<Guards>()('guards')

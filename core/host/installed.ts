@@ -1,0 +1,21 @@
+import { randomBytes } from 'node:crypto'
+import type { HttpServer } from '../http/server.ts'
+import type { SecretSieve } from '../tools/sieve.ts'
+import type { Guards } from './guards.ts'
+import type { HealthMonitor } from './health.ts'
+
+/** The guards as the daemon has them, for those who try whether they hold. */
+export function installedGuards({ http, sieve, health }: { readonly http: HttpServer; readonly sieve: SecretSieve; readonly health: HealthMonitor }): Guards {
+  let planted: string | undefined
+  return {
+    exchange: (bytes) => http.exchange(bytes),
+    host: () => (http.address ? new URL(http.address.url).host : undefined),
+    tokensUsed: (address) => http.tokensUsed(address),
+    plantedSecret() {
+      if (planted === undefined) sieve.learn(planted = `planted-${randomBytes(24).toString('base64url')}`)
+      return planted
+    },
+    holdsSecret: (args) => sieve.holds(args),
+    impaired: (part, why) => health.impaired(part, why),
+  }
+}
