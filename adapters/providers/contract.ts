@@ -54,10 +54,15 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly title: string
   /** Named for display and for the presence check; the driver never reads it. Absent: no key is needed. */
   readonly envVar?: string
+  /** Other variables vendors' own tools take the key from; looked at in this order when `envVar` is not set. */
+  readonly otherEnvVars?: readonly string[]
   /** Where requests go unless the operator says otherwise. Absent: nothing leaves the process. */
   readonly baseUrl?: string
   /** Used when an agent asks for this provider without naming a model. */
   readonly defaultModel: string
+  /** Used when a text is to be embedded and no model is named. Absent: the provider has no usual one. */
+  readonly embeddingModel?: string
+  /** What may stand in its section beside what every provider has. Fields that are not here are left to others. */
   readonly config: C
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
@@ -88,6 +93,39 @@ export interface ProviderClient {
 export interface Embeddings {
   readonly vectors: readonly Float32Array[]
   readonly usage: { readonly input: number; readonly estimated?: boolean }
+}
+
+/**
+ * A client whose code is loaded with its first use, so that a driver nobody calls costs a start nothing. What the loaded client can do has
+ * to be said beforehand.
+ */
+export function lazyClient(load: () => Promise<ProviderClient>, can: { readonly models?: boolean; readonly embed?: boolean } = {}): ProviderClient {
+  let loaded: ProviderClient | undefined
+  let loading: Promise<ProviderClient> | undefined
+  const open = (): Promise<ProviderClient> => (loading ??= load().then((client) => (loaded = client), (error: unknown) => { loading = undefined; throw error }))
+  return {
+    complete(request, signal) {
+      if (loaded) return loaded.complete(request, signal)
+      let events: AsyncIterator<CompletionEvent> | undefined
+      let left = false
+      // No generator: every event would pass through it.
+      const next = async (): Promise<IteratorResult<CompletionEvent>> => {
+        events ??= (await open()).complete(request, signal)[Symbol.asyncIterator]()
+        return left ? { done: true, value: undefined } : events.next()
+      }
+      return { [Symbol.asyncIterator]: () => ({
+        next: () => (events && !left ? events.next() : next()),
+        async return() { left = true; await events?.return?.(); return { done: true, value: undefined } },
+      }) }
+    },
+    probe: async (signal) => { signal.throwIfAborted(); return (await open()).probe(signal) },
+    ...(can.models && { models: async (signal: AbortSignal) => await (await open()).models?.(signal) ?? [] }),
+    ...(can.embed && { async embed(request: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal) {
+      const client = await open()
+      if (!client.embed) throw new Error('the client cannot embed')
+      return client.embed(request, signal)
+    } }),
+  }
 }
 
 export interface ProviderRegistry {

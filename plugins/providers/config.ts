@@ -4,8 +4,8 @@ import { secret } from 'svc/sdk'
 const Usd = v.pipe(v.number(), v.minValue(0))
 const httpUrl = v.pipe(v.string(), v.url(), v.startsWith('http', 'expected a URL that begins with http:// or https://'))
 
-/** One `[providers.<name>]` section. */
-export const Section = v.object({
+/** One `[providers.<name>]` section. What a driver asks for beside this, such as a project or a region, its own schema checks. */
+export const Section = v.looseObject({
   api_key: v.optional(secret(v.pipe(v.string(), v.nonEmpty()))),
   /** Variable with the key, instead of the vendor's own. */
   api_key_env: v.optional(v.string()),

@@ -1,5 +1,6 @@
+import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
-import type { Fetch } from 'svc/sdk'
+import type { ConfigSchema, Fetch } from 'svc/sdk'
 import type { ProviderClient } from 'svc/providers'
 import type { Section } from './config.ts'
 import type { Key, Keys } from './keys.ts'
@@ -71,13 +72,21 @@ export class Connections {
       throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
     }
     const client = entry.client(`${provider} ${baseUrl} ${choice.apiKeyEnv ?? ''}`, () => ({
-      name: provider, config: {}, baseUrl, fetch: this.#fetch,
+      name: provider, config: this.#options(provider, driver.config), baseUrl, fetch: this.#fetch,
       apiKey: async () => {
         const now = await this.#keys.find(provider, driver.envVar, choice.apiKeyEnv)
         return this.#mayReceive(now, provider, driver.baseUrl, baseUrl) ? now?.value : undefined
       },
     }))
     return { entry, client, baseUrl, key, withheld }
+  }
+
+  /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */
+  #options(provider: string, schema: ConfigSchema): unknown {
+    const read = v.safeParse(schema, this.#sections[provider] ?? {})
+    if (read.success) return read.output
+    const [issue] = read.issues
+    throw new Refusal('service_unavailable', `[providers.${provider}] ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
   }
 
   /**
