@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { openBuiltin, openCompatible } from '../support/provider-stage.ts'
 import { brokenDrivers } from '../fixtures/broken-providers.ts'
 import { checks, testProvider } from './provider.ts'
+import { drivers } from './provider-drivers.ts'
 
-testProvider('builtin', openBuiltin, { network: false })
-testProvider('openai-compatible', openCompatible, { network: true })
+for (const { name, open, ...facts } of drivers) testProvider(name, open, facts)
 
 describe('the suite finds drivers that break the contract', () => {
   for (const { id, driver, network } of brokenDrivers) {

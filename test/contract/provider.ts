@@ -1,24 +1,42 @@
 import { deepStrictEqual, match, notStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict'
 import { describe, it } from 'vitest'
 import { UpstreamFailure } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, ProviderClient, ToolCall } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, ProviderClient, ToolCall, Usage } from 'svc/providers'
 
 /** What the provider behind the driver is made to do. */
 export type Scenario =
   | { readonly kind: 'text'; readonly deltas: readonly string[]; readonly thinking?: readonly string[]; readonly stop?: 'length' | 'refused'; readonly usage?: 'missing' | 'negative' | 'absurd' | 'detailed' }
-  | { readonly kind: 'calls'; readonly calls: readonly { readonly name: string; readonly args: unknown }[] }
+  | { readonly kind: 'calls'; readonly calls: readonly { readonly name: string; readonly args: unknown }[]; readonly thinking?: readonly string[] }
+  | { readonly kind: 'embed'; readonly vectors: readonly (readonly number[])[] }
   | { readonly kind: 'held'; readonly deltas: readonly string[] }
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly about?: 'context_length' | 'content_filter' }
   | { readonly kind: 'fault'; readonly fault: Fault; readonly deltas: readonly string[] }
-export type Fault = 'cut' | 'reset' | 'html' | 'empty' | 'malformed-one' | 'malformed-all' | 'split' | 'slow-bytes' | 'endless-line'
+/** `overloaded`: an error that is told within the stream, after the deltas. */
+export type Fault = 'overloaded' | 'cut' | 'reset' | 'html' | 'empty' | 'malformed-one' | 'malformed-all' | 'split' | 'slow-bytes' | 'endless-line'
+
+/** What a driver can do beyond completing: `replay` when it gives out state that it wants back with the results of its calls. */
+export type Offer = 'models' | 'embed' | 'replay'
+/** What reached the provider, in nobody's wire format. */
+export interface Heard {
+  readonly system: string
+  readonly texts: readonly string[]
+  readonly images: readonly { readonly mime: string; readonly base64: string }[]
+  readonly tools: readonly string[]
+  readonly calls: readonly { readonly name: string; readonly args: unknown }[]
+  readonly results: readonly string[]
+}
 
 /** A driver with the provider it talks to. */
 export interface ProviderStage extends AsyncDisposable {
   readonly client: ProviderClient
-  /** Makes the provider ready and returns the request that brings it about. */
+  /** Makes the provider ready and returns the request that brings it about. For `embed` only its model counts. */
   play(scenario: Scenario): CompletionRequest
   /** Requests that reached the provider; `undefined` when there is nothing behind the driver. */
   readonly received?: () => number
+  /** The last request for an answer. */
+  readonly heard?: () => Heard
+  /** What `usage: 'detailed'` comes to, for a vendor that tells other details than these four figures. */
+  readonly detailed?: Usage
   /** Settles when the last exchange is over, with whether the whole answer went out. */
   readonly lastClosed?: () => Promise<boolean>
 }
@@ -27,6 +45,7 @@ export interface Check {
   readonly title: string
   /** Only drivers with a network behind them can be brought into this. */
   readonly network?: true
+  readonly needs?: Offer
   run(stage: ProviderStage): Promise<void>
 }
 
@@ -116,6 +135,16 @@ export const checks: readonly Check[] = [
       ...asked.turns,
     ]
     strictEqual(textOf(await collect(stage.client, { ...asked, turns, system: '', temperature: 0.5 })), 'fine')
+    const heard = stage.heard?.()
+    if (!heard) return
+    deepStrictEqual(heard.images, [{ mime: 'image/png', base64: PNG }])
+    deepStrictEqual(heard.tools, TOOLS.map(({ name }) => name))
+    deepStrictEqual(heard.calls.map(({ name }) => name), ['add', 'time'])
+    deepStrictEqual(heard.calls[0]?.args, { a: 1 })
+    // Half of a character outside the basic plane is no text; JSON may carry it or what stands for it.
+    const whole = (text: string) => text.toWellFormed()
+    deepStrictEqual(heard.results.map(whole), [odd, 'no such clock'].map(whole))
+    ok(heard.texts.map(whole).includes(whole(odd)))
   } },
   { id: 'no-tools', title: 'a request without tools is accepted', async run(stage) {
     strictEqual(textOf(await collect(stage.client, { ...stage.play({ kind: 'text', deltas: ['fine'] }), tools: [] })), 'fine')
@@ -155,7 +184,7 @@ export const checks: readonly Check[] = [
     await rejects(stage.client.probe(AbortSignal.abort(reason)), (error) => error === reason)
   } },
   { id: 'thinking', network: true, title: 'thinking comes apart from the text and before it', async run(stage) {
-    const events = await collect(stage.client, stage.play({ kind: 'text', deltas: ['answer'], thinking: ['let me ', 'see'] }))
+    const events = await collect(stage.client, { ...stage.play({ kind: 'text', deltas: ['answer'], thinking: ['let me ', 'see'] }), thinking: true })
     strictEqual(events.map((event) => (event.type === 'thinking' ? event.delta : '')).join(''), 'let me see')
     strictEqual(textOf(events), 'answer')
     ok(events.findLastIndex(({ type }) => type === 'thinking') < events.findIndex(({ type }) => type === 'text'))
@@ -165,7 +194,7 @@ export const checks: readonly Check[] = [
   } },
   { id: 'usage-detailed', network: true, title: 'cached and thinking tokens are told', async run(stage) {
     const { usage } = endOf(await collect(stage.client, stage.play({ kind: 'text', deltas: DELTAS, usage: 'detailed' })))
-    deepStrictEqual(usage, { input: 100, output: 50, cachedInput: 80, thinking: 20 })
+    deepStrictEqual(usage, stage.detailed ?? { input: 100, output: 50, cachedInput: 80, thinking: 20 })
   } },
   ...(['missing', 'negative', 'absurd'] as const).map((usage): Check => ({ id: `usage-${usage}`, network: true, title: `usage that is ${usage} is estimated and flagged`, async run(stage) {
     const end = endOf(await collect(stage.client, stage.play({ kind: 'text', deltas: ['word '.repeat(100)], usage })))
@@ -176,6 +205,7 @@ export const checks: readonly Check[] = [
   status('429', 429, 'rate_limit', 'later'), status('429-seconds', 429, 'rate_limit', 'later', { 'retry-after': '7' }, 7),
   status('429-date', 429, 'rate_limit', 'later', { 'retry-after': new Date(Date.now() + 30_000).toUTCString() }, 30),
   status('500', 500, 'server_error', 'later'), status('502', 502, 'server_error', 'later'), status('503', 503, 'overloaded', 'later'), status('529', 529, 'overloaded', 'later'),
+  { id: 'overloaded', network: true, title: 'an error within the answer is told apart', run: (stage) => fails(stage, { kind: 'fault', fault: 'overloaded', deltas: ['half an '] }, { reason: 'overloaded', retry: 'later' }) },
   { id: 'context-length', network: true, title: 'a conversation that is too long is told apart', run: (stage) => fails(stage, { kind: 'status', status: 400, about: 'context_length' }, { reason: 'context_length', retry: 'never' }) },
   { id: 'content-filter', network: true, title: 'a refused prompt is told apart', run: (stage) => fails(stage, { kind: 'status', status: 400, about: 'content_filter' }, { reason: 'content_filter', retry: 'never' }) },
   ...(['cut', 'reset'] as const).map((fault): Check => ({ id: fault, network: true, title: `an answer that ends by ${fault} is never a silent success`, async run(stage) {
@@ -188,13 +218,48 @@ export const checks: readonly Check[] = [
   ...(['malformed-one', 'split', 'slow-bytes'] as const).map((fault): Check => ({ id: fault, network: true, title: `${fault} loses nothing`, async run(stage) {
     strictEqual(textOf(await collect(stage.client, stage.play({ kind: 'fault', fault, deltas: DELTAS }))), DELTAS.join(''))
   } })),
+  { id: 'models', needs: 'models', title: 'its models are told by their ids', async run(stage) {
+    const ids = await stage.client.models?.(never()) ?? []
+    ok(ids.length > 0 && ids.every((id) => typeof id === 'string' && id !== ''))
+    strictEqual(new Set(ids).size, ids.length)
+  } },
+  { id: 'replay', network: true, needs: 'replay', title: 'what it wants back is given out with its calls and accepted with their results', async run(stage) {
+    const calls = [{ name: 'add', args: { a: 1 } }, { name: 'time', args: {} }]
+    const asked = { ...stage.play({ kind: 'calls', calls, thinking: ['hm ', '日本😀'] }), thinking: true }
+    const events = await collect(stage.client, asked)
+    const { replay } = endOf(events)
+    ok(typeof replay === 'string' && replay !== '')
+    const made = callsOf(events)
+    const answered = (kept: { replay?: string }): CompletionRequest['turns'] => [
+      ...asked.turns, { role: 'assistant', text: textOf(events), calls: made, ...kept },
+      ...made.map(({ id, name }) => ({ role: 'tool' as const, callId: id, tool: name, text: '3', failed: false })),
+    ]
+    strictEqual(textOf(await collect(stage.client, { ...asked, ...stage.play({ kind: 'text', deltas: ['three'] }), thinking: true, turns: answered({ replay }) })), 'three')
+    // Another model answered before, or it was lost: the turn goes on without.
+    strictEqual(textOf(await collect(stage.client, { ...asked, ...stage.play({ kind: 'text', deltas: ['three'] }), thinking: true, turns: answered({}) })), 'three')
+    strictEqual(textOf(await collect(stage.client, { ...asked, ...stage.play({ kind: 'text', deltas: ['three'] }), thinking: true, turns: answered({ replay: 'not from here' }) })), 'three')
+  } },
+  { id: 'embed', network: true, needs: 'embed', title: 'each text gets its vector, in order', async run(stage) {
+    const vectors = [[0.5, -0.25, 0], [0, 0.125, 1], [1, 2, -3]]
+    const { model } = stage.play({ kind: 'embed', vectors })
+    const embedded = await stage.client.embed?.({ model, texts: ['one', 'zwei ü😀', ''] }, never())
+    deepStrictEqual(embedded?.vectors.map((vector) => [...vector]), vectors)
+    ok(embedded.vectors.every((vector) => vector instanceof Float32Array))
+    ok(Number.isInteger(embedded.usage.input) && embedded.usage.input >= 0)
+    const reason = new Error('no vectors')
+    await rejects(async () => stage.client.embed?.({ model, texts: ['one'] }, AbortSignal.abort(reason)), (error) => error === reason)
+  } },
+  { id: 'embed-401', network: true, needs: 'embed', title: 'vectors that are refused are told as an answer is', async run(stage) {
+    const { model } = stage.play({ kind: 'status', status: 401 })
+    await rejects(async () => stage.client.embed?.({ model, texts: ['one'] }, never()), (error) => error instanceof UpstreamFailure && error.reason === 'auth' && error.retry === 'never')
+  } },
 ]
 
-/** Registers every check as a test; those of a network only for drivers that have one behind them. */
-export function testProvider(name: string, open: () => Promise<ProviderStage>, { network }: { readonly network: boolean }): void {
+/** Registers every check as a test; those of a network, or of something not every driver can, only for drivers that have it. */
+export function testProvider(name: string, open: () => Promise<ProviderStage>, { network, offers = [] }: { readonly network: boolean; readonly offers?: readonly Offer[] }): void {
   describe(`provider contract: ${name}`, () => {
     for (const check of checks) {
-      if (check.network && !network) continue
+      if ((check.network && !network) || (check.needs && !offers.includes(check.needs))) continue
       it(`${check.id}: ${check.title}`, async () => {
         await using stage = await open()
         await check.run(stage)

@@ -5,8 +5,9 @@ import { createOutbound } from '../../core/net/outbound.ts'
 import type { OutboundSettings } from '../../core/net/outbound.ts'
 import type { ProviderDriver } from 'svc/providers'
 import { request } from '../contract/provider.ts'
-import type { ProviderStage, Scenario } from '../contract/provider.ts'
+import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
 import { startFakeProvider } from './fake-provider.ts'
+import type { ChatBody } from './fake-provider-rules.ts'
 import type { Answer } from './fake-provider.ts'
 
 export const outboundSettings: OutboundSettings = { allow: [], headersTimeoutMs: 5000, idleTimeoutMs: 5000, maxBytes: 33_554_432, maxRedirects: 5 }
@@ -31,6 +32,7 @@ export async function openCompatible(driver: ProviderDriver = openAiCompatible({
     client: driver.connect({ name: driver.name, config: {}, baseUrl: fake.url, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
     play(scenario) { fake.script(answerFor(scenario)); return request('go on') },
     received: () => fake.requests.length,
+    heard: () => heardOf(fake.requests.at(-1)?.body ?? {}),
     lastClosed: () => fake.requests.at(-1)?.closed ?? Promise.reject(new Error('no request')),
     async [Symbol.asyncDispose]() { await outbound[Symbol.asyncDispose](); await fake[Symbol.asyncDispose]() },
   }
@@ -45,6 +47,7 @@ function answerFor(scenario: Scenario): Answer {
     }
     case 'calls': return { calls: scenario.calls, argsPiece: 3 }
     case 'held': return { text: scenario.deltas, fault: 'stall' }
+    case 'embed': throw new Error('this driver does not embed')
     case 'status': return {
       status: scenario.status, ...(scenario.headers && { headers: scenario.headers }),
       body: JSON.stringify({ error: scenario.about === 'context_length' ? { message: "This model's maximum context length is 8192 tokens.", type: 'invalid_request_error', code: 'context_length_exceeded' }
@@ -52,6 +55,24 @@ function answerFor(scenario: Scenario): Answer {
     }
     case 'fault': return faulty(scenario)
   }
+}
+function heardOf({ messages = [], tools = [] }: ChatBody): Heard {
+  const parts = messages.flatMap(({ role, content }) => (role !== 'user' ? [] : typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? []))
+  const said = messages.flatMap(({ role, content }) => (role === 'assistant' && typeof content === 'string' ? [content] : []))
+  return {
+    system: messages.flatMap(({ role, content }) => (role === 'system' ? [String(content)] : [])).join('\n'),
+    texts: [...parts.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : [])), ...said],
+    images: parts.flatMap((part) => {
+      const [, mime, base64] = /^data:([^;]+);base64,(.*)$/.exec(String('image_url' in part ? part.image_url?.url : '')) ?? []
+      return mime !== undefined && base64 !== undefined ? [{ mime, base64 }] : []
+    }),
+    tools: tools.map(({ function: tool }) => String(tool?.name)),
+    calls: messages.flatMap(({ tool_calls = [] }) => tool_calls).map(({ function: made }) => ({ name: String(made?.name), args: parsed(String(made?.arguments)) })),
+    results: messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : [])),
+  }
+}
+function parsed(text: string): unknown {
+  try { return JSON.parse(text) } catch { return text /* what the model wrote is no JSON */ }
 }
 const USAGE = {
   missing: null, negative: { prompt_tokens: -5, completion_tokens: 3 }, absurd: { prompt_tokens: 1e30, completion_tokens: 3 },
@@ -63,6 +84,7 @@ const END = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_re
 function faulty({ fault, deltas }: Extract<Scenario, { kind: 'fault' }>): Answer {
   switch (fault) {
     case 'cut': case 'reset': case 'split': case 'slow-bytes': return { text: deltas, fault }
+    case 'overloaded': return { raw: [...deltas.map(event), `data: ${JSON.stringify({ error: { message: 'The engine is overloaded.', type: 'overloaded_error', code: null } })}\n\n`] }
     case 'html': return { body: '<!doctype html><title>Sign in</title>', headers: { 'content-type': 'text/html' } }
     case 'empty': return { raw: [] }
     case 'malformed-one': return { raw: ['data: {"choices": [\n\n', ...deltas.map(event), END] }
