@@ -5,7 +5,9 @@ import type { Statement } from 'svc/sdk'
 export type AuditEvent =
   | 'agent_spawned' | 'agent_killed' | 'agent_updated' | 'agent_message' | 'tool_invoked' | 'capability_check' | 'memory_access'
   | 'file_access' | 'network_access' | 'shell_exec' | 'auth_attempt' | 'config_change' | 'plugin_changed' | 'session_changed'
-  | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted'
+  | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted' | 'budget_changed' | 'budget_warning' | 'budget_exceeded'
+  | 'wire_connect' | 'permission_denied' | 'budget_exceeded' | 'retention_trimmed' | 'backup_created' | 'backup_deleted' | 'backup_restored'
+  | 'webhook_changed' | 'webhook_received' | 'cron_fired' | 'trigger_fired' | 'workflow_completed' | 'workflow_failed'
 
 export interface AuditRecord {
   readonly event: AuditEvent
@@ -30,5 +32,9 @@ export interface Audit {
   write(record: AuditRecord): Promise<void>
   /** Entries that concern an agent, newest first; `before` is the number of an entry. */
   entries(agentId: string, options: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]>
+  /** Entries after a number, oldest first: for who follows what happens. What is here is on disk together with what it tells of. */
+  following(after: number, limit: number): Promise<readonly AuditEntry[]>
+  /** The number of the newest entry; 0 when there is none. */
+  newest(): Promise<number>
 }
 export const Audit = defineService<Audit>()('audit')

@@ -1,7 +1,9 @@
 import { defineService, gate, notify, transform } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { Door, TurnState } from '../journal/contract.ts'
+import type { ResolvedModel } from '../providers/contract.ts'
 import type { Label } from '../sessions/contract.ts'
 
 export type TurnEvent =
@@ -128,6 +130,22 @@ export const Turns = defineService<Turns>()('turns')
 
 export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>('chat:turn-starting')
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
+/** A call of a model that is about to be made, in a turn or for a summary. */
+export interface ModelCallAttempt {
+  readonly agent: Agent
+  readonly turnId: string
+  readonly sessionId: string
+  readonly model: ResolvedModel
+  /** Tokens it can take at most: what is sent, counted rather too high, and the longest answer. */
+  readonly most: { readonly input: number; readonly output: number }
+  /**
+   * For a listener that sets something aside for the call: what gives it back. Asked once, when the call is over; the statements go into
+   * the batch that records what was used, or into one of their own when nothing was.
+   */
+  readonly held: (giveBack: () => readonly Statement[]) => void
+}
+/** A `Refusal` ends the turn. Asked only of agents that something limits, and always while the budgets are being loaded. */
+export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')
 export const TurnEnded = notify<{ readonly agent: Agent; readonly door: Door; readonly result: TurnResult; readonly durationMs: number }>('chat:turn-ended')
 export const TurnFailed = notify<{ readonly agent: Agent; readonly door: Door; readonly turnId: string; readonly message: string }>('chat:turn-failed')
 /** A call the model asked for, before it is made. */

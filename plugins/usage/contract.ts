@@ -40,3 +40,47 @@ export interface UsageLedger {
   turn(turn: { readonly id: string; readonly agentId: string; readonly sessionId: string }): Promise<TurnUse | undefined>
 }
 export const Usage = defineService<UsageLedger>()('usage')
+
+/**
+ * What was used since the hour, the day and the month (UTC) began, and what is set aside for calls that run. Money is in billionths of a
+ * dollar, whole, so that sums are exact.
+ */
+export interface Spent {
+  readonly hourNano: number
+  readonly dayNano: number
+  readonly monthNano: number
+  /** Tokens in and out. */
+  readonly hourTokens: number
+  readonly heldNano: number
+  readonly heldTokens: number
+  /** Calls of today whose price nobody knows; they are in no sum of money. */
+  readonly unpricedToday: number
+}
+/** Absent: unlimited. Billionths of a dollar, and tokens. */
+export interface SpendLimits {
+  readonly hourNano?: number | undefined
+  readonly dayNano?: number | undefined
+  readonly monthNano?: number | undefined
+  readonly hourTokens?: number | undefined
+}
+export interface Claim {
+  readonly id: string
+  readonly agentId: string
+  readonly nano: number
+  readonly tokens: number
+  /** What nobody gives back, because its process died, counts until then. ISO 8601 UTC. */
+  readonly expiresAt: string
+}
+export interface SpendRank { readonly agentId: string; readonly totalNano: number; readonly todayNano: number; readonly monthNano: number; readonly calls: number; readonly unpriced: number }
+/** Keeps what is spent within limits, however many calls start at once, here and in every other process on the same database. */
+export interface Spending {
+  /** Of one agent, or of all. */
+  spent(agentId?: string): Promise<Spent>
+  /** Sets the claim aside, durable, unless that would pass a limit of all agents or of this one: then nothing is done and it is `false`. */
+  claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }): Promise<boolean>
+  /** For the batch that records what was used instead. */
+  release(claimId: string): Statement
+  /** Every agent that used something, who spent most first. */
+  ranking(): Promise<readonly SpendRank[]>
+}
+export const Spending = defineService<Spending>()('spending')
