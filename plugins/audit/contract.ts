@@ -32,9 +32,14 @@ export interface Audit {
   write(record: AuditRecord): Promise<void>
   /** Entries that concern an agent, newest first; `before` is the number of an entry. */
   entries(agentId: string, options: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]>
-  /** Entries after a number, oldest first: for who follows what happens. What is here is on disk together with what it tells of. */
+}
+export const Audit = defineService<Audit>()('audit')
+
+/** The trail for those who follow what happens: what stands in it is on disk together with the change it tells of. */
+export interface AuditFeed {
+  /** Entries after a number, oldest first. */
   following(after: number, limit: number): Promise<readonly AuditEntry[]>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>
 }
-export const Audit = defineService<Audit>()('audit')
+export const AuditFeed = defineService<AuditFeed>()('audit-feed')

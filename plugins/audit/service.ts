@@ -1,8 +1,9 @@
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile, AnchorState } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
+import type { Link } from './chain.ts'
 import { clean } from './clean.ts'
-import type { Audit, AuditEntry, AuditRecord } from './contract.ts'
+import type { Audit, AuditEntry, AuditFeed, AuditRecord } from './contract.ts'
 import type { Verdict } from './schema.ts'
 import { AuditStore } from './store.ts'
 
@@ -13,7 +14,7 @@ const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resol
 export interface AuditLog { warn(message: string, facts?: object): void; error(message: string, facts?: object): void }
 
 /** Appends to the chain, keeps the anchor near its end, and checks both. */
-export class AuditTrail implements Audit {
+export class AuditTrail implements Audit, AuditFeed {
   readonly store: AuditStore
   readonly #anchor: AnchorFile
   readonly #log: AuditLog
@@ -39,8 +40,10 @@ export class AuditTrail implements Audit {
 
   async entries(agentId: string, { limit, before }: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]> {
     const links = before === undefined ? (await this.store.recent(limit, { agentId, eventType: undefined })).toReversed() : await this.store.concerning(agentId, before, limit)
-    return links.map((link) => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details }))
+    return links.map(toEntry)
   }
+  async following(after: number, limit: number): Promise<readonly AuditEntry[]> { return (await this.store.after(after, limit)).map(toEntry) }
+  async newest(): Promise<number> { return (await this.store.tip())?.id ?? 0 }
 
   /**
    * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
@@ -123,6 +126,8 @@ export class AuditTrail implements Audit {
     return anchored ? sound(anchor, ends) : { status: 'invalid', ...ends, first_invalid_id: lost(anchor, walk.last.id), reason: 'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew' }
   }
 }
+
+const toEntry = (link: Link): AuditEntry => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details })
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** Nearly always an id of ours, in which there is nothing to clean. */

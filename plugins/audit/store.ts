@@ -29,6 +29,10 @@ export class AuditStore {
   find(id: number): Promise<Link | undefined> {
     return this.#db.one<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id = ${id}`
   }
+  /** The newest one. */
+  tip(): Promise<Link | undefined> {
+    return this.#db.one<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry ORDER BY id DESC LIMIT 1`
+  }
 
   /** The newest ones, newest last. */
   async recent(limit: number, { agentId, eventType }: Filter): Promise<Link[]> {
