@@ -4,11 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { readBuild } from './build/info.ts'
-import { parseListenAddr, toListenAddr } from './config/listen.ts'
+import { Configuration } from './config/configuration.ts'
+import { toListenAddr } from './config/listen.ts'
+import { hiddenFolders, httpSettings, outboundSettings, PROVIDERS, section } from './config/parts.ts'
 import { listSecrets } from './config/redact.ts'
+import { LiveConfig } from './config/live.ts'
+import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
+import { createConfiguration } from './host/configuration.ts'
 import { Daemon, DaemonListening } from './host/daemon.ts'
 import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
 import { HealthMonitor } from './host/health.ts'
@@ -22,7 +27,6 @@ import { watchPlugins } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { createHttp } from './http/server.ts'
-import type { HttpSettings } from './http/settings.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { MetricRegistry } from './metrics/registry.ts'
 import type { Fetch } from './net/fetch.ts'
@@ -40,6 +44,12 @@ import { learning, SecretSieve } from './tools/sieve.ts'
 
 export interface AppOptions {
   readonly config: Config
+  /** Reads the sources of the configuration again. Absent: it cannot be changed while the daemon runs. */
+  readonly reread?: () => Promise<LoadedConfig>
+  /** Dotted key to where its value came from, as loading told. */
+  readonly sources?: ReadonlyMap<string, string>
+  /** Told of a configuration that was taken over while running, such as for the level of the log. */
+  readonly onConfig?: (config: Config) => void
   readonly log: ConsolaInstance
   /** Folders of built-in plugins. Default: those that ship with the daemon. */
   readonly builtIns?: readonly string[]
@@ -81,14 +91,13 @@ const CLOSE_MS = 5_000
 /** How long the greeting waits for plugins that look around first, such as for a local model. */
 const GREETING_MS = 1_000
 const FIRST_ANSWER_MS = 30
-/** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
-const PROVIDERS = 'providers'
 
 /** Builds every part and loads the plugins. Nothing is left behind when it throws, such as `HomeInUse`. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options
+  const live = new LiveConfig({ config, warnings: options.warnings ?? [], sources: options.sources ?? new Map(), files: [] })
   const home = config.home_dir
-  const drainMs = (): number => config.plugins.drain_ms
+  const drainMs = (): number => live.current.plugins.drain_ms
   await using parts = new AsyncDisposableStack()
   /** Ends the part after those opened later; one that does not end or fails is reported and holds nobody up. */
   const owned = <T>(name: string, part: T, end: (part: T) => unknown, extraMs = 0): T => parts.adopt(part, (it) => endWithin(name, () => end(it), CLOSE_MS + extraMs, log))
@@ -106,7 +115,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),
     storage.forPlugin('core').getItem<number>('restart_count'),
   ])
-  const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(config), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
+  const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(live.current), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
 
   let health: HealthMonitor | undefined
   const countDefect: OnDefect = (error, where) => {
@@ -123,18 +132,18 @@ export async function createApp(options: AppOptions): Promise<App> {
   const sieve = new SecretSieve()
   for (const secret of [...listSecrets(config), ...options.secrets ?? []]) sieve.learn(secret)
   const tools = new ToolRegistry({
-    limits: () => ({ timeoutSecs: config.tools.timeout_secs, outputChars: config.tools.output_chars }), onDefect,
+    limits: () => ({ timeoutSecs: live.current.tools.timeout_secs, outputChars: live.current.tools.output_chars }), onDefect,
     holdsSecret: (args) => sieve.holds(args),
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
   })
-  const settings = httpSettings(config)
+  let settings = httpSettings(config)
   const idempotency = owned('idempotency keys', new Idempotency({ reservations: openReservations(database.sql, () => new Date().toISOString()), owner: randomUUID(), onDefect }), (it) => it[Symbol.dispose]())
   const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect })
 
   const host: Host = new Host({
     loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
-    disabled: () => config.plugins.disabled,
-    pluginConfig: (name) => (name === PROVIDERS ? { ...section(config, name), providers: config.providers } : section(config, name)),
+    disabled: () => live.current.plugins.disabled,
+    pluginConfig: (name) => section(live.current, name),
     members: (scope, tagged) => ({
       routes: http.forPlugin(scope),
       hooks: hooks.forPlugin(scope),
@@ -164,7 +173,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   health = owned('health', new HealthMonitor({
     check: () => database.check(), restartCount: restartCount ?? 0, log,
-    warnings: () => [...(options.warnings ?? []), ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
+    warnings: () => [...live.warnings, ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
   }), (it) => it[Symbol.dispose]())
   const monitor = health
   const stopping = new Stopping(drainMs)
@@ -175,8 +184,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     startedAt,
     get stopping() { return stopping.reason },
     config: () => ({
-      dataDir: config.data_dir, homeDir: home, listenAddr: config.listen_addr, apiKeySet: config.api_key !== undefined,
-      defaultProvider: config.default_provider, defaultModel: config.default_model, logLevel: config.log_level,
+      dataDir: config.data_dir, homeDir: home, listenAddr: config.listen_addr, apiKeySet: live.current.api_key !== undefined,
+      defaultProvider: live.current.default_provider, defaultModel: live.current.default_model, logLevel: live.current.log_level,
     }),
     health: () => monitor.health(),
     warnings: () => monitor.warnings(),
@@ -191,6 +200,15 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
   host.provide(Daemon, daemon)
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
+  host.provide(Configuration, createConfiguration({
+    live, host, section, reread: options.reread, providersPlugin: PROVIDERS,
+    taken(next) {
+      settings = httpSettings(next)
+      for (const secret of listSecrets(next)) sieve.learn(secret)
+      options.onConfig?.(next)
+      http.renewed()
+    },
+  }))
 
   owned('http', http, (it) => it[Symbol.asyncDispose]())
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
@@ -236,19 +254,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-function section(config: Config, plugin: string): Record<string, unknown> {
-  const found: unknown = config.plugins[plugin]
-  return typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
-}
-
 async function isNew(database: Awaited<ReturnType<typeof openDatabase>>): Promise<boolean> {
   const found = await database.sql.one<{ count: number }>`SELECT count(*) AS count FROM core_migration WHERE plugin <> 'core-storage'`
   return (found?.count ?? 0) === 0
-}
-
-/** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
-function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
-  return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
 }
 
 /** Requests of a plugin end when it is unloaded. */
@@ -268,24 +276,3 @@ async function endWithin(name: string, end: () => unknown, ms: number, log: Cons
   try { await Promise.race([end(), late]) } catch (error) { log.error(`${name} did not end cleanly`, error) } finally { clearTimeout(timer) }
 }
 
-function outboundSettings({ outbound }: Config): Parameters<typeof createOutbound>[0]['settings'] extends () => infer S ? S : never {
-  return {
-    allow: outbound.allow, headersTimeoutMs: outbound.headers_timeout_ms, idleTimeoutMs: outbound.idle_timeout_ms,
-    maxBytes: outbound.max_bytes, maxRedirects: outbound.max_redirects,
-  }
-}
-
-function httpSettings(config: Config): HttpSettings {
-  const { http } = config
-  const { host, port } = parseListenAddr(config.listen_addr)
-  return {
-    host, port, apiKey: config.api_key, allowNoAuth: config.allow_no_auth, development: config.development,
-    tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
-    maxBodyBytes: http.max_body_bytes, maxJsonDepth: http.max_json_depth,
-    headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
-    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms, socketsPerAddress: http.sockets_per_address,
-    allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,
-    ...(http.tls_cert !== undefined && http.tls_key !== undefined ? { tls: { cert: http.tls_cert, key: http.tls_key } } : http.tls ? { tls: true } : {}),
-    open: http.open, public: http.public,
-  }
-}

@@ -42,6 +42,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     commands: {
       get: { summary: 'Show the configuration or one key of it', load: () => import('./config-get.ts') },
       set: { summary: 'Write one key into config.toml', load: () => import('./config-set.ts') },
+      reload: { summary: 'Let the running daemon read its configuration again', load: () => import('./config-reload.ts') },
       schema: { summary: 'Print the JSON Schema of config.toml', load: () => import('./config-schema.ts') },
     },
   },

@@ -1,6 +1,6 @@
 import { findNearest } from '../config/nearest.ts'
 import { redact } from '../config/redact.ts'
-import { splitKey } from '../config/set.ts'
+import { splitKey } from '../config/layer.ts'
 import { ConfigSchema } from '../config/schema.ts'
 import { findSchema, isTree, knownKeys } from '../config/shape.ts'
 import { command, homeArgs } from './command.ts'

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { redact } from '../config/redact.ts'
-import { nest } from '../config/layer.ts'
+import { nest, splitKey } from '../config/layer.ts'
+import { isMarked } from '../config/live.ts'
 import { ConfigError } from '../config/problem.ts'
-import { checkConfigValue, setConfigValue, splitKey, toConfigValue } from '../config/set.ts'
+import { checkConfigValue, setConfigValue, toConfigValue } from '../config/set.ts'
 import { readDaemonFile } from '../storage/lock.ts'
 import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
@@ -26,12 +27,13 @@ export default command({
     const source = sources.get(args.key)
     const overridden = source !== undefined && !source.startsWith(file)
     const running = readDaemonFile(place.home) !== undefined
+    const atStart = isMarked(splitKey(args.key), 'restart')
     const shown = splitKey(args.key).reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], redact(nest(splitKey(args.key), value)))
-    if (args.json) printJson({ key: args.key, value: shown, file, restart_required: running, ...(overridden ? { overridden_by: source } : {}) })
+    if (args.json) printJson({ key: args.key, value: shown, file, restart_required: running && atStart, ...(overridden ? { overridden_by: source } : {}) })
     else {
       print(`${args.key} = ${JSON.stringify(shown)} is in ${file}`)
       if (overridden) print(`It has no effect now, because ${source} sets it too.`)
-      else if (running) print('The running daemon takes it at its next start.')
+      else if (running) print(atStart ? 'The running daemon takes it at its next start.' : 'The running daemon takes it with `svc config reload`.')
     }
     return exits.ok
   },

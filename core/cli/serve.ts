@@ -35,7 +35,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     applyLog(log, settings.config)
     for (const warning of settings.warnings) log.warn(warning)
     refuseOpenDoor(settings.config)
-    const app = await open(settings, log)
+    const app = await open(options, settings, log)
     const stop = await (async () => {
       try {
         events.serves(app)
@@ -78,8 +78,13 @@ function refuseOpenDoor(config: Config): void {
   throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
     'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
 }
-async function open({ config, warnings }: LoadedConfig, log: Log): Promise<App> {
-  try { return await createApp({ config, log, warnings, secrets: environmentSecrets() }) } catch (error) { throw explainStart(error, config) }
+async function open({ place, flags }: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log): Promise<App> {
+  try {
+    return await createApp({
+      config, log, warnings, sources, secrets: environmentSecrets(),
+      reread: () => loadSettings(place, flags), onConfig: (next) => applyLog(log, next),
+    })
+  } catch (error) { throw explainStart(error, config) }
 }
 async function listen(app: App, config: Config): Promise<string> {
   try { return (await app.listen()).url.replace(/\/+$/, '') } catch (error) { throw explainStart(error, config) }

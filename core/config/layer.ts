@@ -83,3 +83,7 @@ export function toTree(dotted: Readonly<Record<string, unknown>>): Tree {
 export function nest(path: readonly string[], value: unknown): Tree {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Tree
 }
+/** `plugins."a.b".c` into its parts. */
+export function splitKey(key: string): string[] {
+  return [...key.matchAll(/"([^"]*)"|[^.]+/g)].map((match) => match[1] ?? match[0])
+}

@@ -2,18 +2,28 @@ import * as v from 'valibot'
 import { isListenAddr } from './listen.ts'
 import { secret } from './secret.ts'
 
+/** What a key needs beside a value. Both marks stand in the JSON Schema. */
+interface Marks {
+  /** A new value holds after a restart; without the mark it holds at once. */
+  readonly restart?: true
+  /** Widens what the daemon runs, opens or reaches: written in a file by whoever owns the machine, never set over the network. */
+  readonly file_only?: true
+}
+const atStart: Marks = { restart: true }
+const ownersOnly: Marks = { file_only: true }
+
 /** A whole number in a range, with its default and one sentence about it. */
-function count(description: string, fallback: number, min: number, max: number) {
-  return v.optional(v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max), v.description(description)), fallback)
+function count(description: string, fallback: number, min: number, max: number, marks: Marks = {}) {
+  return v.optional(v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max), v.description(description), v.metadata({ ...marks })), fallback)
 }
-function flag(description: string, fallback = false) {
-  return v.optional(v.pipe(v.boolean(), v.description(description)), fallback)
+function flag(description: string, marks: Marks = {}) {
+  return v.optional(v.pipe(v.boolean(), v.description(description), v.metadata({ ...marks })), false)
 }
-function text(description: string) {
-  return v.optional(v.pipe(v.string(), v.minLength(1), v.description(description)))
+function text(description: string, marks: Marks = {}) {
+  return v.optional(v.pipe(v.string(), v.minLength(1), v.description(description), v.metadata({ ...marks })))
 }
-function texts(description: string) {
-  return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description(description)), [])
+function texts(description: string, marks: Marks = {}) {
+  return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description(description), v.metadata({ ...marks })), [])
 }
 function section<E extends v.ObjectEntries>(description: string, entries: E) {
   return v.pipe(v.object(entries), v.description(description))
@@ -29,25 +39,25 @@ export const RateLimit = section('How much one client address may ask for.', {
 export const HttpSection = section('Limits and addresses of the HTTP server.', {
   max_body_bytes: count('Largest request body.', 8_388_608, 1024, 1_073_741_824),
   max_json_depth: count('How deep JSON may be nested.', 64, 4, 1000),
-  headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day),
-  request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day),
+  headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day, atStart),
+  request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day, atStart),
   sse_keep_alive_ms: count('Pause after which an idle event stream gets a comment.', 15_000, 100, day),
   socket_buffer_bytes: count('Bytes a slow WebSocket may fall behind before it is closed.', 1_048_576, 4096, 268_435_456),
   socket_frame_bytes: count('Largest WebSocket message a client may send.', 65_536, 1024, 67_108_864),
   socket_idle_ms: count('Silence of a client after which its WebSocket is closed.', 1_800_000, 1000, day),
   sockets_per_address: count('WebSockets one client address may have open.', 256, 1, 1_000_000),
-  allowed_hosts: texts('Names the Host header may have beside the listen address and localhost, such as "svc.example.org".'),
-  allowed_origins: texts('Web origins that may call the API beside localhost, such as "https://app.example.org".'),
-  trusted_proxies: texts('Addresses or CIDRs of proxies whose X-Forwarded-For is believed.'),
-  tls: flag('Serve HTTPS with a certificate made at start; tls_cert and tls_key name a real one.'),
-  tls_cert: text('File with the TLS certificate chain (PEM).'),
-  tls_key: text('File with the private key of the certificate (PEM).'),
-  open: flag('Open the chat page in a browser after start.'),
-  public: flag('Listen on all network interfaces and print their addresses.'),
+  allowed_hosts: texts('Names the Host header may have beside the listen address and localhost, such as "svc.example.org".', ownersOnly),
+  allowed_origins: texts('Web origins that may call the API beside localhost, such as "https://app.example.org".', ownersOnly),
+  trusted_proxies: texts('Addresses or CIDRs of proxies whose X-Forwarded-For is believed.', ownersOnly),
+  tls: flag('Serve HTTPS with a certificate made at start; tls_cert and tls_key name a real one.', atStart),
+  tls_cert: text('File with the TLS certificate chain (PEM).', { ...atStart, ...ownersOnly }),
+  tls_key: text('File with the private key of the certificate (PEM).', { ...atStart, ...ownersOnly }),
+  open: flag('Open the chat page in a browser after start.', atStart),
+  public: flag('Listen on all network interfaces and print their addresses.', { ...atStart, ...ownersOnly }),
 })
 
 export const Outbound = section('Limits of requests the daemon makes itself.', {
-  allow: texts('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".'),
+  allow: texts('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".', ownersOnly),
   headers_timeout_ms: count("Time until another server's answer must begin.", 120_000, 100, day),
   idle_timeout_ms: count('Silence after which an answer that is being read is given up.', 60_000, 100, day),
   max_bytes: count('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
@@ -55,9 +65,9 @@ export const Outbound = section('Limits of requests the daemon makes itself.', {
 })
 
 export const Plugins = v.optional(v.pipe(v.objectWithRest({
-  paths: texts('Folders of further plugins, relative to the file that names them.'),
-  disabled: texts('Names of plugins that are not loaded.'),
-  watch: flag('Load, reload and unload plugins when their folders change.'),
+  paths: texts('Folders of further plugins, relative to the file that names them.', { ...atStart, ...ownersOnly }),
+  disabled: texts('Names of plugins that are not loaded.', atStart),
+  watch: flag('Load, reload and unload plugins when their folders change.', { ...atStart, ...ownersOnly }),
   drain_ms: count('Time running work has to end by itself before a plugin is unloaded or the daemon stops.', 5000, 0, 3_600_000),
 }, v.record(v.string(), v.unknown())), v.description('Which plugins load; [plugins.<name>] is the section of one plugin.')), {})
 
@@ -83,18 +93,18 @@ export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] a
 export const ConfigSchema = v.object({
   api_key: v.optional(secret(v.pipe(v.string(), v.regex(/^\s*[\x21-\x7e]*\s*$/, 'printable ASCII without spaces'),
     v.description('Key every client must send as bearer token. Blank: no key is needed, and only this machine is served.')))),
-  allow_no_auth: flag('Serve other machines without a key. Only behind something that checks who calls.'),
+  allow_no_auth: flag('Serve other machines without a key. Only behind something that checks who calls.', { ...atStart, ...ownersOnly }),
   listen_addr: v.optional(v.pipe(v.string(), v.check(isListenAddr, 'host:port, such as 127.0.0.1:4545 or [::1]:4545'),
-    v.description('Address and port to listen on; port 0 takes a free one.')), '127.0.0.1:4545'),
-  home_dir: text('Home of the daemon. Set with --home or SVC_HOME, because this file lies in it.'),
-  data_dir: text('Where databases and files live; `data` in the home when unset.'),
+    v.description('Address and port to listen on; port 0 takes a free one.'), v.metadata({ ...atStart, ...ownersOnly })), '127.0.0.1:4545'),
+  home_dir: text('Home of the daemon. Set with --home or SVC_HOME, because this file lies in it.', { ...atStart, ...ownersOnly }),
+  data_dir: text('Where databases and files live; `data` in the home when unset.', { ...atStart, ...ownersOnly }),
   database_url: v.optional(v.pipe(v.string(), v.regex(/^(sqlite:.|postgres(ql)?:\/\/.)/, 'sqlite:<path> or postgres://<user>@<host>/<database>'),
-    v.description('Where rows are kept; `svc.db` in data_dir when unset.'))),
+    v.description('Where rows are kept; `svc.db` in data_dir when unset.'), v.metadata({ ...atStart, ...ownersOnly }))),
   default_provider: text('Provider of agents that name none; found by itself when unset.'),
   default_model: text('Model of agents that name none.'),
   log_level: v.optional(v.pipe(v.picklist(logLevels), v.description('Least important messages that are logged.')), 'info'),
   log_format: v.optional(v.pipe(v.picklist(['text', 'json']), v.description('Log lines for people or one JSON object a line.')), 'text'),
-  development: flag("Check the daemon's own answers against their schemas."),
+  development: flag("Check the daemon's own answers against their schemas.", atStart),
   rate_limit: v.optional(RateLimit, {}),
   http: v.optional(HttpSection, {}),
   outbound: v.optional(Outbound, {}),

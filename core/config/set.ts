@@ -4,7 +4,7 @@ import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'smol-toml'
-import { checkLayer, nest, overlay } from './layer.ts'
+import { checkLayer, nest, overlay, splitKey } from './layer.ts'
 import { findNearest } from './nearest.ts'
 import { ConfigError } from './problem.ts'
 import { ConfigSchema } from './schema.ts'
@@ -38,10 +38,6 @@ export function checkConfigValue(file: string, key: string, value: unknown): voi
 /** The value a text on the command line stands for, by the schema of its key. */
 export function toConfigValue(key: string, text: string): unknown {
   return fromText(findSchema(ConfigSchema, splitKey(key)), text)
-}
-/** `plugins."a.b".c` into its parts. */
-export function splitKey(key: string): string[] {
-  return [...key.matchAll(/"([^"]*)"|[^.]+/g)].map((match) => match[1] ?? match[0])
 }
 
 function checkKey(file: string, path: readonly string[]): void {

@@ -66,6 +66,25 @@ export class Host {
     })
   }
 
+  /** Sets a plugin up again with the section the configuration has for it now; its code stays. The old section goes on when the new cannot be used. */
+  reconfigure(name: string): Promise<void> {
+    return this.#change(() => this.#slots.subtree(name), async () => {
+      const slot = this.#find(name)
+      await (slot.instance ? this.#replace(slot, slot.definition) : this.#load(slot))
+    })
+  }
+
+  /** What is wrong with a section of the configuration for a loaded plugin; `undefined` when nothing is, or nobody can tell. */
+  configProblem(name: string, section: unknown): string | undefined {
+    const definition = this.#slots.find(name)?.definition
+    if (!definition) return undefined
+    try { parseConfig(definition, section) } catch (error) { return reasonOf(error) }
+    return undefined
+  }
+
+  /** What goes down with a plugin: itself and those that require it. */
+  subtree(name: string): readonly string[] { return this.#slots.subtree(name) }
+
   /** Makes the plugin in a folder what the folder says: loads, replaces or forgets it. For the watcher. */
   sync(folder: string): Promise<void> {
     const path = resolve(folder)
@@ -226,10 +245,11 @@ export class Host {
     } finally { release() }
   }
 
-  async #replace(slot: Slot): Promise<void> {
+  /** `kept` is the code to go on with; without it the folder is read again. */
+  async #replace(slot: Slot, kept?: AnyPlugin): Promise<void> {
     if (!slot.definition) throw new Error(`plugin "${slot.name}" runs without a definition`)
     const old: Ready = { definition: slot.definition, config: slot.config }
-    const next = await this.#readReplacement(slot)
+    const next = await this.#readReplacement(slot, kept)
     await this.#parts.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
     const dependents = this.#slots.dependents(slot.name)
     const release = this.#parts.hold(this.#slots.subtree(slot.name))
@@ -248,9 +268,9 @@ export class Host {
   }
 
   /** The new code, checked against everything that runs. Nothing has been touched when this throws. */
-  async #readReplacement(slot: Slot): Promise<Ready> {
+  async #readReplacement(slot: Slot, kept: AnyPlugin | undefined): Promise<Ready> {
     try {
-      const definition = await this.#parts.loader.load(slot.folder, true)
+      const definition = kept ?? await this.#parts.loader.load(slot.folder, true)
       if (definition.name !== slot.name) throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
       const config = parseConfig(definition, this.#parts.pluginConfig(definition.name))
       const nodes = this.#slots.loaded().map((other) => (other === slot ? { name: slot.name, requires: requiredIds(definition), provides: providedIds(definition) } : toNode(other)))

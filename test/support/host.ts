@@ -7,6 +7,7 @@ import type { Fetch } from 'svc/sdk'
 import { createApp } from '../../core/app.ts'
 import type { App } from '../../core/app.ts'
 import { loadConfig } from '../../core/config/load.ts'
+import { listSecrets } from '../../core/config/redact.ts'
 import type { ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
 import { createLog } from '../../core/log/log.ts'
@@ -59,10 +60,12 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
   const lines: string[] = []
   let taken: Defect[] = []
   const log = createLog({ level: 'debug', colored: false, write: (line) => { lines.push(line) } })
-  const { config, warnings } = await loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
+  const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
+  const { config, warnings, sources } = await reread()
   const builtIns = options.plugins ? await findFolders(options.plugins) : await builtInFolders()
   const app = await createApp({
-    config, log, builtIns, warnings,
+    config, log, builtIns, warnings, sources, reread,
+    onConfig: (next) => { for (const secret of listSecrets(next)) log.registerSecret(secret) },
     onDefect: (error, where) => { taken.push({ error, where }) },
     ...(options.fetch ? { fetch: options.fetch } : {}),
     ...(options.connector ? { connector: options.connector } : {}),

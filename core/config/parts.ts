@@ -1,0 +1,41 @@
+import type { HttpSettings } from '../http/settings.ts'
+import type { OutboundSettings } from '../net/outbound.ts'
+import { parseListenAddr } from './listen.ts'
+import type { Config } from './schema.ts'
+
+/** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
+export const PROVIDERS = 'providers'
+
+/** What the plugin's own schema checks: its part of `[plugins]`, and for the registry of providers theirs too. */
+export function section(config: Config, plugin: string): Record<string, unknown> {
+  const found: unknown = config.plugins[plugin]
+  const own = typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
+  return plugin === PROVIDERS ? { ...own, providers: config.providers } : own
+}
+
+/** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
+export function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
+  return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
+}
+
+export function outboundSettings({ outbound }: Config): OutboundSettings {
+  return {
+    allow: outbound.allow, headersTimeoutMs: outbound.headers_timeout_ms, idleTimeoutMs: outbound.idle_timeout_ms,
+    maxBytes: outbound.max_bytes, maxRedirects: outbound.max_redirects,
+  }
+}
+
+export function httpSettings(config: Config): HttpSettings {
+  const { http } = config
+  const { host, port } = parseListenAddr(config.listen_addr)
+  return {
+    host, port, apiKey: config.api_key, allowNoAuth: config.allow_no_auth, development: config.development,
+    tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
+    maxBodyBytes: http.max_body_bytes, maxJsonDepth: http.max_json_depth,
+    headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
+    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms, socketsPerAddress: http.sockets_per_address,
+    allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,
+    ...(http.tls_cert !== undefined && http.tls_key !== undefined ? { tls: { cert: http.tls_cert, key: http.tls_key } } : http.tls ? { tls: true } : {}),
+    open: http.open, public: http.public,
+  }
+}

@@ -1,0 +1,15 @@
+import * as v from 'valibot'
+import { Configuration, Daemon, definePlugin } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { configRoutes } from './routes.ts'
+
+export default definePlugin({
+  name: 'settings',
+  version: '1.0.0',
+  config: v.object({}),
+  requires: { audit: Audit, configuration: Configuration, daemon: Daemon },
+  setup({ routes, services: { audit, configuration, daemon } }) {
+    routes.add(...configRoutes(configuration, daemon, audit))
+    return {}
+  },
+})

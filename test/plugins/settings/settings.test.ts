@@ -1,0 +1,147 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { HostOptions, TestHost } from '../../support/host.ts'
+
+let home: string
+beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-settings-')) })
+afterEach(() => rm(home, { recursive: true, force: true }))
+
+const file = (): string => join(home, 'config.toml')
+const start = (options: HostOptions = {}): Promise<TestHost> => startHost({ home, plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage'], ...options })
+const events = async (host: TestHost): Promise<string[]> => {
+  const { body } = await host.json('GET', '/api/audit/recent?limit=50')
+  return body.entries.filter((entry: { event_type: string }) => entry.event_type === 'config_change').map((entry: { details: string }) => entry.details)
+}
+
+describe('reading the configuration', () => {
+  it('shows the fields of the interface and everything else without secrets', async () => {
+    await writeFile(file(), 'api_key = "very-secret-key"\ndefault_provider = "openai"\n[providers.openai]\napi_key = "sk-canary"\n[plugins.mcp]\nservers = [{ name = "files" }]\n')
+    await using host = await start()
+    const { status, body } = await host.json('GET', '/api/config', undefined, { authorization: 'Bearer very-secret-key' })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ default_provider: 'openai', default_model: null, listen_addr: '127.0.0.1:0', api_key_set: true, channels_configured: [], mcp_servers: ['files'], restart_required: [] })
+    expect(body.config.providers.openai.api_key).toBe('***')
+    expect(body.sources['default_provider']).toMatch(/config\.toml:2$/)
+    expect(JSON.stringify(body)).not.toMatch(/very-secret-key|sk-canary/)
+  })
+
+  it('describes every key as JSON Schema, with plugins, secrets and what needs a restart', async () => {
+    await using host = await start()
+    const { body } = await host.json('GET', '/api/config/schema')
+    expect(body.$schema).toContain('draft-07')
+    expect(body.properties.api_key).toMatchObject({ secret: true, writeOnly: true })
+    expect(body.properties.listen_addr).toMatchObject({ restart: true, file_only: true })
+    expect(body.properties.log_level.restart).toBeUndefined()
+    expect(Object.keys(body.properties.plugins.properties)).toEqual(expect.arrayContaining(['paths', 'kv', 'settings']))
+  })
+})
+
+describe('setting a key', () => {
+  it('writes it, keeps comments, audits it and lets it hold at once', async () => {
+    await writeFile(file(), '# how much\n[rate_limit]\nfailed_auth_per_minute = 7 # few\n', { mode: 0o600 })
+    await using host = await start()
+    const { status, body } = await host.json('POST', '/api/config/set', { key: 'rate_limit.tokens_per_minute', value: 40 })
+    expect([status, body.status, body.changed]).toEqual([200, 'applied', ['rate_limit.tokens_per_minute']])
+    const text = await readFile(file(), 'utf8')
+    expect(text).toContain('# how much')
+    expect(text).toContain('failed_auth_per_minute = 7 # few')
+    expect(text).toContain('tokens_per_minute = 40')
+    expect((await stat(file())).mode & 0o777).toBe(0o600)
+    const answers = await Promise.all(Array.from({ length: 60 }, () => host.fetch('/api/health')))
+    expect(answers.filter((answer) => answer.status === 429).length).toBeGreaterThanOrEqual(20)
+  })
+
+  it('accepts `path` for `key`, as older clients say it', async () => {
+    await using host = await start()
+    const { body } = await host.json('POST', '/api/config/set', { path: 'log_level', value: 'warn' })
+    expect(body).toMatchObject({ status: 'applied', key: 'log_level', path: 'log_level', overridden_by: null })
+    expect(await events(host)).toContain('configuration: setting log_level asked for')
+  })
+
+  it.each([
+    ['an unknown key with the nearest one', { key: 'rate_limit.tokens_per_minut', value: 5 }, 400, /tokens_per_minute/],
+    ['a wrong type with what was expected', { key: 'rate_limit.tokens_per_minute', value: 'many' }, 400, /whole number/],
+    ['a number out of range', { key: 'rate_limit.tokens_per_minute', value: 0 }, 400, /from 1 to/],
+    ['a missing value', { key: 'log_level' }, 400, /value/],
+    ['a missing key', { value: 1 }, 400, /key/],
+    ['a section', { key: 'rate_limit', value: {} }, 400, /section/],
+    ['a key that reaches a prototype', { key: '__proto__.polluted', value: true }, 400, /key/],
+    ['folders of code', { key: 'plugins.paths', value: ['/tmp/evil'] }, 403, /config\.toml/],
+    ['private addresses', { key: 'outbound.allow', value: ['10.0.0.0/8'] }, 403, /config\.toml/],
+    ['the way without a key', { key: 'allow_no_auth', value: true }, 403, /config\.toml/],
+    ['a key of a provider', { key: 'providers.openai.api_key', value: 'sk-canary' }, 403, /vault/],
+    ['a section of a plugin its schema refuses', { key: 'plugins.hello.greeting', value: 5 }, 400, /plugins\.hello\.greeting/],
+  ])('refuses %s and changes nothing', async (_, body, status, message) => {
+    await writeFile(file(), 'log_level = "error"\n')
+    await using host = await start({ plugins: ['audit', 'settings', configured()] })
+    const answer = await host.json('POST', '/api/config/set', body)
+    expect(answer.status).toBe(status)
+    expect(answer.body.error.message).toMatch(message)
+    expect(answer.body.error.message).not.toContain(home)
+    expect(await readFile(file(), 'utf8')).toBe('log_level = "error"\n')
+    expect(await events(host)).toEqual([])
+  })
+
+  it('says what waits for a restart', async () => {
+    await using host = await start()
+    const { body } = await host.json('POST', '/api/config/set', { key: 'http.request_timeout_ms', value: 9_000 })
+    expect(body).toMatchObject({ status: 'partial', changed: [], restart_required: true, restart_reasons: ['http.request_timeout_ms'] })
+    const again = await host.json('GET', '/api/config')
+    expect(again.body.restart_required).toEqual(['http.request_timeout_ms'])
+    expect(again.body.config.http.request_timeout_ms).toBe(60_000)
+  })
+})
+
+describe('a new key', () => {
+  it('shuts the old one out at once, sockets opened with it too', async () => {
+    await writeFile(file(), 'api_key = "old-key-1"\n')
+    await using host = await start({ plugins: undefined as never, config: {} })
+    const spawned = await host.json('POST', '/api/agents', { manifest_toml: 'name = "a"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' }, { authorization: 'Bearer old-key-1' })
+    const { body: { protocol } } = await host.json('POST', '/api/auth/ws-ticket', undefined, { authorization: 'Bearer old-key-1' })
+    const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${spawned.body.agent_id}/ws`, ['svc', protocol])
+    await new Promise((resolve) => { socket.addEventListener('message', resolve, { once: true }) })
+    const closed = new Promise<CloseEvent>((resolve) => { socket.addEventListener('close', resolve, { once: true }) })
+    const answer = await host.json('POST', '/api/config/set', { key: 'api_key', value: 'new-key-2' }, { authorization: 'Bearer old-key-1' })
+    expect(answer.status).toBe(200)
+    expect((await closed).code).toBe(1008)
+    expect((await host.json('GET', '/api/config', undefined, { authorization: 'Bearer old-key-1' })).status).toBe(401)
+    const config = await host.json('GET', '/api/config', undefined, { authorization: 'Bearer new-key-2' })
+    expect(config.status).toBe(200)
+    expect(JSON.stringify(config.body)).not.toContain('new-key-2')
+  })
+})
+
+describe('reading the configuration again', () => {
+  it('takes over what changed in the file', async () => {
+    await using host = await start()
+    await writeFile(file(), 'default_model = "m-1"\n')
+    const { body } = await host.json('POST', '/api/config/reload')
+    expect(body).toMatchObject({ status: 'applied', changed: ['default_model'] })
+    expect((await host.json('GET', '/api/config')).body.default_model).toBe('m-1')
+    expect((await host.json('POST', '/api/config/reload')).body.status).toBe('no_changes')
+  })
+
+  it('changes nothing when one line of the file is wrong, and says which', async () => {
+    await using host = await start()
+    await writeFile(file(), 'default_model = "m-2"\nlog_level = "loud"\n')
+    const { status, body } = await host.json('POST', '/api/config/reload')
+    expect(status).toBe(400)
+    expect(body.error.message).toMatch(/^config\.toml:2.*log_level.*one of/)
+    expect(body.error.details.problems).toMatchObject([{ key: 'log_level', line: 2 }])
+    expect((await host.json('GET', '/api/config')).body.default_model).toBeNull()
+  })
+
+  it('gives a plugin its new section and leaves the others alone', async () => {
+    await using host = await start({ plugins: ['audit', 'settings', configured()] })
+    await writeFile(file(), '[plugins.hello]\ngreeting = "Moin"\n')
+    const { body } = await host.json('POST', '/api/config/reload')
+    expect(body).toMatchObject({ status: 'applied', changed: ['plugins.hello.greeting'], hot_actions_applied: ['hello'], failed: [] })
+    expect((await host.json('GET', '/api/hello/Ada')).body).toMatchObject({ text: 'Moin, Ada!' })
+  })
+})
+
+/** A plugin with a section of its own and a route that shows it. */
+function configured(): string { return new URL('../../../playground/plugins/hello', import.meta.url).pathname }
