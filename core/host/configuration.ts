@@ -9,6 +9,7 @@ import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
+import { parseConfig } from './definition.ts'
 import type { Host } from './host.ts'
 
 export interface ConfigurationParts {
@@ -40,8 +41,8 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
       throw new Refusal('invalid_request', `api_key: other machines reach ${address}, so a key has to be set`, { details: { key: 'api_key' } })
     }
     for (const plugin of pluginsOf(change)) {
-      const problem = host.configProblem(plugin, parts.section(config, plugin))
-      if (problem !== undefined) throw new Refusal('invalid_request', problem, { details: { plugin } })
+      const definition = host.definitions().find(({ name }) => name === plugin)
+      try { if (definition) parseConfig(definition, parts.section(config, plugin)) } catch (error) { throw new Refusal('invalid_request', reasonOf(error), { details: { plugin }, cause: error }) }
     }
   }
   function pluginsOf({ changed }: ConfigChange): readonly string[] {

@@ -74,14 +74,6 @@ export class Host {
     })
   }
 
-  /** What is wrong with a section of the configuration for a loaded plugin; `undefined` when nothing is, or nobody can tell. */
-  configProblem(name: string, section: unknown): string | undefined {
-    const definition = this.#slots.find(name)?.definition
-    if (!definition) return undefined
-    try { parseConfig(definition, section) } catch (error) { return reasonOf(error) }
-    return undefined
-  }
-
   /** What goes down with a plugin: itself and those that require it. */
   subtree(name: string): readonly string[] { return this.#slots.subtree(name) }
 
