@@ -26,8 +26,6 @@ export interface Budgets {
    * Whether a call of this agent has to pass the gate `ModelCallStarting`. Costs nothing; true also while the limits are not read yet.
    */
   limits(agent: { readonly id: string; readonly manifest: { readonly resources: Resources } }): boolean
-  /** The token limit of all agents in an hour and what is used of it, for the summary of usage. `undefined` when there is none. */
-  hourlyTokenLimit(): Promise<number | undefined>
 }
 export interface Resources {
   readonly max_llm_tokens_per_hour: number

@@ -1,4 +1,4 @@
-import { defineService } from 'svc/sdk'
+import { defineService, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
 /** One completed call of a model. */
@@ -84,3 +84,6 @@ export interface Spending {
   ranking(): Promise<readonly SpendRank[]>
 }
 export const Spending = defineService<Spending>()('spending')
+
+/** The summary of usage asks for the tokens that all agents together may use in an hour; `null` while nobody limits them. */
+export const HourlyQuotaAsked = transform<{ readonly tokens: number | null }>('usage:hourly-quota-asked')

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
-import { Usage } from './contract.ts'
+import { HourlyQuotaAsked, Spending, Usage } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { usageRoutes } from './routes.ts'
 import { usageLedger } from './service.ts'
+import { createSpending } from './spending.ts'
 import { UsageStore } from './store.ts'
 
 export default definePlugin({
@@ -12,11 +13,15 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   optional: { agents: Agents },
-  provides: { usage: Usage },
+  provides: { usage: Usage, spending: Spending },
   migrations,
-  setup({ db, optional, routes }) {
+  setup({ db, hooks, optional, routes }) {
     const store = new UsageStore(db)
-    routes.add(...usageRoutes(store, Date.now, async (id) => (await optional('agents')?.find(id))?.name ?? null))
-    return { usage: usageLedger(store, Date.now) }
+    routes.add(...usageRoutes({
+      store, now: Date.now,
+      nameOf: async (id) => (await optional('agents')?.find(id))?.name ?? null,
+      hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
+    }))
+    return { usage: usageLedger(store, Date.now), spending: createSpending(store, Date.now) }
   },
 })

@@ -12,4 +12,14 @@ export const migrations: readonly Migration[] = [
     CREATE INDEX usage_record_time ON usage_record (recorded_at);`,
   },
   { id: '002-agent', sql: 'CREATE INDEX usage_record_agent ON usage_record (agent_id, session_id)' },
+  {
+    id: '003-spending',
+    // Sums by agent and hour, of all agents under the empty name, of the records up to to_id; what came since from_id is being added.
+    sql: `CREATE TABLE usage_hour (
+      agent_id TEXT NOT NULL, hour TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (agent_id, hour)
+    );
+    CREATE TABLE usage_fold (id INTEGER PRIMARY KEY, from_id INTEGER NOT NULL, to_id INTEGER NOT NULL);
+    INSERT INTO usage_fold (id, from_id, to_id) VALUES (1, 0, 0);
+    CREATE TABLE usage_claim (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, expires_at TEXT NOT NULL);`,
+  },
 ]

@@ -6,8 +6,16 @@ import type { UsageStore } from './store.ts'
 
 const DAYS_SHOWN = 7
 
-/** `nameOf` says what an agent is called, `null` when it is gone. */
-export function usageRoutes(store: UsageStore, now: () => number, nameOf: (agentId: string) => Promise<string | null>): readonly AnyRoute[] {
+export interface UsageRouteParts {
+  readonly store: UsageStore
+  readonly now: () => number
+  /** What an agent is called, `null` when it is gone. */
+  readonly nameOf: (agentId: string) => Promise<string | null>
+  /** Tokens that may be used in an hour, `null` without a limit. */
+  readonly hourlyQuota: () => Promise<number | null>
+}
+
+export function usageRoutes({ store, now, nameOf, hourlyQuota }: UsageRouteParts): readonly AnyRoute[] {
   const total = defineRoute({
     method: 'GET', path: '/api/usage', summary: 'Tokens and cost of a period',
     description: 'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
@@ -23,14 +31,14 @@ export function usageRoutes(store: UsageStore, now: () => number, nameOf: (agent
   })
   const summary = defineRoute({
     method: 'GET', path: '/api/usage/summary', summary: 'Use of today (UTC) and of the hour',
-    description: '`hourly_token_limit` is null while there is no limit.',
+    description: '`hourly_token_limit` is the sum of what the agents may use in an hour, null while nothing limits them.',
     auth: 'bearer', cost: 3, returns: Summary,
     async handle() {
       const at = now()
-      const [today, hour] = await Promise.all([store.totals(dayStart(at)), store.totals(hourStart(at))])
+      const [today, hour, limit] = await Promise.all([store.totals(dayStart(at)), store.totals(hourStart(at)), hourlyQuota()])
       return {
         today: { input_tokens: today.input_tokens, output_tokens: today.output_tokens, cost_usd: usd(today.cost_usd), requests: today.requests, unpriced_requests: today.unpriced },
-        quota: { hourly_token_limit: null, hourly_tokens_used: hour.input_tokens + hour.output_tokens, hourly_reset_at: nextHour(at) },
+        quota: { hourly_token_limit: limit, hourly_tokens_used: hour.input_tokens + hour.output_tokens, hourly_reset_at: nextHour(at) },
       }
     },
   })
@@ -78,5 +86,5 @@ export function usageRoutes(store: UsageStore, now: () => number, nameOf: (agent
 function group(row: { readonly input_tokens: number; readonly output_tokens: number; readonly cost_usd: number; readonly requests: number; readonly unpriced: number }) {
   return { input_tokens: row.input_tokens, output_tokens: row.output_tokens, cost_usd: usd(row.cost_usd), request_count: row.requests, unpriced_requests: row.unpriced }
 }
-/** Sums of binary fractions end in noise such as 0.30000000000000004; a trillionth of a dollar is beyond any price list. */
-const usd = (sum: number): number => Number(sum.toFixed(12))
+/** What the ledger sums is whole in billionths of a dollar. */
+const usd = (sum: number): number => Number(sum.toFixed(9))

@@ -16,7 +16,7 @@ export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
       const sum = (of: (call: (typeof calls)[number]) => number): number => calls.reduce((total, call) => total + of(call), 0)
       return {
         provider: last.provider, model: last.model, calls: calls.length, unpriced: sum((call) => (call.cost_usd === null ? 1 : 0)),
-        inputTokens: sum((call) => call.input_tokens), outputTokens: sum((call) => call.output_tokens), costUsd: sum((call) => call.cost_usd ?? 0),
+        inputTokens: sum((call) => call.input_tokens), outputTokens: sum((call) => call.output_tokens), costUsd: sum((call) => Math.round((call.cost_usd ?? 0) * 1e9)) / 1e9,
       }
     },
   }

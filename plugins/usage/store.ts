@@ -1,12 +1,18 @@
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { UsageRecord } from './contract.ts'
+import type { Claim, SpendLimits, SpendRank, Spent, UsageRecord } from './contract.ts'
 
 interface Sums { readonly input_tokens: number; readonly output_tokens: number; readonly cost_usd: number; readonly requests: number; readonly unpriced: number }
 export interface Totals extends Sums { readonly agents: number; readonly estimated: number }
 export type Group<K extends string> = Sums & Readonly<Record<K, string>>
 export interface Day extends Sums { readonly date: string }
 
-/** Times are ISO text in UTC, which sorts as it reads. A cost that is not known is null, which `sum` leaves out and `unpriced` counts. */
+/** Later than any commit that was begun then. */
+const SETTLED_MS = 15_000
+/** No limit: more than anyone can spend, and still exact. */
+const NONE = Number.MAX_SAFE_INTEGER
+
+/** Times are ISO text in UTC, which sorts as it reads. A cost that is not known is null, which `sum` leaves out and `unpriced` counts. It is
+ * whole in billionths of a dollar, and so it is summed: a sum of binary fractions would not be exact. */
 export class UsageStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) { this.#db = db }
@@ -19,7 +25,7 @@ export class UsageStore {
 
   async totals(since: string): Promise<Totals> {
     const row = await this.#db.one<Totals>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
-        COALESCE(sum(cost_usd), 0) AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced,
+        COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced,
         count(DISTINCT agent_id) AS agents, COALESCE(sum(estimated), 0) AS estimated
       FROM usage_record WHERE recorded_at >= ${since}`
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 }
@@ -28,7 +34,7 @@ export class UsageStore {
   async agentTotals(agentId: string, sessionId: string | undefined): Promise<Sums> {
     const session = sessionId ?? null
     const row = await this.#db.one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
-        COALESCE(sum(cost_usd), 0) AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced
+        COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced
       FROM usage_record WHERE agent_id = ${agentId} AND (CAST(${session} AS TEXT) IS NULL OR session_id = CAST(${session} AS TEXT))`
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0 }
   }
@@ -40,25 +46,114 @@ export class UsageStore {
   }
 
   byModel(): Promise<(Group<'model'> & Group<'provider'>)[]> {
-    return this.#db.all`SELECT model, provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
+    return this.#db.all`SELECT model, provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record GROUP BY model, provider ORDER BY requests DESC, model, provider`
   }
   byProvider(): Promise<Group<'provider'>[]> {
-    return this.#db.all`SELECT provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
+    return this.#db.all`SELECT provider, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record GROUP BY provider ORDER BY requests DESC, provider`
   }
   byAgent(): Promise<Group<'agent_id'>[]> {
-    return this.#db.all`SELECT agent_id, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
+    return this.#db.all`SELECT agent_id, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record GROUP BY agent_id ORDER BY requests DESC, agent_id`
   }
 
   /** One row for each UTC day on which something was used, oldest first. */
   daily(since: string): Promise<Day[]> {
-    return this.#db.all`SELECT substr(recorded_at, 1, 10) AS date, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(cost_usd), 0) AS cost_usd,
+    return this.#db.all`SELECT substr(recorded_at, 1, 10) AS date, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd,
       count(*) AS requests, count(*) - count(cost_usd) AS unpriced FROM usage_record WHERE recorded_at >= ${since} GROUP BY substr(recorded_at, 1, 10) ORDER BY date`
   }
   async firstDay(): Promise<string | null> {
     const row = await this.#db.one<{ at: string | null }>`SELECT min(recorded_at) AS at FROM usage_record`
     return row?.at?.slice(0, 10) ?? null
+  }
+
+  /** Adds at most `most` records to the sums by hour; how many numbers it went on by. */
+  async fold(most: number): Promise<number> {
+    await this.#db.batch(this.#folding(most))
+    const row = await this.#db.one<{ added: number }>`SELECT to_id - from_id AS added FROM usage_fold WHERE id = 1`
+    return row?.added ?? 0
+  }
+
+  /** The first statement holds the row until the end, so that claims of several processes follow each other. */
+  #folding(most: number): Statement[] {
+    // A transaction of another process may bring older records than it is itself; after this long it has ended.
+    const settled = this.#db.dialect === 'sqlite' ? '~' : new Date(Date.now() - SETTLED_MS).toISOString()
+    return [
+      this.#db.sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
+        AND recorded_at || '' < ${settled} ORDER BY id DESC LIMIT 1), to_id) WHERE id = 1`,
+      this.#db.sql`INSERT INTO usage_hour (agent_id, hour, nano, tokens, unpriced)
+        SELECT agent_id, hour, sum(nano), sum(tokens), sum(unpriced) FROM (
+          SELECT agent_id, substr(recorded_at, 1, 13) AS hour, COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0) AS nano, input_tokens + output_tokens AS tokens,
+            CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END AS unpriced
+          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1)
+          UNION ALL
+          SELECT '', substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
+          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1)
+        ) AS fresh WHERE true GROUP BY agent_id, hour
+        ON CONFLICT (agent_id, hour) DO UPDATE SET nano = usage_hour.nano + excluded.nano, tokens = usage_hour.tokens + excluded.tokens, unpriced = usage_hour.unpriced + excluded.unpriced`,
+    ]
+  }
+
+  /** `scope` is an agent, or the empty name for all. */
+  async spent(scope: string, at: string): Promise<Spent> {
+    const row = await this.#db.one<Spent>`SELECT
+        COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 13)} THEN nano ELSE 0 END), 0) AS "hourNano", COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 10)} THEN nano ELSE 0 END), 0) AS "dayNano",
+        COALESCE(sum(nano), 0) AS "monthNano", COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 13)} THEN tokens ELSE 0 END), 0) AS "hourTokens",
+        COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 10)} THEN unpriced ELSE 0 END), 0) AS "unpricedToday",
+        (SELECT COALESCE(sum(nano), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldNano",
+        (SELECT COALESCE(sum(tokens), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldTokens"
+      FROM (
+        SELECT hour, nano, tokens, unpriced FROM usage_hour WHERE agent_id = ${scope} AND hour >= ${at.slice(0, 7)}
+        UNION ALL
+        SELECT substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END FROM usage_record
+        WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND recorded_at >= ${at.slice(0, 7)} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))
+      ) AS used`
+    return row ?? { hourNano: 0, dayNano: 0, monthNano: 0, hourTokens: 0, heldNano: 0, heldTokens: 0, unpricedToday: 0 }
+  }
+
+  /** Whether there was room. Looking and taking are one statement. */
+  async claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }, at: string, most: number): Promise<boolean> {
+    const { all, agent } = limits
+    const outcomes = await this.#db.batch([
+      ...this.#folding(most),
+      this.#db.sql`DELETE FROM usage_claim WHERE expires_at <= ${at}`,
+      this.#db.sql`INSERT INTO usage_claim (id, agent_id, nano, tokens, expires_at)
+        SELECT CAST(${claim.id} AS TEXT), CAST(${claim.agentId} AS TEXT), CAST(${claim.nano} AS BIGINT), CAST(${claim.tokens} AS BIGINT), CAST(${claim.expiresAt} AS TEXT)
+        FROM (
+          SELECT COALESCE(sum(CASE WHEN all_hour THEN nano ELSE 0 END), 0) AS all_hour, COALESCE(sum(CASE WHEN all_day THEN nano ELSE 0 END), 0) AS all_day,
+            COALESCE(sum(CASE WHEN scope = '' THEN nano ELSE 0 END), 0) AS all_month,
+            COALESCE(sum(CASE WHEN own_hour THEN nano ELSE 0 END), 0) AS own_hour, COALESCE(sum(CASE WHEN own_day THEN nano ELSE 0 END), 0) AS own_day,
+            COALESCE(sum(CASE WHEN scope <> '' THEN nano ELSE 0 END), 0) AS own_month, COALESCE(sum(CASE WHEN own_hour THEN tokens ELSE 0 END), 0) AS own_tokens
+          FROM (
+            SELECT scope, nano, tokens, scope = '' AND hour >= ${at.slice(0, 13)} AS all_hour, scope = '' AND hour >= ${at.slice(0, 10)} AS all_day,
+              scope <> '' AND hour >= ${at.slice(0, 13)} AS own_hour, scope <> '' AND hour >= ${at.slice(0, 10)} AS own_day
+            FROM (
+              SELECT agent_id AS scope, hour, nano, tokens FROM usage_hour WHERE agent_id IN ('', ${claim.agentId}) AND hour >= ${at.slice(0, 7)}
+              UNION ALL
+              SELECT own.scope, substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens
+              FROM usage_record JOIN (SELECT '' AS scope UNION ALL SELECT CAST(${claim.agentId} AS TEXT)) AS own ON own.scope = '' OR own.scope = usage_record.agent_id
+              WHERE usage_record.id > (SELECT to_id FROM usage_fold WHERE id = 1) AND recorded_at >= ${at.slice(0, 7)}
+              UNION ALL
+              SELECT own.scope, ${at.slice(0, 13)}, nano, tokens
+              FROM usage_claim JOIN (SELECT '' AS scope UNION ALL SELECT CAST(${claim.agentId} AS TEXT)) AS own ON own.scope = '' OR own.scope = usage_claim.agent_id
+            ) AS spent
+          ) AS timed
+        ) AS used
+        WHERE all_hour + CAST(${claim.nano} AS BIGINT) <= CAST(${all.hourNano ?? NONE} AS BIGINT) AND all_day + CAST(${claim.nano} AS BIGINT) <= CAST(${all.dayNano ?? NONE} AS BIGINT)
+          AND all_month + CAST(${claim.nano} AS BIGINT) <= CAST(${all.monthNano ?? NONE} AS BIGINT)
+          AND own_hour + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.hourNano ?? NONE} AS BIGINT) AND own_day + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.dayNano ?? NONE} AS BIGINT)
+          AND own_month + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.monthNano ?? NONE} AS BIGINT) AND own_tokens + CAST(${claim.tokens} AS BIGINT) <= CAST(${agent.hourTokens ?? NONE} AS BIGINT)`,
+    ])
+    return (outcomes.at(-1)?.changes ?? 0) > 0
+  }
+  release(id: string): Statement { return this.#db.sql`DELETE FROM usage_claim WHERE id = ${id}` }
+
+  ranking(at: string): Promise<SpendRank[]> {
+    return this.#db.all`SELECT agent_id AS "agentId", COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS "totalNano",
+        COALESCE(sum(CASE WHEN recorded_at >= ${at.slice(0, 10)} THEN CAST(round(cost_usd * 1000000000) AS BIGINT) ELSE 0 END), 0) AS "todayNano",
+        COALESCE(sum(CASE WHEN recorded_at >= ${at.slice(0, 7)} THEN CAST(round(cost_usd * 1000000000) AS BIGINT) ELSE 0 END), 0) AS "monthNano",
+        count(*) AS calls, count(*) - count(cost_usd) AS unpriced
+      FROM usage_record GROUP BY agent_id ORDER BY "totalNano" DESC, agent_id`
   }
 }
