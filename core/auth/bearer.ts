@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../errors/error.ts'
 import type { Limiter } from '../limit/gcra.ts'
+import { enforced } from '../scope/enforcement.ts'
 import type { Principal } from './principal.ts'
 
 export interface AuthFailure {
@@ -65,7 +66,10 @@ export function createAuth(options: AuthOptions): Auth {
       const presented = presentedKey(request)
       if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
       // Before comparing: a guesser learns nothing more, not even whether this guess was right.
-      if (!options.failures.allows(limiterKey, 1)) throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
+      if (!options.failures.allows(limiterKey, 1)) {
+        enforced('gcra_rate_limiter')
+        throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
+      }
       if (timingSafeEqual(digest(presented), wanted)) return operator
       options.failures.take(limiterKey, 1)
       options.onFailure?.({ clientAddress, method: request.method, path: request.path, requestId: request.requestId })

@@ -3,7 +3,9 @@ import { lstat, open, readlink, realpath } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { Refusal } from '../errors/error.ts'
+import { enforced } from '../scope/enforcement.ts'
 
+const SYSTEM = 'path_traversal_prevention'
 const SEGMENT_BYTES = 255
 const NAME_BYTES = 1_024
 /** Names that mean a device on some system, with any extension. */
@@ -70,7 +72,7 @@ async function pathOf(handle: FileHandle, path: string): Promise<string> {
 }
 
 function checkName(name: string): string[] {
-  const refuse = (why: string): never => { throw new Refusal('invalid_request', `The name of the file ${why}`) }
+  const refuse = (why: string): never => { enforced(SYSTEM); throw new Refusal('invalid_request', `The name of the file ${why}`) }
   if (name === '') refuse('is empty')
   if (Buffer.byteLength(name) > NAME_BYTES) refuse(`is longer than ${NAME_BYTES} bytes`)
   if (CONTROL.test(name)) refuse('has control characters')
@@ -92,6 +94,9 @@ function checkName(name: string): string[] {
   return segments
 }
 
-const forbidden = (name: string): Refusal => new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)
+function forbidden(name: string): Refusal {
+  enforced(SYSTEM)
+  return new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)
+}
 const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code
 const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT')

@@ -1,4 +1,5 @@
 import type { RawAnswer } from '../http/own-port.ts'
+import type { Tried } from '../net/rehearsal.ts'
 import { defineService } from './define.ts'
 
 export type { RawAnswer }
@@ -9,12 +10,14 @@ export interface Guards {
   exchange(bytes: string): Promise<RawAnswer | undefined>
   /** Host and port for a `Host` header; `undefined` while no port is open. */
   host(): string | undefined
-  /** Tokens an address has used up at the limiter of requests. */
-  tokensUsed(address: string): number
+  /** A number that grows when the limiter of requests charges a client at this address; `undefined` when it never did. */
+  charged(address: string): number | undefined
   /** A made-up value which the daemon knows as a secret of its own from then on; the same at every call. */
   plantedSecret(): string
   /** Whether the arguments of a tool call hold a secret: the question the tools' door asks. */
   holdsSecret(args: unknown): boolean
+  /** Tries a client made by the same function as the daemon's own way out, against a listener of its own that counts. */
+  rehearseOutbound(signal: AbortSignal): Promise<readonly Tried[]>
   /** The daemon is not well because of this; `undefined` takes it back. For parts without which no record can be trusted. */
   impaired(part: string, why: string | undefined): void
 }

@@ -10,12 +10,13 @@ export function installedGuards({ http, sieve, health }: { readonly http: HttpSe
   return {
     exchange: (bytes) => http.exchange(bytes),
     host: () => (http.address ? new URL(http.address.url).host : undefined),
-    tokensUsed: (address) => http.tokensUsed(address),
+    charged: (address) => http.charged(address),
     plantedSecret() {
       if (planted === undefined) sieve.learn(planted = `planted-${randomBytes(24).toString('base64url')}`)
       return planted
     },
     holdsSecret: (args) => sieve.holds(args),
+    rehearseOutbound: async (signal) => (await import('../net/rehearsal.ts')).rehearseOutbound(signal),
     impaired: (part, why) => health.impaired(part, why),
   }
 }

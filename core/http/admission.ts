@@ -6,6 +6,7 @@ import { Refusal } from '../errors/error.ts'
 import { clientAddress, limiterKey, trustedProxies } from '../limit/client.ts'
 import type { TrustedProxies } from '../limit/client.ts'
 import type { Limiter } from '../limit/gcra.ts'
+import { enforced } from '../scope/enforcement.ts'
 import type { HttpSettings } from './settings.ts'
 
 /** What the first steps read of a request; an upgrade has it as well. */
@@ -56,7 +57,9 @@ export class Admission {
   charge(address: string, cost: number): void {
     const { tokensPerMinute } = this.#settings()
     this.limiter.resize(tokensPerMinute)
-    if (!this.limiter.take(limiterKey(address), Math.min(cost, tokensPerMinute))) throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
+    if (this.limiter.take(limiterKey(address), Math.min(cost, tokensPerMinute))) return
+    enforced('gcra_rate_limiter')
+    throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
   }
 
   authenticate(level: 'public' | 'bearer' | 'signed', caller: Caller, address: string): Principal {

@@ -66,8 +66,8 @@ export interface HttpServer extends AsyncDisposable {
   readonly address: Address | undefined
   /** Sends bytes to its own port and reads what a stranger would. `undefined` when it does not listen. */
   exchange(bytes: string): Promise<RawAnswer | undefined>
-  /** Tokens a client at this address has used up. */
-  tokensUsed(address: string): number
+  /** A number that grows when a client at this address is charged; `undefined` when it never was. */
+  charged(address: string): number | undefined
   /** The settings became others: what was opened with a key that is no longer the one in force ends now. */
   renewed(): void
   /** OpenAPI 3.0.3 of the live routes. */
@@ -180,7 +180,7 @@ export function createHttp(options: HttpOptions): HttpServer {
     sockets: () => table.sockets(),
     get address() { return listener?.address },
     exchange: async (bytes) => (listener ? await (await import('./own-port.ts')).exchangeWith(listener.address, bytes, exchangeMs) : undefined),
-    tokensUsed: (address) => limiter.used(limiterKey(foldAddress(address))),
+    charged: (address) => limiter.arrival(limiterKey(foldAddress(address))),
     openapi() {
       if (document?.version !== table.version) document = { version: table.version, made: describe() }
       return document.made

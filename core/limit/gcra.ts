@@ -4,8 +4,8 @@ export interface Limiter {
   take(key: string, cost: number): boolean
   /** Whether `cost` tokens could be taken now. */
   allows(key: string, cost: number): boolean
-  /** Tokens of the key that are used up now. */
-  used(key: string): number
+  /** The theoretical arrival time of the key, which every charge moves on; `undefined` for a key that is full or was never seen. */
+  arrival(key: string): number | undefined
   /** The budget may change while it runs; what is used up stays used up. */
   resize(tokens: number): void
   /** Forgets every key that is full again; returns how many stay. Called by itself when the map fills up. */
@@ -56,10 +56,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const at = now()
       return conforms(next(key, cost, at), at)
     },
-    used(key) {
-      const at = now()
-      return Math.max(0, (arrival.get(key) ?? at) - at) / interval
-    },
+    arrival: (key) => arrival.get(key),
     resize(count) {
       if (count === tokens) return
       const scale = tokens / count

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { Refusal } from '../errors/error.ts'
+import { enforced } from '../scope/enforcement.ts'
 import { classify, inRange, readRange } from './address.ts'
 import type { AddressKind, Range } from './address.ts'
 
@@ -30,14 +31,14 @@ export class Policy {
 
   /** Checks all that can be checked without resolving the name. Returns the name or address to connect to. */
   checkUrl(url: URL): string {
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refusal('forbidden', `Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
-    if (url.username !== '' || url.password !== '') throw new Refusal('forbidden', 'An address with a user name or password in it is refused')
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusal(`Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
+    if (url.username !== '' || url.password !== '') throw refusal('An address with a user name or password in it is refused')
     const host = canonical(url.hostname)
-    if (host === '') throw new Refusal('forbidden', 'An address without a host is refused')
+    if (host === '') throw refusal('An address without a host is refused')
     if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
     if (isIP(host) !== 0) this.checkAddress(host, host)
     if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
-      throw new Refusal('forbidden', `Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`)
+      throw refusal(`Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`)
     }
     return host
   }
@@ -70,8 +71,13 @@ export function canonical(hostname: string): string {
 
 const KINDS = { loopback: 'this machine', private: 'a private network', reserved: 'a reserved address', metadata: 'a cloud metadata service', public: '' }
 
+function refusal(message: string): Refusal {
+  enforced('ssrf_protection')
+  return new Refusal('forbidden', message)
+}
+
 function forbidden(host: string, kind: AddressKind): Refusal {
-  return new Refusal('forbidden', kind === 'metadata'
+  return refusal(kind === 'metadata'
     ? `Requests to ${host} are refused: it is a cloud metadata service, which is never permitted`
     : `Requests to ${host} are refused: it is ${KINDS[kind]}. To permit it, add "${host}" to [outbound] allow in config.toml`)
 }

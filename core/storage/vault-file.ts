@@ -6,6 +6,7 @@ import type { ConsolaInstance } from 'consola'
 import type { Database } from './database.ts'
 import { codeOf } from './failure.ts'
 import { syncFolder } from './sqlite-file.ts'
+import { SecretBytes } from './secret-bytes.ts'
 import type { Vault } from './vault.ts'
 
 const KEY_BYTES = 32
@@ -38,7 +39,9 @@ export async function openVault(database: Database, keyFile: string, log?: Conso
     forPlugin: (plugin) => ({
       async read(name) {
         const row = await sql.one<Sealed>`SELECT nonce, sealed FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
-        return row ? unseal(await loadKey(false), label(plugin, name), row, `${plugin}/${name}`) : undefined
+        if (!row) return undefined
+        using secret = unseal(await loadKey(false), label(plugin, name), row, `${plugin}/${name}`)
+        return secret.toText()
       },
       async write(name, secret) {
         const { nonce, sealed } = seal(await loadKey(true), label(plugin, name), secret)
@@ -63,18 +66,14 @@ const label = (plugin: string, name: string): Buffer => Buffer.from(JSON.stringi
 
 function seal(key: KeyObject, aad: Buffer, secret: string): Sealed {
   const nonce = randomBytes(NONCE_BYTES)
-  const plain = Buffer.from(secret, 'utf8')
-  try {
-    const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
-    cipher.setAAD(aad)
-    const body = cipher.update(plain)
-    return { nonce, sealed: Buffer.concat([body, cipher.final(), cipher.getAuthTag()]) }
-  } finally {
-    plain.fill(0)
-  }
+  using plain = new SecretBytes(secret)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  cipher.setAAD(aad)
+  const body = plain.use((bytes) => cipher.update(bytes))
+  return { nonce, sealed: Buffer.concat([body, cipher.final(), cipher.getAuthTag()]) }
 }
 
-function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: string): string {
+function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: string): SecretBytes {
   let plain: Buffer | undefined
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
@@ -82,7 +81,7 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
     decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
     plain = decipher.update(sealed.subarray(0, sealed.length - TAG_BYTES))
     decipher.final()
-    return plain.toString('utf8')
+    return new SecretBytes(plain)
   } catch (error) {
     throw new Error(`the secret "${name}" does not open: the record was changed, or the key file is not the one it was written with`, { cause: error })
   } finally {

@@ -124,6 +124,9 @@ function toConfig({ config = {}, memory }: HostOptions): Record<string, unknown>
     listen_addr: '127.0.0.1:0', development: true, ...(memory ? { database_url: 'sqlite::memory:' } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
-    plugins: { drain_ms: 500, ...config.plugins },
+    // The security probes run when they are asked for: sixteen tries beside every test would be in its way.
+    plugins: { drain_ms: 500, ...config.plugins, security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } },
   }
 }
+
+function sectionOf(value: unknown): object { return typeof value === 'object' && value !== null ? value : {} }

@@ -1,0 +1,43 @@
+import { Daemon, DaemonListening, definePlugin, Guards } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { tell } from './alarm.ts'
+import { ProbesListed } from './contract.ts'
+import { Enforcements } from './enforcements.ts'
+import { coreProbes } from './probes.ts'
+import { securityRoutes } from './routes.ts'
+import { ProbeRunner } from './runner.ts'
+import { SecurityConfig } from './schema.ts'
+
+export default definePlugin({
+  name: 'security',
+  version: '1.0.0',
+  config: SecurityConfig,
+  requires: { audit: Audit, daemon: Daemon, guards: Guards },
+  setup(ctx) {
+    const { config, hooks, jobs, log, metrics, own, routes, run, services: { audit, daemon, guards }, signal } = ctx
+    const enforcements = new Enforcements(metrics.counter('svc_security_enforcements_total', 'Refusals by a security system.'))
+    own('enforcement count', () => enforcements[Symbol.dispose]())
+    const failures = metrics.counter('svc_security_probe_failures_total', 'Times a security system began to fail its probe.')
+    const up = metrics.gauge('svc_security_system_up', 'Whether a security system passed its last probe, 0 or 1; absent until one fails.')
+    const runner = new ProbeRunner({
+      probes: () => hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, apiKeySet: () => daemon.config().apiKeySet })),
+      timeoutMs: config.probe_timeout_ms, staleMs: config.stale_ms,
+      now: () => performance.now(),
+      changed: (row) => tell({ audit, guards, log, failures, up }, row),
+    })
+    routes.add(...securityRoutes(runner, enforcements, config.on_demand_ms, signal))
+    jobs.every('probes', config.probe_interval_ms, (ended) => runner.run(ended))
+    // Whoever waits for the port is served first.
+    let timer: NodeJS.Timeout | undefined
+    const first = (): void => {
+      timer ??= setTimeout(() => {
+        run(() => runner.run(signal)).catch((error: unknown) => { if (!signal.aborted) log.error('the first run of the security probes failed', error) })
+      }, config.first_probe_ms).unref()
+    }
+    own('first run', () => clearTimeout(timer))
+    hooks.on(DaemonListening, first)
+    // A reload finds the port open.
+    if (guards.host() !== undefined) first()
+    return {}
+  },
+})

@@ -1,0 +1,30 @@
+import type { Fetch, Guards, Spawn, Vault } from 'svc/sdk'
+import type { Finding, Probe, SystemName } from './contract.ts'
+
+/** What the probes of systems that the core owns work with. */
+export interface ProbeTools {
+  readonly guards: Guards
+  readonly fetch: Fetch
+  readonly spawn: Spawn
+  readonly vault: Vault
+  apiKeySet(): boolean
+}
+type Try = (tools: ProbeTools, signal: AbortSignal) => Promise<Finding>
+
+/** Loaded when they run: a daemon that starts needs none of it. */
+const owned: Partial<Record<SystemName, () => Promise<{ readonly probe: Try }>>> = {
+  security_headers: () => import('./probes/headers.ts'),
+  gcra_rate_limiter: () => import('./probes/rate-limiter.ts'),
+  path_traversal_prevention: () => import('./probes/paths.ts'),
+  ssrf_protection: () => import('./probes/outbound.ts'),
+  subprocess_sandbox: () => import('./probes/subprocess.ts'),
+  secret_zeroization: () => import('./probes/secrets.ts'),
+}
+
+export function coreProbes(tools: ProbeTools): readonly Probe[] {
+  return Object.entries(owned).map(([system, load]) => ({
+    // The keys of the record above.
+    system: system as SystemName,
+    run: async (signal) => (await load()).probe(tools, signal),
+  }))
+}

@@ -1,0 +1,68 @@
+import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Refusal } from 'svc/sdk'
+import type { SpawnRequest } from 'svc/sdk'
+import type { Finding, ProbeCase } from '../contract.ts'
+import type { ProbeTools } from '../probes.ts'
+
+/** All that a program may find in its environment; a shell adds the last four by itself. */
+const names = new Set(['LANG', 'LC_ALL', 'TERM', 'PATH', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'SVC_PROCESS', 'PWD', 'OLDPWD', 'SHLVL', '_'])
+const folders = /^(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin)(?::(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin))*$/
+const trick = '; echo pwn $(id) `id` && x'
+
+/** Real programs through the one door to them. */
+export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise<Finding> {
+  if (process.platform === 'win32') return { cases: [], evidence: 'not tried on this system', tried: false }
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'svc-probe-')))
+  const run = async (command: string, args: readonly string[], more: Partial<SpawnRequest> = {}): Promise<{ text: string; reason: string }> => {
+    const child = await spawn.start({ command, args, cwd: folder, network: false, timeoutMs: 1500, outputBytes: 65_536, signal, ...more })
+    const { reason } = await child.ended
+    return { text: child.read().text, reason }
+  }
+  try {
+    // Its own environment, an argument full of shell, and what it can read of the daemon's environment, in one program.
+    const script = `env; echo "--arg $1"; echo "--daemon"; cat "/proc/$2/environ" 2>/dev/null | wc -c; echo "--parent"; tr '\\0' '\\n' < /proc/$PPID/environ 2>/dev/null`
+    const sleeper = `61.${String(process.hrtime.bigint() % 1_000_000n).padStart(6, '0')}`
+    const [seen, forked] = await Promise.all([
+      run('sh', ['-c', script, 'sh', trick, String(process.pid)]),
+      run('sh', ['-c', `sleep ${sleeper} & sleep ${sleeper}`], { timeoutMs: 200 }),
+    ])
+    const own = seen.text.slice(0, seen.text.indexOf('--arg')).split('\n').filter((line) => line.includes('='))
+    const environment = new Map(own.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+    const foreign = [...environment.keys()].filter((name) => !names.has(name))
+    const parent = seen.text.slice(seen.text.indexOf('--parent')).split('\n').slice(1).map((line) => line.split('=')[0] ?? '').filter((name) => name !== '' && !names.has(name))
+    const bytes = Number(/--daemon\s+(\d+)/.exec(seen.text)?.[1] ?? 0)
+    const cases: ProbeCase[] = [
+      { name: foreign.length === 0 ? 'nothing of the daemon\'s environment is passed on' : `passed on: ${foreign.slice(0, 5).join(', ')}`, held: seen.text.includes('--arg') && foreign.length === 0 },
+      { name: 'its home is its folder', held: environment.get('HOME') === folder },
+      { name: 'programs are looked for in safe folders', held: folders.test(environment.get('PATH') ?? '') },
+      { name: 'nor is anything in the process above it', held: parent.length === 0 },
+      { name: 'an argument reaches it as it is', held: seen.text.includes(`--arg ${trick}`) },
+      { name: 'it is ended when its time is up', held: forked.reason === 'timeout' },
+      { name: 'what it started is gone with it', held: await isGone(sleeper) },
+    ]
+    for (const [name, env] of Object.entries({ LD_PRELOAD: 'x', NODE_OPTIONS: 'x', HTTPS_PROXY: 'x', MY_API_KEY: 'x' })) cases.push({ name: `${name} is refused`, held: await isRefused(() => run('true', [], { env: { [name]: env } })) })
+    cases.push({ name: 'a program above its folder is refused', held: await isRefused(() => run('../true', [])) })
+    const isolation = await spawn.isolation()
+    // Without a process space of its own a program can read the environment the daemon was started with.
+    const exposed = isolation === 'group' && bytes > 0
+    return { cases, evidence: `isolation: ${isolation}${exposed ? '; the daemon\'s own environment can be read by its programs' : ''}`, weaker: isolation !== 'sealed' }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function isRefused(attempt: () => Promise<unknown>): Promise<boolean> {
+  try { await attempt(); return false } catch (error) { return error instanceof Refusal && (error.code === 'forbidden' || error.code === 'invalid_request') }
+}
+
+/** Whether no process has this among its arguments. Only Linux tells. */
+async function isGone(argument: string): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(pids.map(async (pid) => {
+    try { return (await readFile(`/proc/${pid}/cmdline`, 'latin1')).split('\0').includes(argument) } catch { return false /* ended meanwhile */ }
+  }))
+  return !found.includes(true)
+}

@@ -1,0 +1,42 @@
+import * as v from 'valibot'
+
+const positive = v.pipe(v.number(), v.integer(), v.minValue(1))
+export const SecurityConfig = v.object({
+  /** Milliseconds between two runs of all probes. */
+  probe_interval_ms: v.optional(positive, 60_000),
+  /** A question gets the last run when it is not older than this. */
+  on_demand_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 10_000),
+  /** Milliseconds one probe gets before it counts as failed. */
+  probe_timeout_ms: v.optional(positive, 2_000),
+  /** What was found so long ago is not known any more. */
+  stale_ms: v.optional(positive, 180_000),
+  /** Pause between the open port and the first run, which must not be felt by those who wait for the port. */
+  first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 250),
+})
+export type SecurityConfig = v.InferOutput<typeof SecurityConfig>
+
+const Status = v.picklist(['active', 'degraded', 'failed', 'unknown'])
+export type Status = v.InferOutput<typeof Status>
+const instant = v.nullable(v.string())
+
+export const SecurityStatus = v.object({
+  security_systems: v.record(v.string(), Status),
+  /** Systems that were really tried in the last run. */
+  total_systems: v.pipe(v.number(), v.integer()),
+  all_active: v.boolean(),
+  checked_at: instant,
+  probes: v.record(v.string(), v.object({
+    checked_at: instant,
+    duration_ms: v.number(),
+    /** Inputs that were tried. */
+    cases: v.pipe(v.number(), v.integer()),
+    /** Those that did not go as they must. */
+    failures: v.array(v.string()),
+    evidence: v.string(),
+    /** Real refusals since `counting_since`; those of the probes are not among them. */
+    enforcement_count: v.pipe(v.number(), v.integer()),
+    last_blocked_at: instant,
+  })),
+  counting_since: v.string(),
+})
+export type SecurityStatus = v.InferOutput<typeof SecurityStatus>
