@@ -6,7 +6,7 @@ import type { Server } from '../processes.ts'
 interface Read { readonly tokens: number; readonly lost: number; readonly disordered: number; readonly failures: number; readonly firstFailure: string; readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number }
 const streams = 1000
 const rate = 20
-const seconds = 20
+const seconds = 30
 
 async function spawnAgents(svc: Server): Promise<readonly string[]> {
   const ids: string[] = []
@@ -25,11 +25,11 @@ export async function streamsAtOnce(): Promise<readonly Result[]> {
   const tokens = rate * seconds
   await using provider = await startServer([join(root, 'test/bench/floor/paced-provider.ts')], { port, path: '/', env: { TOKENS: String(tokens), RATE: String(rate) }, core: 1 })
   using home = new Home(`default_provider = "openai"\ndefault_model = "bench"\n[providers.openai]\nbase_url = "http://127.0.0.1:${provider.port}/v1"\napi_key = "bench-key"\n`)
-  const direct = await load<Read>('scale/streams-load.ts', { port: provider.port, paths: Array.from({ length: streams }, () => '/v1/chat/completions'), tokens, body: '{"messages":[]}', openMs: 2000 })
+  const direct = await load<Read>('scale/streams-load.ts', { port: provider.port, paths: Array.from({ length: streams }, () => '/v1/chat/completions'), tokens, body: '{"messages":[]}', openMs: 10_000 })
   await using svc = await startSvc(home)
   const ids = await spawnAgents(svc)
   const before = svc.cpuMs()
-  const read = await load<Read>('scale/streams-load.ts', { port: svc.port, paths: ids.map((id) => `/api/agents/${id}/message/stream`), tokens, body: '{"message":"go"}', openMs: 2000 })
+  const read = await load<Read>('scale/streams-load.ts', { port: svc.port, paths: ids.map((id) => `/api/agents/${id}/message/stream`), tokens, body: '{"message":"go"}', openMs: 10_000 })
   const used = (svc.cpuMs() - before) / (seconds * 1000)
   const whole = read.tokens === streams * tokens && read.lost === 0 && read.disordered === 0 && read.failures === 0
   const added = read.p99Ms - direct.p99Ms
