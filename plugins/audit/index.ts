@@ -6,20 +6,29 @@ import { Audit, AuditFeed } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { auditRoutes } from './routes.ts'
 import { AuditTrail } from './service.ts'
+import { Signer } from './tree/signer.ts'
 
 export default definePlugin({
   name: 'audit',
   version: '1.0.0',
-  config: v.object({}),
+  config: v.object({
+    /** Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever. */
+    retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)), 90),
+    trim_interval_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(604_800)), 3_600),
+    /** How long new entries wait for a signed checkpoint at most; a thousand of them do not wait. */
+    checkpoint_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 60),
+  }),
   requires: { daemon: Daemon },
   provides: { audit: Audit, feed: AuditFeed },
   migrations,
-  async setup({ db, vault, routes, services, own, log }) {
-    const trail = new AuditTrail(db, new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault), log)
+  async setup({ config, db, jobs, vault, routes, services, own, log }) {
+    const trail = new AuditTrail(db, new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault), new Signer(vault), log)
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.
     await trail.anchor()
     routes.add(...auditRoutes(trail))
+    jobs.every('checkpoint', config.checkpoint_secs * 1000, () => trail.checkpoint())
+    jobs.every('retention', config.trim_interval_secs * 1000, (signal) => trail.retire(config.retention_days, signal))
     return { audit: trail, feed: trail }
   },
 })

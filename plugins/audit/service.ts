@@ -1,14 +1,20 @@
 import type { PluginDatabase } from 'svc/sdk'
-import type { AnchorFile, AnchorState } from './anchor.ts'
+import type { AnchorFile } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
 import type { Link } from './chain.ts'
 import { clean } from './clean.ts'
 import type { Audit, AuditEntry, AuditFeed, AuditRecord } from './contract.ts'
 import type { Verdict } from './schema.ts'
 import { AuditStore } from './store.ts'
+import { Checkpoints } from './tree/checkpoints.ts'
+import type { Signer } from './tree/signer.ts'
+import { TreeStore } from './tree/store.ts'
+import { walkTrail } from './walk.ts'
 
 const PAGE = 1_000
 const ANCHOR_MS = 1_000
+/** Entries after which a checkpoint is signed before its time. */
+const CHECKPOINT_ENTRIES = 1_000
 const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
 
 export interface AuditLog { warn(message: string, facts?: object): void; error(message: string, facts?: object): void }
@@ -16,21 +22,25 @@ export interface AuditLog { warn(message: string, facts?: object): void; error(m
 /** Appends to the chain, keeps the anchor near its end, and checks both. */
 export class AuditTrail implements Audit, AuditFeed {
   readonly store: AuditStore
+  readonly checkpoints: Checkpoints
   readonly #anchor: AnchorFile
   readonly #log: AuditLog
   #timer: NodeJS.Timeout | undefined
   #anchoring: Promise<void> = Promise.resolve()
   #verifying: Promise<Verdict> | undefined
+  #uncovered = 0
   #closed = false
 
-  constructor(db: PluginDatabase, anchor: AnchorFile, log: AuditLog) {
+  constructor(db: PluginDatabase, anchor: AnchorFile, signer: Signer, log: AuditLog) {
     this.store = new AuditStore(db)
+    this.checkpoints = new Checkpoints({ store: new TreeStore(db), trail: this.store, signer, log, now: () => new Date().toISOString() })
     this.#anchor = anchor
     this.#log = log
   }
 
   entry(record: AuditRecord) {
     this.#armAnchor()
+    this.#uncovered++
     return this.store.append({ timestamp: new Date().toISOString(), event_type: record.event, agent_id: agentOf(record), details: clean(record.details) })
   }
 
@@ -49,7 +59,7 @@ export class AuditTrail implements Audit, AuditFeed {
    * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
    */
   verify(): Promise<Verdict> {
-    this.#verifying ??= this.#walk().finally(() => { this.#verifying = undefined })
+    this.#verifying ??= walkTrail({ trail: this.store, tree: this.checkpoints.store, anchor: this.#anchor, signer: this.checkpoints.signer }).finally(() => { this.#verifying = undefined })
     return this.#verifying
   }
 
@@ -66,20 +76,36 @@ export class AuditTrail implements Audit, AuditFeed {
     clearTimeout(this.#timer)
     this.#timer = undefined
     await this.anchor()
+    await this.checkpoint()
+  }
+
+  /** Signs a checkpoint over what is there, if there is something new. */
+  async checkpoint(): Promise<void> {
+    this.#uncovered = 0
+    await this.checkpoints.take()
+  }
+
+  /** Drops what is older than this many days; 0 keeps everything. */
+  async retire(days: number, signal: AbortSignal): Promise<void> {
+    if (days === 0) return
+    const { trim } = await import('./retention.ts')
+    await trim({ trail: this.store, checkpoints: this.checkpoints, audit: this, log: this.#log, signal }, new Date(Date.now() - days * 86_400_000).toISOString())
   }
 
   #armAnchor(): void {
     if (this.#timer || this.#closed) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.anchor().catch((error: unknown) => this.#log.error('the anchor of the audit chain could not be written', { error: error instanceof Error ? error.message : String(error) }))
+      this.anchor().then(() => (this.#uncovered >= CHECKPOINT_ENTRIES ? this.checkpoint() : undefined))
+        .catch((error: unknown) => this.#log.error('the anchor or a checkpoint of the audit chain could not be written', { error: error instanceof Error ? error.message : String(error) }))
     }, ANCHOR_MS)
     this.#timer.unref()
   }
 
   async #moveAnchor(): Promise<void> {
     const state = await this.#anchor.read()
-    const start = state.kind === 'known' ? state.tip : { count: 0, hash: ORIGIN }
+    const origin = state.kind === 'known' ? undefined : await this.checkpoints.store.origin()
+    const start = state.kind === 'known' ? state.tip : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
     // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
     // never had an anchor, gets a first one.
     if (state.kind === 'forged' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
@@ -102,29 +128,6 @@ export class AuditTrail implements Audit, AuditFeed {
     if (state.kind === 'known' && walk.last.id === start.count) return
     await this.#anchor.write({ count: walk.last.id, hash: walk.last.hash })
   }
-
-  async #walk(): Promise<Verdict> {
-    // Before the chain: entries that are added while it is read are newer than the anchor.
-    const anchor = await this.#anchor.read()
-    const walk = new ChainWalk()
-    let length = 0
-    let first: number | null = null
-    let anchored = anchor.kind !== 'known' || anchor.tip.count === 0
-    for (;;) {
-      const page = await this.store.after(walk.last.id, PAGE)
-      for (const link of page) {
-        walk.add(link)
-        first ??= link.id
-        length++
-        if (anchor.kind === 'known' && link.id === anchor.tip.count && link.hash === anchor.tip.hash) anchored = true
-      }
-      if (page.length < PAGE) break
-      await pause()
-    }
-    const ends = { chain_length: length, first_entry: first, last_entry: length === 0 ? null : walk.last.id, anchor: anchor.kind }
-    if (walk.firstInvalid !== undefined) return { status: 'invalid', ...ends, first_invalid_id: walk.firstInvalid, reason: 'an entry was changed, removed or put elsewhere' }
-    return anchored ? sound(anchor, ends) : { status: 'invalid', ...ends, first_invalid_id: lost(anchor, walk.last.id), reason: 'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew' }
-  }
 }
 
 const toEntry = (link: Link): AuditEntry => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details })
@@ -132,13 +135,3 @@ const toEntry = (link: Link): AuditEntry => ({ id: link.id, timestamp: link.time
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** Nearly always an id of ours, in which there is nothing to clean. */
 function agentOf({ agentId = '' }: AuditRecord): string { return agentId === '' || UUID.test(agentId) ? agentId : clean(agentId, 256) }
-
-function sound(anchor: AnchorState, ends: Omit<Verdict, 'status'>): Verdict {
-  if (anchor.kind === 'forged') return { status: 'invalid', ...ends, reason: 'the anchor file was changed' }
-  if (anchor.kind === 'missing' && ends.chain_length > 0) return { status: 'invalid', ...ends, reason: 'the anchor file is gone' }
-  return { status: 'valid', ...ends }
-}
-/** The first entry that is not there, or else the anchored one, which is not what it was. */
-function lost(anchor: AnchorState, lastId: number): number {
-  return anchor.kind === 'known' ? Math.min(anchor.tip.count, lastId + 1) : lastId
-}

@@ -3,6 +3,8 @@ import { bodyOf, ORIGIN, TAG } from './chain.ts'
 import type { Fields, Link } from './chain.ts'
 
 export interface Filter { readonly agentId: string | undefined; readonly eventType: string | undefined }
+/** ISO 8601 UTC; `since` and `until` included, `before` the number of an entry. */
+export interface Period { readonly since: string | undefined; readonly until: string | undefined; readonly before: number | undefined }
 
 export class AuditStore {
   readonly #db: PluginDatabase
@@ -43,6 +45,25 @@ export class AuditStore {
           : await this.#db.all<Link>`SELECT * FROM audit_entry ORDER BY id DESC LIMIT ${limit}`
     return rows.toReversed()
   }
+
+  /** As `recent`, within a period. Times have no index, because every entry would pay for it. */
+  async within(limit: number, { agentId, eventType }: Filter, { since, until, before }: Period): Promise<Link[]> {
+    const [agent, event, from, to, last] = [agentId ?? null, eventType ?? null, since ?? null, until ?? null, before ?? null]
+    const rows = await this.#db.all<Link>`SELECT * FROM audit_entry WHERE (CAST(${last} AS INTEGER) IS NULL OR id < CAST(${last} AS INTEGER))
+      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT)) AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
+      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT)) AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))
+      ORDER BY id DESC LIMIT ${limit}`
+    return rows.toReversed()
+  }
+  async countWithin({ agentId, eventType }: Filter, { since, until, before }: Period): Promise<number> {
+    const [agent, event, from, to, last] = [agentId ?? null, eventType ?? null, since ?? null, until ?? null, before ?? null]
+    const row = await this.#db.one<{ n: number }>`SELECT count(*) AS n FROM audit_entry WHERE (CAST(${last} AS INTEGER) IS NULL OR id < CAST(${last} AS INTEGER))
+      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT)) AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
+      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT)) AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))`
+    return row?.n ?? 0
+  }
+  /** Removes the beginning of the chain, up to this entry. */
+  drop(upTo: number): Statement { return this.#db.sql`DELETE FROM audit_entry WHERE id <= ${upTo}` }
 
   /** Newest first. */
   concerning(agentId: string, before: number, limit: number): Promise<Link[]> {

@@ -54,6 +54,37 @@ describe('the routes of the audit trail', () => {
     expect((await host.json('GET', `/api/audit/recent?limit=${limit}`)).status).toBe(400)
   })
 
+  it('a period and a place in the chain limit what is listed', async () => {
+    await spawn('a', 'b', 'c')
+    const { entries } = (await host.json('GET', '/api/audit/recent?n=500')).body
+    const [first, last] = [entries[0], entries.at(-1)]
+    expect((await host.json('GET', `/api/audit/recent?before=${last.id}&limit=1`)).body.entries).toEqual([entries.at(-2)])
+    expect((await host.json('GET', `/api/audit/recent?since=${last.timestamp}&event_type=agent_spawned`)).body.entries.at(-1)).toEqual(last)
+    const none = await host.json('GET', '/api/audit/recent?until=2020-01-01')
+    expect(none.body).toEqual({ entries: [], total: 0, tip_hash: last.hash })
+    const all = await host.json('GET', `/api/audit/recent?since=${encodeURIComponent(first.timestamp)}&until=2999-12-31T23:59:59Z`)
+    expect(all.body).toMatchObject({ entries, total: entries.length })
+  })
+
+  it.each(['since=yesterday', 'until=2026-13-45T00:00:00Z', 'before=0', 'before=x'])('%s is 400 and says what is wrong', async (query) => {
+    const { status, body } = await host.json('GET', `/api/audit/recent?${query}`)
+    expect(status).toBe(400)
+    expect(JSON.stringify(body.error)).toMatch(/must be/)
+  })
+
+  it('an entry is proven from the next checkpoint on', async () => {
+    await spawn('a')
+    const { tip_hash: tip } = (await host.json('GET', '/api/audit/recent')).body
+    await host.stop()
+    host = await startHost({ plugins: ['audit', 'agents'], listen: false, home })
+    const { status, body } = await host.json('GET', '/api/audit/proof/1')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ entry: { id: 1 }, leaf_index: 0, checkpoint: { signature: expect.any(String) }, public_key: expect.stringMatching(/BEGIN PUBLIC KEY/) })
+    expect((await host.json('GET', '/api/audit/verify')).body).toMatchObject({ valid: true, checkpoint: body.checkpoint, tip_hash: tip })
+    expect((await host.json('GET', '/api/audit/proof/99999')).status).toBe(404)
+    expect((await host.json('GET', '/api/audit/proof/first')).status).toBe(400)
+  })
+
   it('the alternate listings answer the same', async () => {
     await spawn('a')
     const { body } = await host.json('GET', '/api/audit/recent')

@@ -6,6 +6,7 @@ import { openVault } from '../../../core/storage/vault-file.ts'
 import { AnchorFile } from '../../../plugins/audit/anchor.ts'
 import { migrations } from '../../../plugins/audit/migrations.ts'
 import { AuditTrail } from '../../../plugins/audit/service.ts'
+import { Signer } from '../../../plugins/audit/tree/signer.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
@@ -16,7 +17,7 @@ async function start(engine: EngineName, rows = 0) {
   const vault = (await openVault(opened.database, join(opened.dir, 'vault.key'), log)).forPlugin('audit')
   const file = join(opened.dir, 'audit.anchor')
   const next = async () => {
-    const trail = new AuditTrail(opened.database.sql, new AnchorFile(file, vault), log)
+    const trail = new AuditTrail(opened.database.sql, new AnchorFile(file, vault), new Signer(vault), log)
     await trail.anchor()
     return trail
   }
