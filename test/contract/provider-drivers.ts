@@ -1,3 +1,5 @@
+import { openAnthropic } from '../support/anthropic-stage.ts'
+import { openGemini, openVertex } from '../support/gemini-stage.ts'
 import { openBuiltin, openCompatible } from '../support/provider-stage.ts'
 import type { Offer, ProviderStage } from './provider.ts'
 
@@ -5,4 +7,9 @@ import type { Offer, ProviderStage } from './provider.ts'
 export const drivers: readonly { readonly name: string; readonly open: () => Promise<ProviderStage>; readonly network: boolean; readonly offers?: readonly Offer[] }[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
   { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models'] },
+  { name: 'anthropic', open: openAnthropic, network: true, offers: ['models', 'replay'] },
+  { name: 'anthropic, a model that always thinks', open: () => openAnthropic('claude-opus-5-5'), network: true, offers: ['models', 'replay'] },
+  { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay'] },
+  { name: 'gemini without ids and signatures', open: () => openGemini('gemini-2.5-flash'), network: true },
+  { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed'] },
 ]

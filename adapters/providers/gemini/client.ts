@@ -1,0 +1,80 @@
+import { parse, UpstreamFailure } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
+import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
+import { Decoder } from './decode.ts'
+import type { Door } from './door.ts'
+import { embedder } from './embed.ts'
+import { encode } from './encode.ts'
+import { failureOf } from './errors.ts'
+import { ModelPage } from './wire.ts'
+
+const PAGE = 1000
+/** Far more than there are. */
+const MOST_PAGES = 10
+
+/** Speaks generateContent through one of its doors. */
+export function createClient(door: Door, link: ProviderLink<unknown>, defaultModel: string): ProviderClient {
+  async function call(url: string, signal: AbortSignal, body?: string): Promise<OutboundResponse> {
+    signal.throwIfAborted()
+    const response = await link.fetch(url, {
+      signal,
+      headers: { accept: '*/*', ...await door.headers(signal), ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { method: 'POST', body }),
+    })
+    if (response.ok) return response
+    if (response.status === 401) door.forget()
+    throw await failureOf(link.name, response, Date.now())
+  }
+
+  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+    signal.throwIfAborted()
+    const decoder = new Decoder(link.name, request)
+    try {
+      const response = await call(`${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`, signal, encode(request))
+      const type = response.header('content-type') ?? ''
+      if (/html/i.test(type)) {
+        for await (const _ of response.chunks()) break
+        throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
+      }
+      // Something in between may answer a request for a stream with the whole at once.
+      if (/application\/json/i.test(type)) {
+        for (const event of decoder.feed(new TextEncoder().encode(`data: ${(await response.text()).replace(/\s*[\r\n]\s*/g, ' ')}\n\n`))) yield event
+      } else for await (const bytes of response.chunks()) for (const event of decoder.feed(bytes)) yield event
+      for (const event of decoder.finish()) yield event
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  async function models(signal: AbortSignal): Promise<readonly string[]> {
+    const ids: string[] = []
+    let token = ''
+    const list = await door.models(signal)
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const data = await (await call(`${list}?pageSize=${PAGE}${token}`, signal)).json()
+      try {
+        const read = parse(ModelPage, data)
+        for (const { name, supportedGenerationMethods } of read.models ?? []) if (supportedGenerationMethods?.includes('generateContent') !== false) ids.push(name.replace(/^models\//, ''))
+        for (const { name } of read.publisherModels ?? []) ids.push(name.replace(/^publishers\/google\/models\//, ''))
+        if (!read.nextPageToken) break
+        token = `&pageToken=${encodeURIComponent(read.nextPageToken)}`
+      } catch (cause) {
+        throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+      }
+    }
+    return ids
+  }
+
+  async function probe(signal: AbortSignal): Promise<{ model: string }> {
+    if (door.lists) {
+      const found = await models(signal)
+      return { model: found.includes(defaultModel) ? defaultModel : found[0] ?? defaultModel }
+    }
+    // Counting tokens is free and proves the address, the project and the key.
+    await (await call(await door.method(defaultModel, 'countTokens', signal), signal, JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }))).text()
+    return { model: defaultModel }
+  }
+
+  return { complete, models, probe, embed: embedder(door, link.name, call) }
+}

@@ -1,0 +1,46 @@
+import { parse, UpstreamFailure } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
+import { estimateTokens } from 'svc/providers'
+import type { Embeddings, ProviderClient } from 'svc/providers'
+import type { Door } from './door.ts'
+import { EmbeddingBatch, Predictions } from './wire.ts'
+
+type Call = (url: string, signal: AbortSignal, body: string) => Promise<OutboundResponse>
+
+/** Embeds texts; the caller sees to it that no request holds more than Google takes. */
+export function embedder(door: Door, name: string, call: Call): NonNullable<ProviderClient['embed']> {
+  async function batch(model: string, texts: readonly string[], signal: AbortSignal): Promise<Embeddings> {
+    const requests = texts.map((text) => ({ model: `models/${model.replace(/^models\//, '')}`, content: { parts: [{ text: text.toWellFormed() }] } }))
+    const { embeddings, usageMetadata } = await read(EmbeddingBatch, await call(await door.method(model, 'batchEmbedContents', signal), signal, JSON.stringify({ requests })))
+    const input = usageMetadata?.promptTokenCount
+    return { vectors: embeddings.map(({ values }) => Float32Array.from(values)), usage: input == null ? estimated(texts) : { input } }
+  }
+
+  /** The platform's models of the Gemini family take one text a request. */
+  async function predict(model: string, texts: readonly string[], signal: AbortSignal): Promise<Embeddings> {
+    const vectors: Float32Array[] = []
+    let input = 0
+    let counted = true
+    const size = model.startsWith('gemini') ? 1 : texts.length
+    for (let at = 0; at < texts.length; at += size) {
+      const instances = texts.slice(at, at + size).map((content) => ({ content: content.toWellFormed() }))
+      const { predictions } = await read(Predictions, await call(await door.method(model, 'predict', signal), signal, JSON.stringify({ instances })))
+      for (const { embeddings: { values, statistics } } of predictions) {
+        vectors.push(Float32Array.from(values))
+        if (statistics?.token_count == null) counted = false
+        else input += statistics.token_count
+      }
+    }
+    return { vectors, usage: counted ? { input } : estimated(texts) }
+  }
+
+  async function read<T extends typeof EmbeddingBatch | typeof Predictions>(schema: T, response: OutboundResponse) {
+    const data = await response.json()
+    try { return parse(schema, data) } catch (cause) {
+      throw new UpstreamFailure(name, `${name} sent vectors that cannot be read`, { reason: 'malformed', retry: 'later', cause })
+    }
+  }
+  return ({ model, texts }, signal) => (door.embedding === 'batch' ? batch : predict)(model, texts, signal)
+}
+
+const estimated = (texts: readonly string[]): Embeddings['usage'] => ({ input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), estimated: true })

@@ -1,0 +1,85 @@
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { drained } from './fake-provider.ts'
+
+export interface RecordedCall {
+  readonly method: string
+  readonly url: URL
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** The body as JSON, `undefined` when it is none. */
+  readonly body: unknown
+  /** Settles when the exchange is over: whether the whole answer went out. */
+  readonly closed: Promise<boolean>
+}
+/** What happens to a stream once its pieces are written: `held` keeps it open, the others are faults of the line. */
+export type Line = 'whole' | 'held' | 'reset' | 'split' | 'slow-bytes'
+export interface Answering {
+  json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void
+  text(status: number, body: string, type: string): void
+  /** Sends each piece by itself. */
+  stream(type: string, pieces: readonly (string | Uint8Array)[], line?: Line): Promise<void>
+}
+export interface VendorServer extends AsyncDisposable {
+  readonly origin: string
+  readonly calls: readonly RecordedCall[]
+}
+
+/** A real HTTP server for a fake of a vendor: it keeps what arrives and breaks lines as it is told. What is said is the fake's. */
+export async function startVendor(handle: (call: RecordedCall, answer: Answering) => Promise<void> | void): Promise<VendorServer> {
+  const calls: RecordedCall[] = []
+  let origin = ''
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const text = Buffer.concat(chunks).toString()
+    const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(response.writableFinished)))
+    let body: unknown
+    try { body = JSON.parse(text) } catch { body = undefined /* a form, or nothing */ }
+    const call: RecordedCall = { method: request.method ?? '', url: new URL(request.url ?? '/', origin), headers: request.headers, text, body, closed }
+    calls.push(call)
+    await handle(call, answering(response))
+  }
+
+  const server = createServer((request, response) => {
+    take(request, response).catch((error: unknown) => { if (!response.destroyed) response.destroy(error instanceof Error ? error : undefined) })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    origin, calls,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function answering(response: ServerResponse): Answering {
+  return {
+    json(status, body, headers = {}) {
+      response.writeHead(status, { 'content-type': 'application/json; charset=UTF-8', ...headers })
+      response.end(JSON.stringify(body))
+    },
+    text(status, body, type) {
+      response.writeHead(status, { 'content-type': type })
+      response.end(body)
+    },
+    async stream(type, pieces, line = 'whole') {
+      response.writeHead(200, { 'content-type': type })
+      const step = line === 'slow-bytes' ? 1 : line === 'split' ? 7 : Infinity
+      for (const piece of pieces) {
+        const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+        for (let at = 0; at < bytes.length && !response.destroyed; at += step) {
+          if (!response.write(bytes.subarray(at, Math.min(bytes.length, at + step)))) await drained(response)
+          await turn()
+        }
+      }
+      if (line === 'reset') { await turn(); response.socket?.resetAndDestroy() }
+      else if (line !== 'held' && !response.destroyed) response.end()
+    },
+  }
+}
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
