@@ -55,5 +55,16 @@ function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject 
   }
   if (out['type'] === 'array' && out['items'] === undefined) out['items'] = {}
   if (Array.isArray(out['enum']) && out['enum'].includes(null)) out['nullable'] = true
-  return out
+  return out['nullable'] === true && out['type'] === undefined ? nullableParts(out) : out
+}
+
+/** `nullable` has a meaning beside `type` only: one of the variants gets it, and what may be anything may be null anyway. */
+function nullableParts({ nullable: _, ...node }: JsonObject): JsonObject {
+  for (const key of ['anyOf', 'oneOf']) {
+    const parts = node[key]
+    if (!Array.isArray(parts)) continue
+    const at = parts.findIndex((part) => isObject(part) && part['type'] !== undefined)
+    return { ...node, [key]: parts.map((part: unknown, index) => (index === at && isObject(part) ? { ...part, nullable: true } : part)) }
+  }
+  return node
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { rowOf } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
 import type { AnyRoute, AnySocketRoute, RawBody } from '../http/route.ts'
+import { exampleOf } from './example.ts'
 import { isObject, openApiSchemas } from './json-schema.ts'
 import type { JsonObject, SchemaWriter } from './json-schema.ts'
 
@@ -45,9 +46,9 @@ export async function openApiDocument(parts: DocumentParts): Promise<JsonObject>
   const tags = [...new Set([...parts.routes, ...parts.sockets].map(({ plugin }) => plugin))].sort()
   return {
     openapi: '3.0.3',
-    info: { title: 'svc', version: parts.version, description: 'Hosts autonomous AI agents.' },
+    info: { title: 'svc', version: parts.version, description: 'Hosts autonomous AI agents.', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
     servers: [{ url: '/' }],
-    tags: tags.map((name) => ({ name })),
+    tags: tags.map((name) => ({ name, description: `What the plugin ${name} answers.` })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
     components: {
       schemas: { ...errorSchemas, ...schemas.components },
@@ -136,7 +137,8 @@ function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonOb
     return { required: false, content: { ...form, 'application/octet-stream': { schema: bytes } } }
   }
   const schema = schemas.write(body, 'input', `${id}_body`)
-  const example = route.example?.body
+  const made: unknown = route.example?.body ?? [true, false].map((brief) => exampleOf(schema, schemas.components, { brief })).find((value) => v.safeParse(body, value).success)
+  const example = v.safeParse(body, made).success ? made : undefined
   return {
     required: !v.safeParse(body, undefined).success && !v.safeParse(body, {}).success,
     content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
@@ -149,7 +151,7 @@ function success(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject
   const content: JsonObject = {}
   if (route.produces !== undefined) content[route.produces] = { schema: { type: 'string' } }
   const schema = schemas.write(route.returns, 'output', `${id}_answer`)
-  const example = route.example?.returns
+  const example = route.example?.returns ?? exampleOf(schema, schemas.components)
   // A route that answers pages or streams only has nothing to say in `returns`.
   if (Object.keys(schema).length > 0 || Object.keys(content).length === 0 && route.streams === undefined) content['application/json'] = { schema, ...(example === undefined ? {} : { example }) }
   const streams: v.GenericSchema | undefined = route.streams

@@ -107,7 +107,7 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, ad
 
   const setKey = defineRoute({
     method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', cost: 10,
-    params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-…' } },
+    params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-example' } },
     async handle({ params: { name }, body }) {
       known(name)
       await keys.store(name, 'api_key' in body ? body.api_key : body.key, connections.baseUrl(name))

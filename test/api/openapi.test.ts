@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import openapiTS from 'openapi-typescript'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startHost } from '../support/host.ts'
+import type { TestHost } from '../support/host.ts'
+
+interface Operation {
+  readonly summary?: string
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly schema?: object }[]
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+}
+type Content = Readonly<Record<string, { readonly schema?: object; readonly example?: unknown }>>
+
+let host: TestHost
+let document: { readonly openapi: string; readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
+beforeAll(async () => {
+  host = await startHost({ memory: true })
+  document = (await host.json('GET', '/api/openapi.json')).body
+})
+afterAll(() => host[Symbol.asyncDispose]())
+
+const operations = () => Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ title: `${method.toUpperCase()} ${path}`, operation })))
+
+describe('the OpenAPI document (Interface 9)', () => {
+  it('is OpenAPI 3.0 to a schema validator', async () => {
+    expect(document.openapi).toMatch(/^3\.0\./)
+    const result = await new Validator().validate(structuredClone(document))
+    expect(result.errors).toBeUndefined()
+    expect(result.valid).toBe(true)
+  })
+
+  it('passes the linter of Redocly with the recommended rules and with valid examples', async () => {
+    const config = await createConfig({ extends: ['recommended'], rules: { 'no-invalid-media-type-examples': 'error', 'no-invalid-schema-examples': 'error', 'no-unresolved-refs': 'error' } })
+    const problems = await lintFromString({ source: JSON.stringify(document), config })
+    const described = problems.filter(({ severity }) => severity === 'error').map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location.map((at) => ('pointer' in at ? at.pointer : '')).join()}`)
+    expect(described).toEqual([])
+  })
+
+  it('says of every route what it takes, gives and refuses, with an example of each', () => {
+    const missing = operations().flatMap(({ title, operation }) => {
+      const wrong: string[] = []
+      if ((operation.summary ?? '') === '') wrong.push('no summary')
+      const body = operation.requestBody?.content['application/json']
+      if (body && body.example === undefined) wrong.push('no example of the body')
+      for (const [status, answer] of Object.entries(operation.responses)) {
+        const json = answer.content?.['application/json']
+        if (status.startsWith('2') && json && json.example === undefined) wrong.push(`no example of ${status}`)
+      }
+      if (!Object.keys(operation.responses).some((status) => /^[45]/.test(status))) wrong.push('no errors')
+      return wrong.map((what) => `${title}: ${what}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('can be made into a typed client that compiles, refuses what is wrong, and works', async () => {
+    const folder = await mkdtemp(join(import.meta.dirname, '.client-'))
+    try {
+      // A copy: the generator works on what it is given.
+      await writeFile(join(folder, 'schema.ts'), await openapiTS(structuredClone(document) as unknown as Parameters<typeof openapiTS>[0]))
+      await writeFile(join(folder, 'client.ts'), program)
+      await writeFile(join(folder, 'mistakes.ts'), mistakes)
+      expect(await compile(join(folder, 'client.ts'))).toEqual([])
+      expect(await compile(join(folder, 'mistakes.ts'))).toEqual(['mistakes.ts(4): TS2554', 'mistakes.ts(5): TS2322', 'mistakes.ts(6): TS2322'])
+      const { talk }: { talk(url: string): Promise<unknown> } = await import(join(folder, 'client.ts'))
+      expect(await talk(host.url)).toEqual({ answered: true, listed: true, missing: 'agent_not_found' })
+    } finally { await rm(folder, { recursive: true, force: true }) }
+  })
+})
+
+/** Errors of the compiler as file, line and code. */
+async function compile(file: string): Promise<string[]> {
+  const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--target', 'es2024', '--module', 'nodenext', '--allowImportingTsExtensions', '--types', 'node', '--pretty', 'false']
+  const output = await promisify(execFile)('tsc', [...options, file]).then(() => '', (error: unknown) => (typeof error === 'object' && error !== null && 'stdout' in error ? String(error.stdout) : String(error)))
+  return [...output.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(([, name, line, code]) => `${name}(${line}): ${code}`)
+}
+const program = `import createClient from 'openapi-fetch'
+import type { paths } from './schema.ts'
+
+export async function talk(baseUrl: string) {
+  const client = createClient<paths>({ baseUrl })
+  const spawned = await client.POST('/api/agents', { body: { manifest_toml: 'name = "typed"\\n[model]\\nprovider = "builtin"\\nmodel = "offline"\\n' } })
+  if (!spawned.data) throw new Error('spawn answered ' + spawned.response.status)
+  const id: string = spawned.data.agent_id
+  const answer = await client.POST('/api/agents/{id}/message', { params: { path: { id } }, body: { message: 'hello' } })
+  const list = await client.GET('/api/agents')
+  const names: string[] = (list.data ?? []).map((agent) => agent.id)
+  const unknown = await client.GET('/api/agents/{id}', { params: { path: { id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d' } } })
+  const missing: string | undefined = unknown.error && typeof unknown.error.error === 'object' ? unknown.error.error.code : undefined
+  return { answered: (answer.data?.response.length ?? 0) > 0, listed: names.includes(id), missing }
+}
+`
+const mistakes = `import createClient from 'openapi-fetch'
+import type { paths } from './schema.ts'
+const client = createClient<paths>({ baseUrl: '' })
+await client.GET('/api/healthz')
+await client.POST('/api/agents', { body: { manifest_toml: 5 } })
+await client.POST('/api/agents/{id}/message', { params: { path: { id: 1 } }, body: { message: 'hello' } })
+`
