@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
@@ -59,8 +60,10 @@ describe('the OpenAPI document (Interface 9)', () => {
   })
 
   it('can be made into a typed client that compiles, refuses what is wrong, and works', async () => {
-    const folder = await mkdtemp(join(import.meta.dirname, '.client-'))
+    const folder = await mkdtemp(join(tmpdir(), 'svc-client-'))
     try {
+      await symlink(join(import.meta.dirname, '..', '..', 'node_modules'), join(folder, 'node_modules'))
+      await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
       // A copy: the generator works on what it is given.
       await writeFile(join(folder, 'schema.ts'), await openapiTS(structuredClone(document) as unknown as Parameters<typeof openapiTS>[0]))
       await writeFile(join(folder, 'client.ts'), program)
