@@ -11,6 +11,7 @@ import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
 import { toName } from '../host/loader.ts'
 import { ascii, builtins, lazyResponse } from './builtins.ts'
+import { catalogText } from './catalog.ts'
 import { gitSha } from './git.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -115,6 +116,8 @@ async function main(): Promise<void> {
     await buildTogether(sources, out)
     await buildConfig(out)
     await buildPage({ outDir: join(out, 'webchat') })
+    await mkdir(join(out, 'catalog'))
+    await writeFile(join(out, 'catalog', 'models.json'), await catalogText())
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
     const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
     await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)

@@ -4,11 +4,12 @@ import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
 import * as v from 'valibot'
 import { Entry } from './data.ts'
 import type { Shipped, TimedPrice } from './data.ts'
+import { fits, honest } from './offer.ts'
 import { families, own } from './own.ts'
 import { readRegistry } from './registry-format.ts'
-import { sources, unfit } from './sources.ts'
+import { sources } from './sources.ts'
 import type { Source } from './sources.ts'
-import { local, tierOf } from './tier.ts'
+import { tierOf } from './tier.ts'
 
 type Known = Partial<Omit<Entry, 'provider' | 'id' | 'tier'>>
 
@@ -41,15 +42,14 @@ export function collect(version: string): Shipped {
 
   for (const source of sources) {
     const priced = source.prices === undefined ? undefined : section(source.prices)
-    const fits = (id: string): boolean => !unfit.test(id.toLowerCase()) && (source.ids?.test(id) ?? true)
     for (const name of source.models) {
       for (const { id, ...model } of sections.get(name) ?? []) {
-        if (!fits(id)) continue
+        if (!fits(source, id)) continue
         const better = priced && priceOf(priced, id)
         put(source.provider, id, { ...model, prices: better === undefined ? honest(source.provider, id, model.prices ?? null) : better })
       }
     }
-    if (priced) for (const [id, known] of additions(source, priced)) if (fits(id) && !entries.has(`${source.provider} ${id}`)) put(source.provider, id, known)
+    if (priced) for (const [id, known] of additions(source, priced)) if (fits(source, id) && !entries.has(`${source.provider} ${id}`)) put(source.provider, id, known)
   }
   for (const { provider, id, source: _, read: __, ...known } of own) put(provider, id, known)
   return { version, entries: ordered([...entries.values()]) }
@@ -109,12 +109,6 @@ function spans(start: string, end: string): [number, number][] {
   const minute = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
   const [from, to] = [minute(start), minute(end)]
   return from < to ? [[from, to]] : [[from, 1440], [0, to]]
-}
-
-/** A zero in the registry means free only where the offer says so; elsewhere it stands for a subscription or for nothing known. */
-function honest(provider: string, id: string, prices: readonly TimedPrice[] | null): TimedPrice[] | null {
-  const zero = prices?.every(({ input, output }) => input === 0 && output === 0) ?? true
-  return prices && (!zero || local.has(provider) || id.endsWith(':free')) ? [...prices] : null
 }
 
 function section(id: string): Provider {

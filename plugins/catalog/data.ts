@@ -30,6 +30,8 @@ export const Entry = v.object({
   tools: known,
   vision: known,
   thinking: known,
+  /** Absent: it streams. */
+  streaming: v.exactOptional(v.literal(false)),
   tier: v.picklist(['frontier', 'smart', 'balanced', 'fast', 'local', 'custom']),
   prices: v.nullable(v.array(TimedPrice)),
 })

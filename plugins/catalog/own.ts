@@ -18,6 +18,8 @@ const jamba = { provider: 'ai21', tools: true, vision: false, thinking: false, c
 const qwen = { provider: 'qwen', tools: true, source: 'https://www.alibabacloud.com/help/en/model-studio/models', read: '2026-03-18' }
 const unpriced = { tools: true, source: 'the provider\'s default model', read: '2026-11-20' }
 
+const nim = { provider: 'nvidia-nim', tools: true, vision: false, context: 131_072, source: 'https://build.nvidia.com/models', read: '2025-10-01' }
+
 export const own: readonly OwnRow[] = [
   { provider: 'builtin', id: 'offline', name: 'Built-in offline model', tools: true, vision: false, thinking: false, context: 128_000, prices: [...free], source: 'adapters/providers/builtin', read: '2026-11-20' },
   // Chinese public holidays are off-peak too; on those days peak hours are priced too high here.
@@ -43,6 +45,10 @@ export const own: readonly OwnRow[] = [
   { ...qwen, id: 'qwen3-max', name: 'Qwen3 Max', vision: false },
   { ...qwen, id: 'qwen-flash', name: 'Qwen Flash', vision: false, thinking: true },
   { ...qwen, id: 'qwen3-coder-plus', name: 'Qwen3 Coder Plus', vision: false, thinking: false },
+  // The registry has them without their maker, which the API does not take, and with the price of the trial.
+  { ...nim, id: 'meta/llama-3.3-70b-instruct', name: 'Llama 3.3 70B Instruct', thinking: false },
+  { ...nim, id: 'nvidia/llama-3.1-nemotron-ultra-253b-v1', name: 'Llama 3.1 Nemotron Ultra 253B', thinking: true },
+  { ...nim, id: 'nvidia/llama-3.3-nemotron-super-49b-v1.5', name: 'Llama 3.3 Nemotron Super 49B v1.5', thinking: true },
   { ...unpriced, provider: 'sambanova', id: 'Meta-Llama-3.3-70B-Instruct', name: 'Llama 3.3 70B Instruct', vision: false, thinking: false, context: 131_072 },
   { ...unpriced, provider: 'qianfan', id: 'ernie-4.5-turbo-128k', name: 'ERNIE 4.5 Turbo 128K', vision: false, thinking: false, context: 128_000 },
   { ...unpriced, provider: 'volcengine', id: 'doubao-seed-1-6-250615', name: 'Doubao Seed 1.6', vision: true, thinking: true, context: 256_000 },

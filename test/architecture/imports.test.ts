@@ -22,6 +22,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^jiti$/, ['core/host/loader.ts']], [/^croner$/, ['core/jobs/']],
   [/^consola($|\/)/, ['core/log/']], [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],
+  [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
   [/^rolldown$/, ['core/build/']], [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|marked|dompurify)($|\/)/, ['plugins/webchat/page/']],
 ]
