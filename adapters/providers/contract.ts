@@ -56,14 +56,20 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly envVar?: string
   /** Other variables vendors' own tools take the key from; looked at in this order when `envVar` is not set. */
   readonly otherEnvVars?: readonly string[]
+  /** The variable is there for other tools as well: having it does not make this the default provider. */
+  readonly sharedKey?: true
+  /** Variable with the address, for a vendor whose customers each have their own. */
+  readonly addressVar?: string
   /** Where requests go unless the operator says otherwise. Absent: nothing leaves the process. */
   readonly baseUrl?: string
   /** Used when an agent asks for this provider without naming a model. */
   readonly defaultModel: string
-  /** Used when a text is to be embedded and no model is named. Absent: the provider has no usual one. */
-  readonly embeddingModel?: string
+  /** How it embeds. Absent: it cannot, or nobody knows. */
+  readonly embedding?: Embedding
   /** What may stand in its section beside what every provider has. Fields that are not here are left to others. */
   readonly config: C
+  /** The address that its section stands for, such as that of a region. Asked when none is set. */
+  address?(config: v.InferOutput<C>): string | undefined
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
 export interface ProviderLink<C> {
@@ -89,6 +95,8 @@ export interface ProviderClient {
   probe(signal: AbortSignal): Promise<{ readonly model: string }>
 }
 
+/** What is used when no model is named, and how much one request may hold: texts, and characters of all of them together. */
+export interface Embedding { readonly model: string; readonly texts: number; readonly chars: number }
 /** All vectors have the same length. */
 export interface Embeddings {
   readonly vectors: readonly Float32Array[]
@@ -179,3 +187,24 @@ export function plausible(usage: Usage): boolean {
   return count(usage.input, MOST_TOKENS) && count(usage.output, MOST_TOKENS)
     && count(usage.cachedInput, usage.input) && count(usage.cacheWrite, usage.input - (usage.cachedInput ?? 0)) && count(usage.thinking, usage.output)
 }
+
+/** USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs as other input where no price of its own is known. */
+export interface Price { readonly input: number; readonly output: number; readonly cachedInput?: number; readonly cacheWrite?: number }
+
+/**
+ * What a call costs in billionths of a dollar, whole, so that any sum of them is exact. Rounded once, half up, by less than a billionth for
+ * a call. Thinking is output. `null` when nobody knows the price; that is never 0.
+ */
+export function costNano(price: Price | undefined, usage: Usage): number | null {
+  if (!price) return null
+  const { input, output, cachedInput = 0, cacheWrite = 0 } = usage
+  const plain = Math.max(0, input - cachedInput - cacheWrite)
+  return Math.round((plain * millionths(price.input) + cachedInput * millionths(price.cachedInput ?? price.input)
+    + cacheWrite * millionths(price.cacheWrite ?? price.input) + output * millionths(price.output)) / 1000)
+}
+/** Of a dollar for a million tokens, which is billionths of a thousandth for one. */
+const millionths = (usd: number): number => Math.round(usd * 1_000_000)
+/** Billionths of a dollar as dollars; `null` stays. */
+export function toUsd(nano: number): number
+export function toUsd(nano: number | null): number | null
+export function toUsd(nano: number | null): number | null { return nano === null ? null : nano / 1_000_000_000 }

@@ -2,10 +2,12 @@ import * as v from 'valibot'
 import { defineProviders, lazyClient } from 'svc/providers'
 import type { ProviderDriver, ProviderLink } from 'svc/providers'
 
+const embedding = { model: 'gemini-embedding-001', texts: 100, chars: 200_000 }
+
 /** The Gemini API with a key. Source of the wire: https://ai.google.dev/api/generate-content */
 export const gemini: ProviderDriver = {
   name: 'gemini', title: 'Google Gemini', envVar: 'GEMINI_API_KEY', otherEnvVars: ['GOOGLE_API_KEY'], baseUrl: 'https://generativelanguage.googleapis.com',
-  defaultModel: 'gemini-2.5-flash', embeddingModel: 'gemini-embedding-001', config: v.object({}),
+  defaultModel: 'gemini-2.5-flash', embedding, config: v.object({}),
   connect: (link) => lazyClient(async () => {
     const [{ createClient }, { keyDoor }] = await Promise.all([import('./client.ts'), import('./door.ts')])
     return createClient(keyDoor(link), link, gemini.defaultModel)
@@ -26,7 +28,7 @@ export type VertexConfig = v.InferOutput<typeof VertexConfig>
  */
 export const vertexAi: ProviderDriver<typeof VertexConfig> = {
   name: 'vertex-ai', title: 'Google Vertex AI', envVar: 'GOOGLE_APPLICATION_CREDENTIALS', baseUrl: 'https://aiplatform.googleapis.com',
-  defaultModel: 'gemini-2.5-flash', embeddingModel: 'gemini-embedding-001', config: VertexConfig,
+  defaultModel: 'gemini-2.5-flash', embedding, sharedKey: true, config: VertexConfig,
   connect: (link: ProviderLink<VertexConfig>) => lazyClient(async () => {
     const [{ createClient }, { projectDoor }] = await Promise.all([import('./client.ts'), import('./vertex.ts')])
     return createClient(projectDoor(link), link, vertexAi.defaultModel)
