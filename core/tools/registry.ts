@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { OnDefect } from '../errors/defect.ts'
 import { Refusal } from '../errors/error.ts'
 import { Barrier } from '../scope/barrier.ts'
+import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
 import { toInputSchema } from './input-schema.ts'
 import type { AnyTool, Capability, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
@@ -106,6 +107,7 @@ export class ToolRegistry {
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
     if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
     if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {
+      enforced('taint_tracking')
       this.#options.onSecret?.(name, call)
       return answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true)
     }

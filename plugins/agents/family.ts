@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { enforced, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
 import { exceeds } from './inherit.ts'
@@ -46,8 +46,7 @@ export class Families implements Family {
       const root = rootOf(parent)
       const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
       if (live >= MOST_DESCENDANTS) await this.#deny(parent, `there are ${live} agents of this family already, at most ${MOST_DESCENDANTS} are allowed`)
-      const toml = narrow(manifestToml, parent.manifest)
-      const right = exceeds(parent.manifest, parseManifest(toml).document)
+      const { toml, right } = inherited(parent.manifest, manifestToml)
       if (right !== undefined) await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
       this.#parents.add(parent.id)
       const placed = editManifest(toml, { [`metadata.${parentKey}`]: parent.id, [`metadata.${rootKey}`]: root, [`metadata.${depthKey}`]: depth })
@@ -89,9 +88,16 @@ export class Families implements Family {
   }
 
   async #deny(agent: HeldAgent, why: string): Promise<never> {
+    enforced('capability_inheritance_validation')
     await this.#audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: ${why}` })
     throw new Refusal('forbidden', `Refused: ${why}.`)
   }
+}
+
+/** The manifest of a child, with what it leaves open filled in, and the first right in it that the parent has not. */
+export function inherited(parent: ManifestDocument, manifestToml: string): { readonly toml: string; readonly right: string | undefined } {
+  const toml = narrow(manifestToml, parent)
+  return { toml, right: exceeds(parent, parseManifest(toml).document) }
 }
 
 /** From the least to the most. */

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { ProbesListed } from '../security/contract.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentChanged, Agents, AssignablesListed, Family } from './contract.ts'
 import { Families } from './family.ts'
@@ -46,6 +47,7 @@ export default definePlugin({
     )
     const family = new Families(agents, services.audit)
     await family.recover()
+    hooks.on(ProbesListed, (probes) => [...probes, { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) }])
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
     return { agents, family }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { Daemon, definePlugin } from 'svc/sdk'
+import { ProbesListed } from '../security/contract.ts'
 import { AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -21,8 +22,10 @@ export default definePlugin({
   requires: { daemon: Daemon },
   provides: { audit: Audit, feed: AuditFeed },
   migrations,
-  async setup({ config, db, jobs, vault, routes, services, own, log }) {
-    const trail = new AuditTrail(db, new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault), new Signer(vault), log)
+  async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
+    const anchor = new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault)
+    const trail = new AuditTrail(db, anchor, new Signer(vault), log)
+    hooks.on(ProbesListed, (probes) => [...probes, { system: 'merkle_audit_trail', run: async () => (await import('./probe.ts')).probe(trail, anchor) }])
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.
     await trail.anchor()

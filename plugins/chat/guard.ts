@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { enforced } from 'svc/sdk'
 
 /** Whether a call may run. `warn` runs it and tells the model; `block` answers it instead; `end` stops the turn. */
 export type Verdict =
@@ -42,22 +43,9 @@ export function createGuard(limits: GuardLimits = guardLimits): Guard {
 
   return {
     before(tool, args, polls) {
-      const patience = polls ? POLL_PATIENCE : 1
-      const key = callKey(tool, args)
-      const call = entry(key)
-      history.push(key)
-      if (history.length > HISTORY) history.shift()
-      call.calls++
-      if (++total > limits.callsPerTurn) return { action: 'end', reason: `more than ${limits.callsPerTurn} tool calls in one turn` }
-      if (call.calls >= limits.blockCalls * patience) return { action: 'block', reason: `${tool} was called ${call.calls} times with the same arguments` }
-      if (call.most >= limits.blockOutcomes * patience) return { action: 'block', reason: `${tool} gave the same result ${call.most} times with the same arguments` }
-      const period = PERIODS.find((length) => alternates(history, length))
-      if (period !== undefined && !polls) return { action: 'block', reason: `the same ${period} calls alternate` }
-      if (call.calls < limits.warnCalls * patience) return { action: 'allow' }
-      if (++call.warnings > limits.warningsPerCall * patience) return { action: 'block', reason: `${tool} was warned about ${limits.warningsPerCall * patience} times` }
-      const pause = POLL_PAUSES_SECS[Math.min(call.warnings, POLL_PAUSES_SECS.length) - 1] ?? 60
-      const advice = polls ? `; wait ${pause} seconds before asking again` : '; try something else'
-      return { action: 'warn', reason: `${tool} was called ${call.calls} times with the same arguments${advice}` }
+      const verdict = judge(tool, args, polls)
+      if (verdict.action === 'block' || verdict.action === 'end') enforced('loop_guard')
+      return verdict
     },
     after(tool, args, polls, result) {
       const call = entry(callKey(tool, args))
@@ -67,6 +55,25 @@ export function createGuard(limits: GuardLimits = guardLimits): Guard {
       call.most = Math.max(call.most, times)
       return times >= limits.warnOutcomes * (polls ? POLL_PATIENCE : 1) ? `${tool} gave the same result ${times} times with the same arguments` : undefined
     },
+  }
+
+  function judge(tool: string, args: unknown, polls: boolean): Verdict {
+    const patience = polls ? POLL_PATIENCE : 1
+    const key = callKey(tool, args)
+    const call = entry(key)
+    history.push(key)
+    if (history.length > HISTORY) history.shift()
+    call.calls++
+    if (++total > limits.callsPerTurn) return { action: 'end', reason: `more than ${limits.callsPerTurn} tool calls in one turn` }
+    if (call.calls >= limits.blockCalls * patience) return { action: 'block', reason: `${tool} was called ${call.calls} times with the same arguments` }
+    if (call.most >= limits.blockOutcomes * patience) return { action: 'block', reason: `${tool} gave the same result ${call.most} times with the same arguments` }
+    const period = PERIODS.find((length) => alternates(history, length))
+    if (period !== undefined && !polls) return { action: 'block', reason: `the same ${period} calls alternate` }
+    if (call.calls < limits.warnCalls * patience) return { action: 'allow' }
+    if (++call.warnings > limits.warningsPerCall * patience) return { action: 'block', reason: `${tool} was warned about ${limits.warningsPerCall * patience} times` }
+    const pause = POLL_PAUSES_SECS[Math.min(call.warnings, POLL_PAUSES_SECS.length) - 1] ?? 60
+    const advice = polls ? `; wait ${pause} seconds before asking again` : '; try something else'
+    return { action: 'warn', reason: `${tool} was called ${call.calls} times with the same arguments${advice}` }
   }
 }
 

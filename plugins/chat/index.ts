@@ -1,10 +1,11 @@
-import { definePlugin, Daemon } from 'svc/sdk'
+import { definePlugin, Daemon, Guards } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { ProbesListed } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { ApprovalFeed } from './approval-feed.ts'
@@ -13,6 +14,7 @@ import { ChatConfig } from './config.ts'
 import { Chat, Turns } from './contract.ts'
 import { measureSession } from './measure.ts'
 import { createParts } from './parts.ts'
+import { chatProbes } from './probes.ts'
 import { chatRoutes } from './routes.ts'
 import { chatSocket } from './socket.ts'
 import { turnRoutes } from './turn-routes.ts'
@@ -22,7 +24,7 @@ export default definePlugin({
   name: 'chat',
   version: '1.0.0',
   config: ChatConfig,
-  requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon },
+  requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon, guards: Guards },
   optional: { usage: Usage, approvals: Approvals, uploads: Uploads },
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
@@ -48,6 +50,7 @@ export default definePlugin({
     hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))
+    hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
     await goOn()
     return { chat, turns }

@@ -1,3 +1,4 @@
+import { enforced } from 'svc/sdk'
 import type { Part, ToolCall, Turn } from 'svc/providers'
 
 /** How many defects of each kind were mended. */
@@ -39,6 +40,7 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   let first = 0
   while (first < kept.length && kept[first]?.role !== 'user') first++
   report.leading = first
+  if (report.orphanResults + report.moved + report.duplicateResults + report.synthetic + report.leading + report.oversize > 0) enforced('session_repair')
   return { turns: first === 0 ? kept : kept.slice(first), report }
 }
 

@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { enforced, Refusal } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
 import type { ToolCall } from 'svc/providers'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -106,6 +106,7 @@ export class ToolDoor {
     if (refusal !== undefined) return refusal
     const decided = verdict.allowed || approver === undefined ? verdict : checkFlow({ ...flow, approved: new Map([[argumentHash(call.name, call.args), approver]]) })
     if (!decided.allowed) {
+      enforced('taint_tracking')
       await db.batch([record.withheld(this.#live, decided.text)])
       return decided.text
     }

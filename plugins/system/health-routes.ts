@@ -11,12 +11,14 @@ export interface Around {
   inference(): Inference | undefined
 }
 
+/** All that anyone may know of the health (Interface 4.5): named one by one, so that whatever is added to it stays inside. */
+export function publicHealth({ status, uptimeSecs, panicCount, restartCount }: ReturnType<Daemon['health']>) {
+  return { status, uptime_seconds: Math.floor(uptimeSecs), panic_count: panicCount, restart_count: restartCount }
+}
+
 /** What the daemon says about itself (Interface 4.5 and 9). */
 export function healthRoutes({ daemon, agents, inference }: Around): readonly AnyRoute[] {
-  const short = () => {
-    const { status, uptimeSecs, panicCount, restartCount } = daemon.health()
-    return { status, uptime_seconds: Math.floor(uptimeSecs), panic_count: panicCount, restart_count: restartCount }
-  }
+  const short = () => publicHealth(daemon.health())
 
   const health = defineRoute({
     method: 'GET', path: '/api/health', summary: 'Whether the daemon is well', auth: 'public', cost: 1, returns: Health,

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
-import { Daemon, DaemonListening, definePlugin } from 'svc/sdk'
+import { Daemon, DaemonListening, definePlugin, Guards } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { ProbesListed } from '../security/contract.ts'
 import { controlRoutes } from './control-routes.ts'
 import { createGauges } from './gauges.ts'
 import { healthRoutes } from './health-routes.ts'
@@ -14,9 +15,9 @@ export default definePlugin({
   name: 'system',
   version: '1.0.0',
   config: v.object({}),
-  requires: { audit: Audit, daemon: Daemon },
+  requires: { audit: Audit, daemon: Daemon, guards: Guards },
   optional: { agents: Agents, inference: Inference },
-  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon }, tools }) {
+  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards }, tools }) {
     const agents = () => optional('agents')
     const refresh = createGauges(metrics, hooks, daemon, agents)
     routes.add(
@@ -25,6 +26,7 @@ export default definePlugin({
       ...toolRoutes(tools),
       ...pluginRoutes('system', daemon, audit, log),
     )
+    hooks.on(ProbesListed, (probes) => [...probes, { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) }])
     hooks.on(DaemonListening, () => recordStart(daemon, audit))
     own('record of the stop', () => recordStop(daemon, audit))
     return {}
