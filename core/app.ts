@@ -19,6 +19,7 @@ import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
 import { HealthMonitor } from './host/health.ts'
 import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
+import { createSafekeeping, Safekeeping } from './host/safekeeping.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { Guards } from './host/guards.ts'
@@ -38,6 +39,7 @@ import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
 import { openReservations } from './storage/reservations.ts'
 import { openStorage } from './storage/storage.ts'
+import { completeSwap } from './storage/swap.ts'
 import { openVault } from './storage/vault-file.ts'
 import { ToolRegistry } from './tools/registry.ts'
 import { learning, SecretSieve } from './tools/sieve.ts'
@@ -109,6 +111,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   loader.preload(builtIns.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
 
   const lock = owned('home lock', await lockHome(home), (it) => it[Symbol.dispose]())
+  const swapped = completeSwap(home)
+  if (swapped) log.info(`put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`)
   const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
   const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
   const [vault, restartCount] = await Promise.all([
@@ -199,6 +203,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => storage.forPlugin('core').setItem('restart_count', (restartCount ?? 0) + 1)),
   }
   host.provide(Daemon, daemon)
+  host.provide(Safekeeping, createSafekeeping(config, (file) => database.snapshot(file)))
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
   host.provide(Configuration, createConfiguration({
     live, host, section, reread: options.reread, providersPlugin: PROVIDERS,

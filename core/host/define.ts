@@ -1,5 +1,8 @@
 import type * as v from 'valibot'
+import type { ConsolaInstance } from 'consola'
+import type { PluginDatabase } from '../storage/database.ts'
 import type { PluginContext } from './context.ts'
+import type { Safekeeping } from './safekeeping.ts'
 
 /** Compared by id, never by identity: a reloaded plugin holds its own copy of every token. */
 export interface ServiceToken<T, Id extends string = string> { readonly id: Id; readonly '~type'?: T }
@@ -9,6 +12,20 @@ export type ConfigSchema = v.GenericSchema<any, Record<string, unknown>>
 
 /** `id` is unique in its plugin and never changes; the SQL runs on SQLite and PostgreSQL and is additive. */
 export interface Migration { readonly id: string; readonly sql: string }
+
+/** What a plugin gets that works for the command line without being set up. */
+export interface OfflineParts {
+  readonly safekeeping: Safekeeping
+  /** For reading; absent when there is no database that can be opened. */
+  readonly db: PluginDatabase | undefined
+  /** A secret of the plugin; `undefined` when there is none. Rejects when it cannot be opened. */
+  readonly secret: (name: string) => Promise<string | undefined>
+  /** The configuration with `***` for secrets. */
+  readonly config: Readonly<Record<string, unknown>>
+  readonly log: ConsolaInstance
+}
+/** Work for a command. What it answers is for its command alone, which parses it. */
+export type OfflineWork = (parts: OfflineParts, options: Readonly<Record<string, string | boolean | undefined>>) => Promise<unknown>
 
 export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O extends Tokens, P extends Tokens> {
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
@@ -22,6 +39,8 @@ export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O ex
   readonly optional?: O
   readonly provides?: P
   readonly migrations?: readonly Migration[]
+  /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
+  readonly offline?: Readonly<Record<string, OfflineWork>>
   /** Registers everything and returns what the plugin provides. A throw leaves nothing behind. */
   setup(ctx: PluginContext<v.InferOutput<C>, R, O>): Promise<Services<P>> | Services<P>
 }

@@ -19,6 +19,7 @@ const Definition = v.object({
     v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), sql: v.pipe(v.string(), v.minLength(1)) })),
     v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
   )),
+  offline: v.optional(v.record(v.string(), v.function())),
   setup: v.function('must be a function'),
 })
 

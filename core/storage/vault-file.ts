@@ -18,7 +18,7 @@ interface Sealed { readonly nonce: Uint8Array; readonly sealed: Uint8Array }
  * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the first write.
  * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an error.
  */
-export async function openVault(database: Database, keyFile: string, log?: ConsolaInstance): Promise<{ forPlugin(name: string): Vault }> {
+export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFile: string, log?: ConsolaInstance): Promise<{ forPlugin(name: string): Vault }> {
   const { sql } = database
   let key: KeyObject | undefined
   let making: Promise<KeyObject> | undefined
@@ -89,7 +89,7 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
   }
 }
 
-async function readKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject | undefined> {
+export async function readKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject | undefined> {
   let stat
   try { stat = await lstat(file) } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined

@@ -21,7 +21,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^c12$/, ['core/config/']], [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
   [/^jiti$/, ['core/host/loader.ts']], [/^croner$/, ['core/jobs/']],
   [/^consola($|\/)/, ['core/log/']], [/^ofetch$/, ['core/net/']],
-  [/^citty$/, ['core/cli/']],
+  [/^citty$/, ['core/cli/']], [/^(yauzl|yazl)$/, ['plugins/backups/']],
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
   [/^rolldown$/, ['core/build/']], [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|marked|dompurify)($|\/)/, ['plugins/webchat/page/']],
@@ -34,7 +34,7 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/', 'core/cli/checks.ts']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
   [/^(node:)?vm$/, []],
-  [/^(node:)?worker_threads$/, []],
+  [/^(node:)?worker_threads$/, ['core/storage/check-file.ts']],
 ]
 
 const allowed = (path: string, places: readonly string[]): boolean => places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))

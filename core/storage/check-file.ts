@@ -1,0 +1,27 @@
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+
+/** Runs beside the daemon: a gigabyte takes a second or two, which is too long to stand still. */
+const CODE = `
+const { parentPort, workerData } = require('node:worker_threads')
+const Sqlite = require(workerData.engine)
+let found
+try {
+  const db = new Sqlite(workerData.file, { readonly: true, fileMustExist: true })
+  try { found = String(db.pragma('quick_check(1)', { simple: true })) } finally { db.close() }
+} catch (error) { found = error instanceof Error ? error.message : String(error) }
+parentPort.postMessage(found)
+`
+
+/** What is wrong with a database file that nobody writes; `undefined` when it is whole. */
+export async function checkFile(file: string): Promise<string | undefined> {
+  const worker = new Worker(CODE, { eval: true, env: {}, execArgv: [], workerData: { file, engine: createRequire(import.meta.url).resolve('better-sqlite3') } })
+  try {
+    const found = await new Promise<string>((resolve, reject) => {
+      worker.once('message', (text: unknown) => { resolve(String(text)) })
+      worker.once('error', reject)
+      worker.once('exit', (code) => { reject(new Error(`the check of ${file} ended with ${code} and said nothing`)) })
+    })
+    return found === 'ok' ? undefined : found
+  } finally { await worker.terminate() }
+}
