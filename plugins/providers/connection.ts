@@ -50,6 +50,11 @@ export class Connections {
     const section = this.#sections[name]
     return this.#registry.find(name) ?? (section ? this.#registry.find(section.driver) : overridden ? this.#registry.find(GENERIC) : undefined)
   }
+  /** The name the catalog has for a provider: a section that uses a vendor's driver is that vendor. */
+  catalogName(name: string): string {
+    const driver = this.driver(name)?.driver.name
+    return driver === undefined || driver === GENERIC ? name : driver
+  }
   /** Where requests for a provider go when the manifest says nothing. */
   baseUrl(name: string): string | undefined {
     return this.#addresses.get(name) ?? this.#sections[name]?.base_url ?? this.driver(name)?.driver.baseUrl

@@ -73,13 +73,20 @@ export class DefaultModel {
     }
   }
 
-  #withKey(): { provider: string; because: string } | undefined {
+  /** Providers that have a key, the preferred ones first. */
+  keyed(): readonly string[] {
     const rank = (name: string): number => { const at = PREFERENCE.indexOf(name); return at < 0 ? PREFERENCE.length : at }
-    for (const provider of [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))) {
-      const driver = this.#connections.driver(provider)?.driver
-      const source = driver && this.#keys.source(provider, driver.envVar)
-      if (source) return { provider, because: source === 'environment' ? `${driver.envVar} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
-    }
-    return undefined
+    return [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).filter((provider) => this.#source(provider) !== undefined)
+  }
+
+  #withKey(): { provider: string; because: string } | undefined {
+    const [provider] = this.keyed()
+    if (provider === undefined) return undefined
+    const source = this.#source(provider)
+    return { provider, because: source === 'environment' ? `${this.#connections.driver(provider)?.driver.envVar} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
+  }
+  #source(provider: string): ReturnType<Keys['source']> {
+    const driver = this.#connections.driver(provider)?.driver
+    return driver && this.#keys.source(provider, driver.envVar)
   }
 }

@@ -1,6 +1,7 @@
 import { Daemon, DaemonListening, definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
+import { Catalog, ModelsListed } from '../catalog/contract.ts'
 import { Addresses } from './addresses.ts'
 import { Announcement } from './announcement.ts'
 import { Breaker } from './breaker.ts'
@@ -11,6 +12,7 @@ import { Inference, ProviderChanged } from './contract.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
 import { environment, Keys } from './keys.ts'
+import { told } from './listing.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
 import { providerRoutes } from './routes.ts'
@@ -20,7 +22,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Config,
   requires: { daemon: Daemon },
-  optional: { audit: Audit },
+  optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
@@ -35,18 +37,19 @@ export default definePlugin({
     } })
     const announcement = new Announcement(defaults, clock, log)
     const inference = createInference({
-      config, connections, keys, defaults, ollama, clock, random: Math.random,
+      config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random,
       breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
       retrying: (_, failure, waitMs) => log.warn(`${failure.message}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('default model', async () => { announcement.close(); await ollama.close() })
     ctx.routes.add(...providerRoutes({
-      inference, connections, keys, ollama, addresses, fetch,
+      inference, connections, keys, ollama, addresses, fetch, catalog: () => ctx.optional('catalog'),
       async changed(provider, details) {
         await ctx.optional('audit')?.write({ event: 'config_change', details })
         await changed(provider)
       },
     }))
+    ctx.hooks.on(ModelsListed, (listing) => told(listing, { inference, connections, ollama }))
     ctx.hooks.on(DaemonListening, () => announcement.now())
     announcement.soon()
     return { providers: registry, inference }

@@ -1,5 +1,6 @@
 import { UpstreamFailure } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+import type { Catalog } from '../catalog/contract.ts'
 import { pause } from './backoff.ts'
 import { circuitName } from './breaker.ts'
 import type { Breaker } from './breaker.ts'
@@ -9,12 +10,10 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Connection, Connections } from './connection.ts'
 import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
-import { isDefault } from './default-model.ts'
 import type { DefaultModel } from './default-model.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
-
-const CONTEXT_WINDOW = 128_000
+import { createResolver } from './resolve.ts'
 
 export interface InferenceParts {
   readonly config: Config
@@ -22,6 +21,7 @@ export interface InferenceParts {
   readonly keys: Keys
   readonly breaker: Breaker
   readonly defaults: DefaultModel
+  readonly catalog: () => Catalog | undefined
   readonly ollama: Ollama
   readonly clock: Clock
   readonly random: () => number
@@ -31,29 +31,7 @@ export interface InferenceParts {
 export function createInference(parts: InferenceParts): Inference {
   const { config, connections, keys, breaker, defaults, ollama, clock } = parts
 
-  async function resolve(choice: Parameters<Inference['resolve']>[0]): Promise<ResolvedModel> {
-    let { provider, model } = choice
-    if (isDefault(provider) && choice.baseUrl !== undefined) provider = 'openai-compatible'
-    if (isDefault(provider)) {
-      const found = await defaults.find()
-      provider = found.provider
-      // A model that was meant for a real provider is unknown to the offline one.
-      if (isDefault(model) || provider === 'builtin') model = found.model
-    }
-    if (isDefault(model)) model = await defaults.modelOf(provider)
-    const { entry } = await connections.open({ provider, baseUrl: choice.baseUrl, apiKeyEnv: choice.apiKeyEnv })
-    const section = connections.section(provider)
-    const price = section?.prices[model]
-    return {
-      provider, model,
-      // What needs no key costs nothing: it runs on this machine.
-      price: price ? { input: price.input, output: price.output, ...(price.cached_input !== undefined && { cachedInput: price.cached_input }) }
-        : entry.driver.envVar === undefined && entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined,
-      contextWindow: section?.context_window ?? CONTEXT_WINDOW,
-      ...(choice.baseUrl !== undefined && { baseUrl: choice.baseUrl }),
-      ...(choice.apiKeyEnv !== undefined && { apiKeyEnv: choice.apiKeyEnv }),
-    }
-  }
+  const resolve = createResolver(parts)
 
   async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const request: CompletionRequest = { ...asked, model: model.model }

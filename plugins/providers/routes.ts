@@ -1,10 +1,11 @@
 import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { AnyRoute, Fetch } from 'svc/sdk'
+import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
-import { Detection, KeyBody, KeyRemoved, KeySaved, ModelListBody, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
-import type { ModelRow, ProviderRow } from './schema.ts'
+import { Detection, KeyBody, KeyRemoved, KeySaved, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
+import type { ProviderRow } from './schema.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 
@@ -16,50 +17,33 @@ export interface RouteParts {
   readonly connections: Connections
   readonly keys: Keys
   readonly ollama: Ollama
+  readonly catalog: () => Catalog | undefined
   readonly fetch: Fetch
   readonly addresses: Addresses
   /** Told of what was changed, as one line for the audit trail. */
   readonly changed: (provider: string, details: string) => Promise<void>
 }
 
-/** Providers and what is known of their models (Interface 4.6). */
-export function providerRoutes({ inference, connections, keys, ollama, fetch, addresses, changed }: RouteParts): readonly AnyRoute[] {
+/** Providers and their keys and addresses (Interface 4.6). */
+export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, changed }: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const state = inference.providers().find((provider) => provider.name === name)
     if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
     return state
   }
 
-  /** What can be said of a provider's models without asking it: the one it uses, those with a price, those Ollama has. */
-  async function modelsOf({ name, defaultModel, authStatus }: ProviderState): Promise<readonly string[]> {
-    if (name === 'ollama') return (await ollama.detected()).models
-    if (authStatus === 'missing' || defaultModel === 'default') return []
-    return [...new Set([defaultModel, ...Object.keys(connections.section(name)?.prices ?? {})])]
+  /** What can be said of a provider's models without asking it: what the catalog knows, the one it uses, those with a price, those Ollama has. */
+  async function modelsOf({ name, defaultModel }: ProviderState): Promise<readonly string[]> {
+    const installed = name === 'ollama' ? (await ollama.detected()).models : []
+    const known = catalog()
+    await known?.ready()
+    const ids = known?.list(connections.catalogName(name)).map(({ id }) => id) ?? []
+    return [...new Set([...installed, ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]), ...Object.keys(connections.section(name)?.prices ?? {}), ...ids])]
   }
   const toRow = async (state: ProviderState): Promise<ProviderRow> => ({
     name: state.name, display_name: state.title, auth_status: state.authStatus, default_model: state.defaultModel,
     ...(state.envVar !== undefined && { env_var: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
     model_count: (await modelsOf(state)).length,
-  })
-
-  const models = defineRoute({
-    method: 'GET', path: '/api/models', summary: 'List the models of the providers that can be used', auth: 'bearer', cost: 2, returns: ModelListBody,
-    async handle() {
-      const rows = await Promise.all(inference.providers().map(async (state): Promise<ModelRow[]> => {
-        const local = state.authStatus === 'no_key_needed'
-        const ids = await modelsOf(state)
-        return Promise.all(ids.filter((id) => !local || state.name === 'builtin' || state.name === 'ollama' || id !== 'default').map(async (id) => {
-          const { price, contextWindow } = await inference.resolve({ provider: state.name, model: id })
-          return {
-            id, provider: state.name, display_name: id, tier: local ? 'local' : 'custom', context_window: contextWindow,
-            input_cost_per_1m: price?.input ?? null, output_cost_per_1m: price?.output ?? null,
-            supports_tools: state.name === 'builtin' ? true : null, supports_vision: state.name === 'builtin' ? false : null, supports_streaming: true,
-          }
-        }))
-      }))
-      const all = rows.flat()
-      return { models: all, total: all.length }
-    },
   })
 
   const list = defineRoute({
@@ -157,5 +141,5 @@ export function providerRoutes({ inference, connections, keys, ollama, fetch, ad
     }
   }
 
-  return [models, list, detect, read, test, setKey, removeKey, setUrl]
+  return [list, detect, read, test, setKey, removeKey, setUrl]
 }

@@ -11,21 +11,6 @@ export const ProviderRow = v.object({
 })
 export type ProviderRow = v.InferOutput<typeof ProviderRow>
 
-/** `null` where nobody knows. */
-export const ModelRow = v.object({
-  id: v.string(),
-  provider: v.string(),
-  display_name: v.string(),
-  tier: v.string(),
-  context_window: v.number(),
-  input_cost_per_1m: v.nullable(v.number()),
-  output_cost_per_1m: v.nullable(v.number()),
-  supports_tools: v.nullable(v.boolean()),
-  supports_vision: v.nullable(v.boolean()),
-  supports_streaming: v.boolean(),
-})
-export type ModelRow = v.InferOutput<typeof ModelRow>
-
 const Url = v.pipe(v.string(), v.trim(), v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'))
 const Secret = v.pipe(v.string(), v.trim(), v.nonEmpty('expected a key'), v.maxLength(8192), v.regex(/^[\x21-\x7e]+$/, 'expected printable characters without spaces'))
 
@@ -36,7 +21,6 @@ export const UrlBody = v.union([v.object({ url: Url }), v.object({ base_url: Url
 
 export const ProviderList = v.object({ providers: v.array(ProviderRow), total: v.number() })
 export const ProviderDetail = v.object({ ...ProviderRow.entries, models: v.array(v.string()) })
-export const ModelListBody = v.object({ models: v.array(ModelRow), total: v.number() })
 export const Detection = v.object({ available: v.boolean(), models: v.array(v.string()) })
 export const KeySaved = v.object({ status: v.literal('configured'), provider: v.string() })
 export const KeyRemoved = v.object({ status: v.literal('removed'), provider: v.string() })

@@ -55,7 +55,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const pauses: number[] = []
   const failures: UpstreamFailure[] = []
   const inference = createInference({
-    config, connections, keys, defaults, ollama, clock, random: () => options.random ?? 0.5,
+    config, connections, keys, defaults, ollama, clock, catalog: () => undefined, random: () => options.random ?? 0.5,
     breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
     retrying: (_, failure, waitMs) => {
       pauses.push(waitMs)

@@ -1,0 +1,41 @@
+import type { CatalogModel, ModelsListing } from '../catalog/contract.ts'
+import type { Connections } from './connection.ts'
+import type { Inference, ProviderState } from './contract.ts'
+import type { Ollama } from './ollama.ts'
+
+/** What a driver names that knows no usual model. */
+const UNKNOWN = 'default'
+
+/** Which providers can be used, for the list of models: those with a key, and those on this machine that answer. */
+export async function told(listing: ModelsListing, { inference, connections, ollama }: { inference: Inference; connections: Connections; ollama: Ollama }): Promise<ModelsListing> {
+  const usable = new Set(listing.usable)
+  const models: CatalogModel[] = [...listing.models]
+  for (const state of inference.providers()) {
+    const { name, authStatus, defaultModel } = state
+    const section = connections.section(name)
+    if (name === 'ollama') {
+      const { available, models: installed } = await ollama.detected()
+      if (!available) continue
+      usable.add(name)
+      for (const id of installed) models.push(own(state, id, section?.context_window))
+      continue
+    }
+    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it.
+    if (authStatus === 'missing' || (authStatus === 'no_key_needed' && name !== 'builtin' && section === undefined)) continue
+    usable.add(name)
+    // Under a name of its own it is in no catalog: what its section names is what is known.
+    if (section && connections.driver(name)?.driver.name !== name) {
+      for (const id of new Set([...(defaultModel === UNKNOWN ? [] : [defaultModel]), ...Object.keys(section.prices)])) models.push(await ofSection(id))
+      async function ofSection(id: string): Promise<CatalogModel> {
+        const { price, contextWindow } = await inference.resolve({ provider: name, model: id })
+        return { ...own(state, id, contextWindow), price: price ?? null, tier: 'custom' }
+      }
+    }
+  }
+  return { usable, models }
+}
+
+const own = ({ name }: ProviderState, id: string, contextWindow: number | undefined): CatalogModel => ({
+  id, provider: name, name: id, contextWindow: contextWindow ?? null, maxOutputTokens: null, price: name === 'ollama' ? { input: 0, output: 0 } : null,
+  supports: { tools: null, vision: null, streaming: true, thinking: null }, tier: 'local', origin: 'provider',
+})

@@ -1,0 +1,73 @@
+import type { Catalog } from '../catalog/contract.ts'
+import type { Connections } from './connection.ts'
+import type { Inference, ResolvedModel } from './contract.ts'
+import { isDefault } from './default-model.ts'
+import type { DefaultModel } from './default-model.ts'
+
+/** What is assumed of a model whose window nobody knows. */
+export const CONTEXT_WINDOW = 128_000
+const GENERIC = 'openai-compatible'
+const BUILTIN = 'builtin'
+
+export interface ResolverParts {
+  readonly connections: Connections
+  readonly defaults: DefaultModel
+  readonly catalog: () => Catalog | undefined
+}
+
+/** Decides which provider and model a choice stands for, and what is known of that model. */
+export function createResolver({ connections, defaults, catalog }: ResolverParts): Inference['resolve'] {
+  async function read(): Promise<Catalog | undefined> {
+    const found = catalog()
+    await found?.ready()
+    return found
+  }
+
+  /** Whose a model is that an agent names without its provider. */
+  async function place(model: string): Promise<{ readonly provider: string; readonly model: string }> {
+    const usual = await defaults.find()
+    // A model that was meant for a real provider is unknown to the offline one.
+    if (isDefault(model) || usual.provider === BUILTIN) return usual
+    const known = await read()
+    if (!known || known.find(connections.catalogName(usual.provider), model)) return { provider: usual.provider, model }
+    const alias = known.resolveAlias(model)
+    if (alias) return alias
+    const prefix = model.slice(0, Math.max(0, model.indexOf('/')))
+    if (prefix !== '' && connections.driver(prefix)) return { provider: prefix, model: model.slice(prefix.length + 1) }
+    const other = defaults.keyed().find((provider) => known.find(connections.catalogName(provider), model))
+    return { provider: other ?? usual.provider, model }
+  }
+
+  return async (choice) => {
+    let { provider, model } = choice
+    if (isDefault(provider) && choice.baseUrl !== undefined) provider = GENERIC
+    if (isDefault(provider)) ({ provider, model } = await place(model))
+    if (isDefault(model)) model = await defaults.modelOf(provider)
+    const { entry } = await connections.open({ provider, baseUrl: choice.baseUrl, apiKeyEnv: choice.apiKeyEnv })
+    const section = connections.section(provider)
+    const known = provider === BUILTIN ? undefined : await read()
+    const name = connections.catalogName(provider)
+    let found = known?.find(name, model)
+    if (known && !found) {
+      const alias = known.resolveAlias(model)
+      if (alias?.provider === name) found = known.find(name, model = alias.model)
+    }
+    return {
+      provider, model,
+      price: priceOf(),
+      contextWindow: section?.context_window ?? found?.contextWindow ?? CONTEXT_WINDOW,
+      ...(choice.baseUrl !== undefined && { baseUrl: choice.baseUrl }),
+      ...(choice.apiKeyEnv !== undefined && { apiKeyEnv: choice.apiKeyEnv }),
+    }
+
+    function priceOf(): ResolvedModel['price'] {
+      const price = section?.prices[model]
+      if (price) return { input: price.input, output: price.output, ...(price.cached_input !== undefined && { cachedInput: price.cached_input }) }
+      const isLocal = entry.driver.envVar === undefined && entry.driver.name !== GENERIC
+      // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of the section.
+      if (!isLocal || found?.origin === 'custom') return found?.price ?? undefined
+      // What needs no key costs nothing: it runs on this machine.
+      return entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined
+    }
+  }
+}
