@@ -1,0 +1,24 @@
+/** A clock may be wrong by this much; what is older is no longer accepted, so it need not be remembered either. */
+export const WINDOW_MS = 300_000
+const MOST = 100_000
+
+/** Nonces that were used within the window of the clock. They are remembered only once they are proven, so a stranger fills nothing. */
+export class Replays {
+  readonly #until = new Map<string, number>()
+  readonly #most: number
+  constructor(most = MOST) { this.#most = most }
+
+  get size(): number { return this.#until.size }
+
+  /** Whether the nonce is new; it is not from then on. `false` too when there is no room left to remember it. */
+  take(nonce: string, sentAt: number, now: number): boolean {
+    // In the order of arrival the first ones end first, give or take the difference of the clocks.
+    for (const [known, until] of this.#until) {
+      if (until >= now) break
+      this.#until.delete(known)
+    }
+    if (this.#until.has(nonce) || this.#until.size >= this.#most) return false
+    this.#until.set(nonce, Math.max(now, sentAt) + WINDOW_MS)
+    return true
+  }
+}
