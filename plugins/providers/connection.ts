@@ -3,6 +3,7 @@ import { Refusal } from 'svc/sdk'
 import type { ConfigSchema, Fetch } from 'svc/sdk'
 import type { ProviderClient } from 'svc/providers'
 import type { Section } from './config.ts'
+import { variablesOf } from './keys.ts'
 import type { Key, Keys } from './keys.ts'
 import type { DriverEntry, DriverRegistry } from './registry.ts'
 
@@ -57,7 +58,20 @@ export class Connections {
   }
   /** Where requests for a provider go when the manifest says nothing. */
   baseUrl(name: string): string | undefined {
-    return this.#addresses.get(name) ?? this.#sections[name]?.base_url ?? this.driver(name)?.driver.baseUrl
+    return this.#addresses.get(name) ?? this.#own(name)
+  }
+
+  /** The address the operator's configuration gives it, or else the vendor's. */
+  #own(name: string): string | undefined {
+    const section = this.#sections[name]
+    const driver = this.driver(name)?.driver
+    const variable = driver?.addressVar === undefined ? undefined : this.#keys.variable(driver.addressVar)
+    return section?.base_url ?? (driver?.address ? driver.address(this.#options(name, driver.config)) : undefined) ?? variable ?? driver?.baseUrl
+  }
+  /** Where a provider is at home. A vendor without an address of its own is at home where the operator says it is. */
+  #home(name: string): string | undefined {
+    const driver = this.driver(name, true)?.driver
+    return driver?.baseUrl ?? (driver?.addressVar !== undefined || driver?.address ? this.#own(name) : undefined)
   }
 
   /** Throws `service_unavailable` with what to do when it cannot be called. */
@@ -68,19 +82,22 @@ export class Connections {
       + `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`)
     const { driver } = entry
     const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
-    if (baseUrl === '' && driver.name === GENERIC) throw new Refusal('service_unavailable', `Provider ${provider} has no address: set [providers.${provider}] base_url.`)
-    const found = await this.#keys.find(provider, driver.envVar, choice.apiKeyEnv)
-    const own = this.#mayReceive(found, provider, driver.baseUrl, baseUrl)
+    if (baseUrl === '' && (driver.name === GENERIC || driver.envVar !== undefined)) {
+      throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`)
+    }
+    const home = this.#home(provider)
+    const found = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
+    const own = this.#mayReceive(found, provider, home, baseUrl)
     const key = own ? found : undefined
     const withheld = own ? undefined : found?.variable ?? `[providers.${provider}]`
-    if (driver.envVar !== undefined && found === undefined && this.#sameOrigin(baseUrl, driver.baseUrl)) {
+    if (driver.envVar !== undefined && found === undefined && this.#sameOrigin(baseUrl, home)) {
       throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
     }
     const client = entry.client(`${provider} ${baseUrl} ${choice.apiKeyEnv ?? ''}`, () => ({
       name: provider, config: this.#options(provider, driver.config), baseUrl, fetch: this.#fetch,
       apiKey: async () => {
-        const now = await this.#keys.find(provider, driver.envVar, choice.apiKeyEnv)
-        return this.#mayReceive(now, provider, driver.baseUrl, baseUrl) ? now?.value : undefined
+        const now = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
+        return this.#mayReceive(now, provider, home, baseUrl) ? now?.value : undefined
       },
     }))
     return { entry, client, baseUrl, key, withheld }

@@ -1,4 +1,5 @@
 import type { Connections } from './connection.ts'
+import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 
@@ -80,13 +81,20 @@ export class DefaultModel {
   }
 
   #withKey(): { provider: string; because: string } | undefined {
-    const [provider] = this.keyed()
+    const provider = this.keyed().find((name) => this.#mayStand(name))
     if (provider === undefined) return undefined
+    const driver = this.#connections.driver(provider)?.driver
     const source = this.#source(provider)
-    return { provider, because: source === 'environment' ? `${this.#connections.driver(provider)?.driver.envVar} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
+    const variable = driver && variablesOf(driver).find((name) => this.#keys.variable(name) !== undefined)
+    return { provider, because: source === 'environment' ? `${variable} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
+  }
+  /** A variable that other tools use as well says nothing of models, and without an address nobody can be asked. */
+  #mayStand(name: string): boolean {
+    const driver = this.#connections.driver(name)?.driver
+    return !(driver?.sharedKey && this.#source(name) === 'environment') && this.#connections.baseUrl(name) !== undefined
   }
   #source(provider: string): ReturnType<Keys['source']> {
     const driver = this.#connections.driver(provider)?.driver
-    return driver && this.#keys.source(provider, driver.envVar)
+    return driver && this.#keys.source(provider, variablesOf(driver))
   }
 }

@@ -11,6 +11,7 @@ import type { Config } from './config.ts'
 import type { Connection, Connections } from './connection.ts'
 import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
+import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 import { createResolver } from './resolve.ts'
@@ -104,7 +105,7 @@ export function createInference(parts: InferenceParts): Inference {
     return connections.names().flatMap((name) => {
       const driver = connections.driver(name)?.driver
       if (!driver) return []
-      const source = keys.source(name, driver.envVar)
+      const source = keys.source(name, variablesOf(driver))
       return [{
         name,
         title: driver.name === name ? driver.title : name,
@@ -116,7 +117,7 @@ export function createInference(parts: InferenceParts): Inference {
     })
   }
 
-  return { resolve, complete, providers: states, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
+  return { resolve, complete, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
 }
 
 /** The provider failed so often that it is left alone for a while. */

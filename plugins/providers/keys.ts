@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Vault } from 'svc/sdk'
+import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
 
 /** A key and where it came from: what a key of the environment may be sent to is limited. */
@@ -14,6 +15,9 @@ export interface Key {
 export type Environment = Readonly<Record<string, string | undefined>>
 /** The process environment: vendors' keys are where their own tools look for them. */
 export const environment: Environment = process.env
+
+/** The variables a driver's key may be in, in the order they are looked at. */
+export const variablesOf = ({ envVar, otherEnvVars = [] }: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] => (envVar === undefined ? [] : [envVar, ...otherEnvVars])
 
 /** A stored key is bound to the address the provider had then: changing the address later must not carry the key away. */
 const StoredKey = v.object({ key: v.string(), address: v.optional(v.string()) })
@@ -36,8 +40,8 @@ export class Keys {
     this.#stored = new Set(stored)
   }
 
-  /** `variable` overrides the driver's own, as a manifest may. */
-  async find(provider: string, variable: string | undefined, manifestVariable?: string): Promise<Key | undefined> {
+  /** `manifestVariable` overrides the driver's own `variables`, as a manifest may. */
+  async find(provider: string, variables: readonly string[], manifestVariable?: string): Promise<Key | undefined> {
     if (manifestVariable !== undefined) {
       const value = this.#read(manifestVariable)
       if (value !== undefined) return { value, source: 'environment', variable: manifestVariable }
@@ -49,16 +53,22 @@ export class Keys {
     }
     const configured = this.#configured(provider)
     if (configured !== undefined) return { value: configured, source: 'config' }
-    const value = variable === undefined ? undefined : this.#read(variable)
-    return value === undefined || variable === undefined ? undefined : { value, source: 'environment', variable }
+    for (const variable of variables) {
+      const value = this.#read(variable)
+      if (value !== undefined) return { value, source: 'environment', variable }
+    }
+    return undefined
   }
 
   /** Where a key is, without reading it. */
-  source(provider: string, variable: string | undefined): Key['source'] | undefined {
+  source(provider: string, variables: readonly string[]): Key['source'] | undefined {
     if (this.#stored.has(provider)) return 'stored'
     if (this.#configured(provider) !== undefined) return 'config'
-    return variable !== undefined && this.#read(variable) !== undefined ? 'environment' : undefined
+    return variables.some((variable) => this.#read(variable) !== undefined) ? 'environment' : undefined
   }
+
+  /** What a variable holds that is no key, such as an address. */
+  variable(name: string): string | undefined { return this.#read(name) }
 
   /** Durable before it settles. `address` is where the provider's requests go now. */
   async store(provider: string, key: string, address: string | undefined): Promise<void> {

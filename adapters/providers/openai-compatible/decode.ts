@@ -3,6 +3,7 @@ import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
+import type { Quirks } from './quirks.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { Said, WireCall } from './wire.ts'
 
@@ -33,10 +34,15 @@ export class Decoder {
   #malformed = 0
   #outputChars = 0
   #seen = false
+  /** What the model thought, kept only for a vendor that wants it back. */
+  readonly #replayed: Quirks['replay']
+  #reasoning = ''
+  readonly #details: unknown[] = []
 
-  constructor(name: string, request: CompletionRequest) {
+  constructor(name: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
     this.#name = name
     this.#request = request
+    this.#replayed = quirks.replay
   }
 
   /** Whether the end marker was read: the rest of the stream is of no interest. */
@@ -59,8 +65,13 @@ export class Decoder {
     if (!this.#sentinel && this.#finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
     const calls = this.#endCalls()
     for (const call of calls) this.#events.push({ type: 'call', call })
-    this.#events.push({ type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars) })
+    this.#events.push({ type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(calls.length > 0 && this.#replay()) })
     return this.#events
+  }
+
+  #replay(): { readonly replay?: string } {
+    if (this.#replayed === 'reasoning_content' && this.#reasoning !== '') return { replay: JSON.stringify(this.#reasoning) }
+    return this.#replayed === 'reasoning_details' && this.#details.length > 0 ? { replay: JSON.stringify(this.#details) } : {}
   }
 
   #event(data: string): void {
@@ -97,13 +108,16 @@ export class Decoder {
     }
   }
 
-  #said({ content, reasoning_content, reasoning, refusal, tool_calls }: Said): void {
-    const thinking = reasoning_content ?? reasoning
+  #said({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Said): void {
+    const parts = typeof content === 'string' ? undefined : content ?? undefined
+    const thinking = reasoning_content ?? reasoning ?? parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
+    if (this.#replayed === 'reasoning_content') this.#reasoning += thinking ?? ''
+    else if (this.#replayed && reasoning_details) this.#details.push(...reasoning_details)
     if (thinking) {
       if (this.#text !== '') this.#flush()
       this.#thinking += thinking
     }
-    const text = typeof content === 'string' ? content : (content?.map((part) => part.text ?? '').join('') ?? '') || refusal
+    const text = typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
     if (text) {
       if (this.#thinking !== '') this.#flush()
       this.#text += text
@@ -169,8 +183,8 @@ function usualText(json: unknown): string | undefined {
   if (!isObject(json) || json.usage || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
   const choice: unknown = json.choices[0]
   if (!isObject(choice) || choice.index || choice.finish_reason || !isObject(choice.delta)) return undefined
-  const { content, tool_calls, reasoning_content, reasoning, refusal } = choice.delta
-  return typeof content === 'string' && !tool_calls && !reasoning_content && !reasoning && !refusal ? content : undefined
+  const { content, tool_calls, reasoning_content, reasoning, reasoning_details, refusal } = choice.delta
+  return typeof content === 'string' && !tool_calls && !reasoning_content && !reasoning && !reasoning_details && !refusal ? content : undefined
 }
 /** The same for the chunk that says why the answer ends, and nothing else. */
 function usualEnd(json: unknown): { readonly finish: string; readonly usage: WireUsage | undefined } | undefined {

@@ -1,88 +1,28 @@
 import * as v from 'valibot'
-import { UpstreamFailure, parse } from 'svc/sdk'
-import type { OutboundResponse } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderDriver, ProviderLink } from 'svc/providers'
-import { Decoder } from './decode.ts'
-import { encode } from './encode.ts'
-import { failureOf } from './errors.ts'
+import { lazyClient } from 'svc/providers'
+import type { ProviderDriver } from 'svc/providers'
 import type { Vendor } from './vendors.ts'
-import { ModelList } from './wire.ts'
 
-/** The driver of one vendor. */
-export function openAiCompatible(vendor: Vendor): ProviderDriver {
-  const { name, title, envVar, baseUrl, defaultModel } = vendor
+const Subdomain = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/i, 'expected the name of the resource, without a domain'))
+const Address = v.pipe(v.string(), v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'))
+export const VendorConfig = v.object({
+  /** Azure: the name of the resource, which is the first part of its address. */
+  resource: v.optional(Subdomain),
+  /** Azure: asks by deployment with this version of the API; without it the API that has no versions is used. */
+  api_version: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'))),
+  /** GitHub Copilot: where GitHub's API is, for an enterprise with a server of its own. */
+  github_api_url: v.optional(Address, 'https://api.github.com'),
+})
+export type VendorConfig = v.InferOutput<typeof VendorConfig>
+
+/** The driver of one vendor. Its code is loaded with the first call. */
+export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorConfig> {
+  const { name, title, envVar, otherEnvVars, addressVar, sharedKey, baseUrl, defaultModel, embedding, noModels } = vendor
   return {
-    name, title, defaultModel, config: v.object({}),
-    ...(envVar !== undefined && { envVar }), ...(baseUrl !== undefined && { baseUrl }),
-    connect: (link) => createClient(vendor, link),
+    name, title, defaultModel, config: VendorConfig,
+    ...(envVar !== undefined && { envVar }), ...(otherEnvVars && { otherEnvVars }), ...(addressVar !== undefined && { addressVar }), ...(sharedKey && { sharedKey }),
+    ...(baseUrl !== undefined && { baseUrl }), ...(embedding && { embedding }),
+    ...(vendor.access === 'azure' && { address: ({ resource }: VendorConfig) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com`) }),
+    connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), { models: !noModels, embed: !vendor.noEmbeddings }),
   }
-}
-
-function createClient(vendor: Vendor, link: ProviderLink<unknown>): ProviderClient {
-  const base = link.baseUrl.replace(/\/+$/, '')
-
-  async function call(path: string, signal: AbortSignal, body?: string): Promise<OutboundResponse> {
-    signal.throwIfAborted()
-    const key = await link.apiKey()
-    const response = await link.fetch(`${base}${path}`, {
-      signal,
-      headers: { ...vendor.headers, accept: body === undefined ? 'application/json' : 'text/event-stream', ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) },
-      ...(body !== undefined && { method: 'POST', body }),
-    })
-    if (response.ok) return response
-    throw await failureOf(link.name, response, Date.now())
-  }
-
-  // One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
-  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
-    const decoder = new Decoder(link.name, request)
-    let ended = false
-    try {
-      const response = await call('/chat/completions', signal, encode(request, vendor))
-      const type = response.header('content-type') ?? ''
-      if (/html/i.test(type)) {
-        for await (const _ of response.chunks()) break
-        throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
-      }
-      // A few answer a request for a stream with the whole at once.
-      if (/application\/json/i.test(type)) {
-        for (const event of decoder.feed(new TextEncoder().encode(`data: ${(await response.text()).replace(/\s*[\r\n]\s*/g, ' ')}\n\n`))) yield event
-      } else {
-        for await (const bytes of response.chunks()) {
-          // After the end marker the rest is read and dropped, so that the connection can be used again.
-          if (ended) continue
-          for (const event of decoder.feed(bytes)) yield event
-          if (!decoder.done) continue
-          ended = true
-          for (const event of decoder.finish()) yield event
-        }
-      }
-      if (!ended) for (const event of decoder.finish()) yield event
-    } catch (error) {
-      // The answer is whole: how its connection ends does not matter.
-      if (ended) return
-      signal.throwIfAborted()
-      throw error
-    }
-  }
-
-  async function models(signal: AbortSignal): Promise<readonly string[]> {
-    const response = await call('/models', signal)
-    const data = await response.json()
-    try { return parse(ModelList, data).data.map(({ id }) => id) } catch (cause) {
-      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
-    }
-  }
-
-  async function probe(signal: AbortSignal): Promise<{ model: string }> {
-    if (!vendor.noModels) {
-      const found = await models(signal)
-      return { model: found.includes(vendor.defaultModel) ? vendor.defaultModel : found[0] ?? vendor.defaultModel }
-    }
-    // The shortest answer proves the address and the key as well.
-    for await (const event of complete({ model: vendor.defaultModel, system: '', turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }], tools: [], maxTokens: 1 }, signal)) if (event.type === 'end') break
-    return { model: vendor.defaultModel }
-  }
-
-  return { complete, probe, ...(!vendor.noModels && { models }) }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { CompletionRequest, Part, ResponseFormat, Turn } from 'svc/providers'
 import type { Quirks } from './vendors.ts'
 
@@ -11,24 +12,26 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     messages: undefined,
     stream: true,
     ...(!quirks.noStreamOptions && { stream_options: { include_usage: true } }),
-    ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: schemaOf(input) } })) }),
+    ...(tools.length > 0 && !quirks.noTools && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: schemaOf(input) } })) }),
     ...(maxTokens !== undefined && { [quirks.maxTokensField ?? 'max_tokens']: maxTokens }),
     ...(temperature !== undefined && !quirks.noTemperature?.some((start) => model.startsWith(start)) && { temperature }),
     ...(responseFormat && { response_format: format(responseFormat) }),
     ...thinking(request, quirks),
   })
   let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
-  for (const turn of turns) messages += messages === '' ? written(turn) : `,${written(turn)}`
+  for (const turn of turns) messages += messages === '' ? written(turn, quirks) : `,${written(turn, quirks)}`
   return `${rest.slice(0, -1)},"messages":[${messages}]}`
 }
 
 /** Texts of messages that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
 const MOST_KEPT = 20_000
-function written(turn: Turn): string {
+function written(turn: Turn, quirks: Quirks): string {
+  // Those that want what no other vendor does are written each time.
+  if (quirks.shortCallIds || (turn.role === 'assistant' && turn.replay !== undefined)) return JSON.stringify(message(turn, quirks))
   let text = texts.get(turn)
   if (text !== undefined) return text
-  text = JSON.stringify(message(turn))
+  text = JSON.stringify(message(turn, quirks))
   if (text.length <= MOST_KEPT) texts.set(turn, text)
   return text
 }
@@ -46,19 +49,30 @@ function thinking({ model, thinking: wanted }: CompletionRequest, quirks: Quirks
   return models === undefined || models.some((start) => model.startsWith(start)) ? wanted ? on : off : {}
 }
 
-function message(turn: Turn): object {
-  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.callId, content: turn.text }
+function message(turn: Turn, quirks: Quirks): object {
+  const idOf = (id: string): string => (quirks.shortCallIds && !/^[a-zA-Z0-9]{9}$/.test(id) ? hash('sha256', id).slice(0, 9) : id)
+  if (turn.role === 'tool') return { role: 'tool', tool_call_id: idOf(turn.callId), content: turn.text, ...(quirks.shortCallIds && { name: turn.tool }) }
   if (turn.role === 'assistant') {
     if (turn.calls.length === 0) return { role: 'assistant', content: turn.text }
     return {
       role: 'assistant', content: turn.text === '' ? null : turn.text,
-      tool_calls: turn.calls.map(({ id, name, args }) => ({ id, type: 'function', function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) } })),
+      ...replayed(turn.replay, quirks),
+      tool_calls: turn.calls.map(({ id, name, args }) => ({ id: idOf(id), type: 'function', function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) } })),
     }
   }
   const [only] = turn.parts
   // Several vendors take a list of parts only from models that see.
   if (turn.parts.length === 1 && only?.type === 'text') return { role: 'user', content: only.text }
   return { role: 'user', content: turn.parts.map(part) }
+}
+
+/** What the model thought, in the field it came in; what cannot be read is left out. */
+function replayed(replay: string | undefined, { replay: field }: Quirks): object {
+  if (replay === undefined || field === undefined) return {}
+  try {
+    const value: unknown = JSON.parse(replay)
+    return (field === 'reasoning_content' ? typeof value === 'string' : Array.isArray(value)) ? { [field]: value } : {}
+  } catch { return {} /* not from here */ }
 }
 
 function part(value: Part): object {

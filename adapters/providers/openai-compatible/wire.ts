@@ -21,9 +21,11 @@ const WireCall = v.object({
 })
 export type WireCall = v.InferOutput<typeof WireCall>
 const Said = v.object({
-  content: v.nullish(v.union([v.string(), v.array(v.looseObject({ type: Text, text: Text }))])),
+  content: v.nullish(v.union([v.string(), v.array(v.looseObject({ type: Text, text: Text, thinking: v.nullish(v.array(v.looseObject({ text: Text }))) }))])),
   reasoning_content: Text,
   reasoning: Text,
+  /** OpenRouter: signed pieces of thinking, in the order to be given back. */
+  reasoning_details: v.nullish(v.array(v.unknown())),
   refusal: Text,
   tool_calls: v.nullish(v.array(WireCall)),
 })
