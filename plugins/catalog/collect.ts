@@ -55,12 +55,12 @@ export function collect(version: string): Shipped {
   return { version, entries: ordered([...entries.values()]) }
 }
 
-/** Models only the price package has, with what it knows of them: those in use, with a window and a price for text. */
+/** Models only the price package has, with what it knows of them: those in use, with a price for text and a window, or a row of ours that has one. */
 function additions(source: Source, priced: Provider): readonly (readonly [id: string, known: Known])[] {
   return priced.models.flatMap((model): (readonly [string, Known])[] => {
     const prices = toPrices(model)
-    if (model.deprecated || model.context_window === undefined || !prices) return []
-    const known = { name: model.name ?? model.id, context: model.context_window, prices }
+    if (model.deprecated || !prices || (model.context_window === undefined && !own.some(({ provider, id }) => provider === source.provider && id === model.id))) return []
+    const known = { name: model.name ?? model.id, context: model.context_window ?? null, prices }
     return (source.forms?.(model.id) ?? [model.id])
       .filter((id) => calcPrice({ input_tokens: 1 }, id, { provider: priced })?.model.id === model.id)
       .map((id) => [id, known])

@@ -31,6 +31,7 @@ export const own: readonly OwnRow[] = [
     prices: [{ input: 0.1, output: 0.5, cachedInput: 0.01, cacheWrite: 0.125, long: { aboveInput: 100_000, input: 0.5, output: 2.5, cachedInput: 0.05, cacheWrite: 0.625 } }] },
   { provider: 'openai', id: 'gpt-6.1-terra', name: 'GPT-6.1 Terra', tools: true, vision: true, thinking: true, prices: [{ input: 1, output: 5, cachedInput: 0.05, cacheWrite: 1.25 }], source: 'https://developers.openai.com/api/docs/pricing', read: '2026-10-27' },
   { provider: 'gemini', id: 'gemini-3.8-flash', prices: [{ input: 0.75, output: 3.75, cachedInput: 0.075 }, { from: '2027-01-01', input: 1.5, output: 7.5, cachedInput: 0.15 }], source: 'https://ai.google.dev/gemini-api/docs/pricing', read: '2026-09-20' },
+  { provider: 'gemini', id: 'gemini-3.1-pro-preview', context: 1_048_576, output: 65_536, source: 'https://ai.google.dev/gemini-api/docs/models', read: '2026-09-20' },
   // The 1M window was retired on 2026-04-30, and its prices with it.
   { provider: 'anthropic', id: 'claude-sonnet-4-5', prices: [{ input: 3, output: 15, cachedInput: 0.3, cacheWrite: 3.75 }], output: 64_000, source: 'https://platform.claude.com/docs/en/about-claude/pricing', read: '2026-09-01' },
   { ...cohere, id: 'command-a-03-2025', name: 'Command A', thinking: false, context: 256_000, output: 8000, prices: [{ input: 2.5, output: 10 }] },
@@ -50,6 +51,9 @@ export const own: readonly OwnRow[] = [
   { ...nim, id: 'nvidia/llama-3.1-nemotron-ultra-253b-v1', name: 'Llama 3.1 Nemotron Ultra 253B', thinking: true },
   { ...nim, id: 'nvidia/llama-3.3-nemotron-super-49b-v1.5', name: 'Llama 3.3 Nemotron Super 49B v1.5', thinking: true },
   { ...unpriced, provider: 'sambanova', id: 'Meta-Llama-3.3-70B-Instruct', name: 'Llama 3.3 70B Instruct', vision: false, thinking: false, context: 131_072 },
+  { ...unpriced, provider: 'huggingface', id: 'meta-llama/Llama-3.3-70B-Instruct', name: 'Llama 3.3 70B Instruct', vision: false, thinking: false, context: 131_072 },
+  // It costs what the model costs that it chooses.
+  { ...unpriced, provider: 'openrouter', id: 'openrouter/auto', name: 'Auto Router' },
   { ...unpriced, provider: 'qianfan', id: 'ernie-4.5-turbo-128k', name: 'ERNIE 4.5 Turbo 128K', vision: false, thinking: false, context: 128_000 },
   { ...unpriced, provider: 'volcengine', id: 'doubao-seed-1-6-250615', name: 'Doubao Seed 1.6', vision: true, thinking: true, context: 256_000 },
   { ...unpriced, provider: 'replicate', id: 'meta/meta-llama-3-70b-instruct', name: 'Llama 3 70B Instruct', tools: false, vision: false, thinking: false },
