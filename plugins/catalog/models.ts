@@ -41,14 +41,13 @@ export class Models implements Catalog {
     const held = own?.get(model) ?? own?.get(undated(model)) ?? own?.get(this.#undated.get(`${provider} ${undated(model)}`) ?? '')
     return held && this.#toModel(held)
   }
-  /** A model by its id alone, by `provider/id` or by an alias. */
+  /** A model by an alias, by `provider/id`, or by its id alone: then its maker's, where several providers have it. */
   named(name: string): CatalogModel | undefined {
     const target = this.resolveAlias(name)
     if (target) return this.find(target.provider, target.model)
-    const owner = this.#owners.get(name)
-    if (owner !== undefined) return this.find(owner, name)
     const slash = name.indexOf('/')
-    return slash > 0 ? this.find(name.slice(0, slash), name.slice(slash + 1)) : undefined
+    const owner = this.#owners.get(name)
+    return (slash > 0 ? this.find(name.slice(0, slash), name.slice(slash + 1)) : undefined) ?? (owner === undefined ? undefined : this.find(owner, name))
   }
   resolveAlias(name: string): Target | undefined { return this.#aliases.get(name.toLowerCase()) }
   list(provider?: string): readonly CatalogModel[] {
