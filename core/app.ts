@@ -225,6 +225,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     owned('plugin watcher', await watchPlugins({ host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources }), (it) => it[Symbol.dispose]())
   }
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
+  owned('waiting work', host, (it) => it.leave())
 
   const coreScope = owned('core', new Scope('core'), (it) => it.close(0))
   const all = parts.move()

@@ -32,7 +32,12 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   /** The only door to other programs. */
   readonly spawn: Spawn
   readonly log: ConsolaInstance
-  /** Aborts when this plugin unloads. */
+  /**
+   * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is durable and only waits
+   * for somebody.
+   */
+  readonly leaving: AbortSignal
+  /** Aborts when this plugin unloads and its running work had its time to end. */
   readonly signal: AbortSignal
   /** Ties anything the members above do not cover to this plugin's life. */
   own(label: string, dispose: Dispose): void

@@ -112,6 +112,9 @@ export class Host {
     return () => { this.#observers.delete(observer) }
   }
 
+  /** Tells every plugin that its end is coming: what waits for somebody lets go. */
+  leave(): void { for (const slot of this.#slots.loaded()) slot.instance?.scope.leave() }
+
   /** Takes every plugin down, dependents first. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#change(() => [], async () => {

@@ -52,6 +52,7 @@ function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { l
       return find(token.id) as never
     },
     log: tagged,
+    leaving: scope.leaving,
     signal: scope.signal,
     own: (label, dispose) => { scope.own('own', label, dispose) },
     run: (work) => scope.run(work),

@@ -9,6 +9,7 @@ export interface Entry { readonly kind: string; readonly label: string }
 export class Scope {
   readonly name: string
   #entries = new Map<Entry, Dispose>()
+  #leaving = new AbortController()
   #abort = new AbortController()
   #running = 0
   #idle: (() => void)[] = []
@@ -16,6 +17,8 @@ export class Scope {
 
   constructor(name: string) { this.name = name }
 
+  /** Aborts before the drain of `close`, so that work which only waits for somebody does not hold it up. */
+  get leaving(): AbortSignal { return this.#leaving.signal }
   /** Aborts after the drain of `close`, so that work which did not end by itself can. */
   get signal(): AbortSignal { return this.#abort.signal }
   /** How many calls of `run` and `enter` have not ended yet. */
@@ -60,6 +63,9 @@ export class Scope {
 
   ledger(): readonly Entry[] { return [...this.#entries.keys()] }
 
+  /** Says that `close` is coming. It still takes registrations and work. */
+  leave(): void { this.#leaving.abort(new Error(`plugin "${this.name}" is being unloaded`)) }
+
   /**
    * Drains, aborts, drains again and undoes the ledger newest first. Every undo runs, whatever fails before it;
    * the failures are thrown together at the end as an `AggregateError`.
@@ -67,6 +73,7 @@ export class Scope {
   async close(drainMs: number): Promise<void> {
     if (this.#state !== 'open') return
     this.#state = 'draining'
+    this.leave()
     await this.#drain(drainMs)
     this.#abort.abort(new Error(`plugin "${this.name}" unloaded`))
     await this.#drain(drainMs)

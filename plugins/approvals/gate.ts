@@ -18,8 +18,8 @@ export interface GateParts {
   readonly store: ApprovalStore
   readonly clock: Clock
   readonly tools: Pick<Tools, 'find'>
-  /** Aborts when the plugin unloads. */
-  readonly signal: AbortSignal
+  /** Aborts when the plugin is about to be unloaded. */
+  readonly leaving: AbortSignal
 }
 
 /**
@@ -28,7 +28,7 @@ export interface GateParts {
  * fetches cannot reach this machine, so an agent cannot answer its own. A shell could, where the daemon has no `api_key`: it is
  * critical and asked about itself.
  */
-export function createGate({ config, desk, store, clock, tools, signal: unloaded }: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
+export function createGate({ config, desk, store, clock, tools, leaving: unloaded }: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
   const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', { retryAfterSecs: 1, details: { ask_again: true } })
   const toIso = (ms: number): string => new Date(ms).toISOString()
 
@@ -40,6 +40,7 @@ export function createGate({ config, desk, store, clock, tools, signal: unloaded
     const hash = actionHash(tool, args ?? null)
     const signal = AbortSignal.any([attempt.signal, unloaded])
     for (;;) {
+      if (unloaded.aborted) throw reloading
       signal.throwIfAborted()
       const wanted = await place(attempt, hash)
       const approval = wanted.state === 'pending' ? await decided(wanted.id, signal) : wanted

@@ -20,7 +20,7 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   provides: { approvals: Approvals },
   migrations,
-  async setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, signal, tools }) {
+  async setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, leaving, tools }) {
     const store = new ApprovalStore(db)
     const failed = (error: unknown): void => { log.error('an approval could not be looked after', error) }
     const announce = (emit: () => Promise<void>): void => { run(emit).catch(failed) }
@@ -35,7 +35,7 @@ export default definePlugin({
     })
     own('timers of approvals', () => desk.close())
     await desk.open()
-    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, signal }))
+    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, leaving }))
     jobs.every('prune', PRUNE_MS, () => desk.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: desk.waiting }])
     routes.add(...approvalRoutes(desk, services.agents, tools))

@@ -51,6 +51,8 @@ export interface TurnRequest {
   readonly instructions?: string
   /** What the text carries beside what its door says. */
   readonly labels?: readonly Label[]
+  /** The turn that asks for this one by a tool, and waits for it: both count against the same limit of calls. */
+  readonly within?: string
 }
 /** A turn that is on disk. It runs to its end whether or not anyone listens. */
 export interface AcceptedTurn {

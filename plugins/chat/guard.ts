@@ -26,14 +26,16 @@ const ROUNDS = 3
 const POLL_PATIENCE = 3
 const POLL_PAUSES_SECS = [5, 10, 30, 60]
 
+/** How many calls a run has made: shared by a turn and the turns that agents run for it. */
+export interface Tally { calls: number }
+
 /** What is known of one tool with the same arguments. */
 interface Seen { calls: number; warnings: number; outcomes: Map<string, number>; most: number }
 
-/** Watches one turn for an agent that goes in circles (security facts 1.15). */
-export function createGuard(limits: GuardLimits = guardLimits): Guard {
+/** Watches one turn for an agent that goes in circles (security facts 1.15). What it may call in all, it shares with those it asks. */
+export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { calls: 0 }): Guard {
   const seen = new Map<string, Seen>()
   const history: string[] = []
-  let total = 0
 
   function entry(key: string): Seen {
     let found = seen.get(key)
@@ -64,11 +66,11 @@ export function createGuard(limits: GuardLimits = guardLimits): Guard {
     history.push(key)
     if (history.length > HISTORY) history.shift()
     call.calls++
-    if (++total > limits.callsPerTurn) return { action: 'end', reason: `more than ${limits.callsPerTurn} tool calls in one turn` }
+    if (++tally.calls > limits.callsPerTurn) return { action: 'end', reason: `more than ${limits.callsPerTurn} tool calls in one turn, those of agents it asked included` }
     if (call.calls >= limits.blockCalls * patience) return { action: 'block', reason: `${tool} was called ${call.calls} times with the same arguments` }
     if (call.most >= limits.blockOutcomes * patience) return { action: 'block', reason: `${tool} gave the same result ${call.most} times with the same arguments` }
-    const period = PERIODS.find((length) => alternates(history, length))
-    if (period !== undefined && !polls) return { action: 'block', reason: `the same ${period} calls alternate` }
+    const period = PERIODS.find((length) => alternates(history, length, ROUNDS * patience))
+    if (period !== undefined) return { action: 'block', reason: `the same ${period} calls alternate` }
     if (call.calls < limits.warnCalls * patience) return { action: 'allow' }
     if (++call.warnings > limits.warningsPerCall * patience) return { action: 'block', reason: `${tool} was warned about ${limits.warningsPerCall * patience} times` }
     const pause = POLL_PAUSES_SECS[Math.min(call.warnings, POLL_PAUSES_SECS.length) - 1] ?? 60
@@ -86,7 +88,7 @@ function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   return `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join(',')}}`
 }
-function alternates(history: readonly string[], period: number): boolean {
-  const tail = history.slice(-period * ROUNDS)
-  return tail.length === period * ROUNDS && tail.every((key, index) => key === tail[index % period]) && new Set(tail).size > 1
+function alternates(history: readonly string[], period: number, rounds: number): boolean {
+  const tail = history.slice(-period * rounds)
+  return tail.length === period * rounds && tail.every((key, index) => key === tail[index % period]) && new Set(tail).size > 1
 }

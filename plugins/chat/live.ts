@@ -1,6 +1,7 @@
 import type { ResponseFormat } from 'svc/providers'
 import type { AcceptedTurn, TurnEvent, TurnRequest, TurnResult } from './contract.ts'
 import { EventLog } from './events.ts'
+import type { Tally } from './guard.ts'
 
 /** Why a turn was ended from outside. */
 export class Stopped extends Error {
@@ -35,13 +36,15 @@ export class LiveTurn implements AcceptedTurn {
   readonly resumable: boolean
   /** A person has to decide about a call. So it is on disk, and so it stays when this process ends. */
   waiting: boolean
+  /** Calls of tools in the run this turn belongs to. */
+  readonly tally: Tally
   /** What the answer must be. */
   format: ResponseFormat | undefined
   readonly #log = new EventLog()
   readonly #abort = new AbortController()
   readonly #result = Promise.withResolvers<TurnResult>()
 
-  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & { readonly waiting?: boolean }) {
+  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & { readonly waiting?: boolean; readonly tally?: Tally | undefined }) {
     this.id = facts.id
     this.agentId = facts.agentId
     this.sessionId = facts.sessionId
@@ -50,6 +53,7 @@ export class LiveTurn implements AcceptedTurn {
     this.resumed = facts.resumed
     this.resumable = facts.resumable
     this.waiting = facts.waiting ?? false
+    this.tally = facts.tally ?? { calls: 0 }
     // Nobody has to ask for the result; the failure is recorded and in the events as well.
     this.#result.promise.catch(() => undefined)
   }

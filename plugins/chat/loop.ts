@@ -12,6 +12,8 @@ export interface LoopInput {
   /** Calls of the model in this turn before, when it goes on after a restart. */
   readonly iterations: number
   readonly maxIterations: number
+  /** Calls of the turn that an earlier process made and that have their answers: the guard counts them. */
+  readonly earlier?: readonly { readonly tool: string; readonly args: unknown; readonly text: string }[]
   /** Calls that are recorded and not answered, with the outcomes that are known already. */
   readonly pending?: { readonly calls: readonly ToolCall[]; readonly known: ReadonlyMap<string, Outcome> }
   readonly signal: AbortSignal
@@ -54,6 +56,11 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
   let { iterations, pending } = input
   let gap = ''
   let repaired = false
+  for (const { tool, args, text } of input.earlier ?? []) {
+    const polls = isPolling(ports.offer(tool))
+    ports.guard.before(tool, args, polls)
+    ports.guard.after(tool, args, polls, text)
+  }
   for (;;) {
     signal.throwIfAborted()
     if (!pending) {
@@ -147,13 +154,15 @@ function plan(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: LoopPo
   if (settled) return { call, risk: 'read', polls: false, outcome: settled }
   const offer = ports.offer(call.name)
   // Refused calls count too, or a model could ask for what it may not have for ever.
-  const verdict = ports.guard.before(call.name, call.args, typeof offer === 'object' && offer.polls)
+  const verdict = ports.guard.before(call.name, call.args, isPolling(offer))
   if (verdict.action === 'end') return refused(`blocked: ${verdict.reason}`, verdict.reason)
   if (typeof offer === 'string') return refused(offer)
   if (typeof call.args === 'string') return refused(`The arguments of ${call.name} are not valid JSON. Send one JSON object.`)
   if (verdict.action === 'block') return refused(`blocked: ${verdict.reason}`)
   return { call, ...offer, ...(verdict.action === 'warn' ? { warning: verdict.reason } : {}) }
 }
+
+const isPolling = (offer: Offer): boolean => typeof offer === 'object' && offer.polls
 
 async function run(each: Plan, ports: LoopPorts, signal: AbortSignal): Promise<Outcome> {
   if (each.outcome) return each.outcome

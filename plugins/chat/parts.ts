@@ -22,6 +22,7 @@ export interface PartsOptions {
   readonly tools: Tools
   readonly log: ConsolaInstance
   readonly signal: AbortSignal
+  readonly leaving: AbortSignal
   readonly run: PluginContext<ChatConfig, {}, {}>['run']
   readonly own: PluginContext<ChatConfig, {}, {}>['own']
   readonly usage: () => UsageLedger | undefined
@@ -32,7 +33,7 @@ export interface PartsOptions {
 const SETTLE_MS = 50
 
 /** Puts the parts of the plugin together. */
-export function createParts({ config, db, hooks, tools, log, signal, run, own, usage, services }: PartsOptions) {
+export function createParts({ config, db, hooks, tools, log, signal, leaving, run, own, usage, services }: PartsOptions) {
   const { agents, sessions, journal, audit, inference, daemon } = services
   const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
   const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
@@ -43,14 +44,20 @@ export function createParts({ config, db, hooks, tools, log, signal, run, own, u
   const runner = new TurnRunner({
     db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, pace, effects: (turnId) => journal.effects(turnId),
     waitingAfterMs: config.waiting_after_ms, historyMessages: config.history_messages, loaded: whenLoaded,
+    waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })
   const chat = new ChatService({ config, db, agents, sessions, inference, audit, record, runner, compactor, background, signal })
   const roster = new Roster({ agents, firstMs: config.agents_updated_first_ms, failed: onDefect })
   own('roster', () => roster.end())
   const unload = (): void => chat.end('unload')
+  const letGo = (): void => chat.letGo()
+  leaving.addEventListener('abort', letGo, { once: true })
   signal.addEventListener('abort', unload, { once: true })
-  own('turns', () => signal.removeEventListener('abort', unload))
+  own('turns', () => {
+    leaving.removeEventListener('abort', letGo)
+    signal.removeEventListener('abort', unload)
+  })
 
   // Tools and providers of other plugins may load after this one, and a turn that goes on without them would go wrong. The turns
   // stand in line already, so that what is sent meanwhile comes after them.

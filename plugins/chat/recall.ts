@@ -13,12 +13,23 @@ const Recorded = v.pipe(v.string(), v.parseJson(), v.object({
 const UNKNOWN = 'unknown: the service stopped while this call was running, so it may or may not have had its effect. It was not run again. Check before you repeat it.'
 
 /** Where a turn of an earlier process stood: how often the model was called, and which calls are open with what is known of them. */
-export async function recall(effects: Effects, turnId: string, messages: readonly Message[], waited: boolean): Promise<Pick<LoopInput, 'iterations' | 'pending'>> {
+export async function recall(effects: Effects, turnId: string, messages: readonly Message[], waited: boolean): Promise<Pick<LoopInput, 'iterations' | 'pending' | 'earlier'>> {
   const own = messages.filter((message) => message.turnId === turnId)
   const iterations = own.filter(({ role }) => role === 'assistant').length
   const calls = openCalls(own)
-  if (calls.length === 0) return { iterations }
-  return { iterations, pending: { calls, known: await outcomes(effects, turnId, calls.map(({ id }) => id), waited) } }
+  const earlier = answered(own)
+  if (calls.length === 0) return { iterations, earlier }
+  return { iterations, earlier, pending: { calls, known: await outcomes(effects, turnId, calls.map(({ id }) => id), waited) } }
+}
+
+/** The calls of a turn that have results, with what the tool answered. */
+function answered(messages: readonly Message[]): NonNullable<LoopInput['earlier']> {
+  const blocks = messages.flatMap((message) => message.blocks)
+  const results = new Map(blocks.flatMap((block) => (block.type === 'result' ? [[block.callId, block.text] as const] : [])))
+  return blocks.flatMap((block) => {
+    const text = block.type === 'call' ? results.get(block.id) : undefined
+    return block.type === 'call' && text !== undefined ? [{ tool: block.tool, args: block.args, text: text.replace(/\n\n\[warning: [^\n]*\]$/, '') }] : []
+  })
 }
 
 /** The calls of a turn's last message that have no results. */

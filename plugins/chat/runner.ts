@@ -147,7 +147,7 @@ export class TurnRunner {
     const door = new ToolDoor(this.#parts, { live, agent, progress })
     const asking = new Asking(this.#parts, { live, agent, progress, offered: door.offered(), choice })
     return {
-      guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }),
+      guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }, live.tally),
       complete: (turns, signal) => asking.complete(turns, signal),
       offer: (name) => door.offer(name),
       call: (call, signal) => door.call(call, signal),

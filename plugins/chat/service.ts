@@ -66,7 +66,7 @@ export class ChatService implements Chat {
     this.#room(sessionId)
     const options = toOptions(request)
     const resumable = later.has(request.door)
-    const turn = new LiveTurn({ id: request.id ?? timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable })
+    const turn = new LiveTurn({ id: request.id ?? timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable, tally: request.within === undefined ? undefined : this.#find(request.within)?.tally })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
     const starts = this.#lanes.length(sessionId) === 0
     const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))
@@ -110,6 +110,11 @@ export class ChatService implements Chat {
     for (const turn of this.#lanes.items()) {
       if (turn.agentId === where.agentId && (where.sessionId === undefined || turn.sessionId === where.sessionId)) turn.cancel()
     }
+  }
+  /** Lets go of the turns that wait for a person: they are on disk and go on when the plugin is back. What stands behind them cannot begin before. */
+  letGo(): void {
+    const held = new Set([...this.#lanes.heads()].filter((turn) => turn.waiting).map((turn) => turn.sessionId))
+    for (const turn of this.#lanes.items()) if (held.has(turn.sessionId)) turn.stop('unload')
   }
   /** Ends everything in this process. */
   end(by: Stopped['by']): void { for (const turn of this.#lanes.items()) turn.stop(by) }

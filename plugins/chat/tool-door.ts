@@ -22,6 +22,8 @@ export interface DoorParts {
   readonly record: TurnRecord
   readonly pace: Pace
   readonly waitingAfterMs: number
+  /** Told when a turn has begun to wait for a person. */
+  readonly waits: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
   readonly loaded: (signal: AbortSignal) => Promise<void>
 }
@@ -149,6 +151,7 @@ export class ToolDoor {
     this.#marked = this.#parts.db.batch([this.#parts.record.waiting(this.#live.id)])
     // Who goes on hears of the failure.
     this.#marked.catch(() => undefined)
+    this.#parts.waits()
   }
   /** A turn that ends while it waits stays a waiting one: that is how the next boot knows that nothing of the call was done. */
   async #goOn(signal: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ export async function send({ agents, chat, audit, chains }: SendParts, to: strin
   // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
   const sessionId = conversation(from.id, target.id, key)
   if (chains.deadlocks(call.turnId, sessionId)) throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
-  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent' })
+  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent', within: call.turnId })
   const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
   const stop = (): void => turn.cancel()
   call.signal.addEventListener('abort', stop, { once: true })

@@ -34,7 +34,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       limits: { timeoutSecs: settings.timeout_secs, pendingPerAgent: settings.pending_per_agent, payloadBytes: settings.payload_bytes, keepDays: settings.keep_days },
     })
     await desk.open()
-    return { desk, store, gate: createGate({ config: settings, desk, store, clock, tools: { find: () => undefined }, signal: unloaded.signal }), unload: () => { desk.close(); unloaded.abort(new Error('unloaded')) } }
+    return { desk, store, gate: createGate({ config: settings, desk, store, clock, tools: { find: () => undefined }, leaving: unloaded.signal }), unload: () => { desk.close(); unloaded.abort(new Error('unloaded')) } }
   }
   const lines = async (): Promise<readonly string[]> => (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
   return { clock, told, boot, lines, ...await boot() }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callKey, createGuard } from '../../../plugins/chat/guard.ts'
+import { callKey, createGuard, guardLimits } from '../../../plugins/chat/guard.ts'
 
 describe('the loop guard', () => {
   it('warns at the third and blocks at the fifth identical call', () => {
@@ -45,6 +45,33 @@ describe('the loop guard', () => {
     const actions = Array.from({ length: 31 }, (_, n) => guard.before('look', { n }, false).action)
     expect(actions.slice(0, 30).every((action) => action === 'allow')).toBe(true)
     expect(actions[30]).toBe('end')
+  })
+
+  it('ends all who share a count when together they made more calls than one may', () => {
+    const tally = { calls: 0 }
+    const [asking, asked] = [createGuard(undefined, tally), createGuard(undefined, tally)]
+    const ends: string[] = []
+    for (let n = 0; n < 32; n++) if ((n % 2 === 0 ? asking : asked).before('look', { n }, false).action === 'end') ends.push(n % 2 === 0 ? 'asking' : 'asked')
+    expect(ends).toEqual(['asking', 'asked'])
+  })
+
+  it('forgets a call of the alternation that is more than thirty calls ago, and not one that is thirty', () => {
+    const guard = createGuard({ ...guardLimits, callsPerTurn: 1000 })
+    for (const name of ['a', 'b', 'a', 'b', 'a']) guard.before(name, {}, false)
+    for (let n = 0; n < 30; n++) guard.before('other', { n }, false)
+    expect(guard.before('b', {}, false).action).toBe('warn')
+  })
+
+  it('lets tools that poll alternate nine times', () => {
+    const guard = createGuard()
+    const actions = Array.from({ length: 18 }, (_, n) => guard.before(n % 2 === 0 ? 'a' : 'b', {}, true).action)
+    expect(actions.findIndex((action) => action === 'block')).toBe(17)
+  })
+
+  it('warns of one call three times and then blocks it', () => {
+    const guard = createGuard({ ...guardLimits, blockCalls: 100 })
+    const actions = Array.from({ length: 6 }, () => guard.before('look', {}, false).action)
+    expect(actions).toEqual(['allow', 'allow', 'warn', 'warn', 'warn', 'block'])
   })
 
   it('is three times as patient with a tool that polls, and says how long to wait', () => {

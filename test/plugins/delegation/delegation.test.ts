@@ -161,4 +161,20 @@ describe('agent_send', () => {
     ])
     expect([fromA, fromB]).toEqual(['agent_send: to b', 'agent_send: to a'])
   })
+
+  it('shares the limit of calls with the agents it asks', async () => {
+    const { body: { agent_id: asked } } = await stage.host.json('POST', '/api/agents', { manifest_toml: 'name = "eager"\n[capabilities]\ntools = ["*"]' })
+    const asking = await stage.spawn('impatient', spawner)
+    const limited = await openTools(['delegation', 'clock'], { config: { plugins: { chat: { tool_calls_per_turn: 2 } } } })
+    try {
+      const first = await limited.spawn('first', spawner)
+      await limited.spawn('second', spawner)
+      await limited.spawn('third')
+      const through = use('agent_send', { agent_id: 'second', message: use('agent_send', { agent_id: 'third', message: 'use system_time {}' }) })
+      // Two calls are used up on the way, so the third agent may make none.
+      expect(await limited.say(first, through)).toContain('The run was stopped: more than 2 tool calls in one turn, those of agents it asked included.')
+      expect(await limited.say(first, use('agent_send', { agent_id: 'third', message: 'use system_time {}' }))).toMatch(/\d{4}-\d\d-\d\d/)
+    } finally { await limited[Symbol.asyncDispose]() }
+    expect(await stage.say(asking, use('agent_send', { agent_id: asked, message: 'use system_time {}' }))).toMatch(/\d{4}-\d\d-\d\d/)
+  })
 })
