@@ -1,12 +1,18 @@
 import { openAnthropic } from '../support/anthropic-stage.ts'
 import { openGemini, openVertex } from '../support/gemini-stage.ts'
-import { openBuiltin, openCompatible } from '../support/provider-stage.ts'
+import { openBuiltin, openCompatible, openVendor } from '../support/provider-stage.ts'
 import type { Offer, ProviderStage } from './provider.ts'
 
 /** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. */
 export const drivers: readonly { readonly name: string; readonly open: () => Promise<ProviderStage>; readonly network: boolean; readonly offers?: readonly Offer[] }[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
-  { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models'] },
+  { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models', 'embed'] },
+  { name: 'azure', open: () => openVendor('azure', 'azure'), network: true, offers: ['embed'] },
+  { name: 'azure by deployment', open: () => openVendor('azure', 'azure-deployment', { api_version: '2024-10-21' }), network: true, offers: ['embed'] },
+  { name: 'github-copilot', open: () => openVendor('github-copilot', 'copilot'), network: true, offers: ['models'] },
+  { name: 'deepseek', open: () => openVendor('deepseek', 'deepseek'), network: true, offers: ['models', 'replay'] },
+  { name: 'openrouter', open: () => openVendor('openrouter', 'openrouter'), network: true, offers: ['models', 'embed', 'replay'] },
+  { name: 'mistral', open: () => openVendor('mistral', 'mistral'), network: true, offers: ['models', 'embed'] },
   { name: 'anthropic', open: openAnthropic, network: true, offers: ['models', 'replay'] },
   { name: 'anthropic, a model that always thinks', open: () => openAnthropic('claude-opus-5-5'), network: true, offers: ['models', 'replay'] },
   { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay'] },

@@ -1,16 +1,18 @@
 interface WireCall { id?: unknown; type?: unknown; function?: { name?: unknown; arguments?: unknown } }
 interface WirePart { type?: unknown; text?: unknown; image_url?: { url?: unknown } }
-interface WireMessage { role?: unknown; content?: string | null | WirePart[]; tool_calls?: WireCall[]; tool_call_id?: unknown }
+interface WireMessage { role?: unknown; content?: string | null | WirePart[]; tool_calls?: WireCall[]; tool_call_id?: unknown; reasoning_content?: unknown; reasoning_details?: unknown }
 /** The fields of a chat completion request that are looked at. Nothing about them is trusted. */
 export interface ChatBody {
   model?: unknown
   messages?: WireMessage[]
   stream?: unknown
+  input?: unknown
   stream_options?: { include_usage?: unknown }
   tools?: { type?: unknown; function?: { name?: unknown; parameters?: { type?: unknown } } }[]
   temperature?: unknown
   max_tokens?: unknown
   max_completion_tokens?: unknown
+  thinking?: { type?: unknown }
 }
 
 /** Why OpenAI would answer 400, in its words; `undefined` when it would not. */

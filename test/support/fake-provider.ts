@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dialects } from './dialects.ts'
+import type { Dialect } from './dialects.ts'
 import { refuse } from './fake-provider-rules.ts'
 import type { ChatBody } from './fake-provider-rules.ts'
 
@@ -12,6 +14,8 @@ export interface Answer {
   readonly reasoning?: readonly string[]
   /** `args` as an object is written as JSON; as a string it is sent as it is. */
   readonly calls?: readonly { readonly name: string; readonly args?: unknown; readonly id?: string }[]
+  /** What texts are embedded to. */
+  readonly vectors?: readonly (readonly number[])[]
   /** Characters of call arguments in one chunk. */
   readonly argsPiece?: number
   /** `null` leaves the usage out. */
@@ -62,11 +66,14 @@ export interface FakeProviderOptions {
   readonly models?: readonly string[]
   /** Answers `GET /api/tags` as Ollama does. */
   readonly ollama?: boolean
+  /** Whose wire it speaks where that departs from OpenAI's; then its own key is the only one that is accepted. */
+  readonly dialect?: Dialect
 }
 
 /** A real HTTP server that speaks OpenAI's wire and refuses what OpenAI refuses. */
 export async function startFakeProvider(options: FakeProviderOptions = {}): Promise<FakeProvider> {
   const models = options.models ?? ['fake-1', 'fake-2']
+  const dialect = options.dialect ?? dialects.openai
   const requests: RecordedRequest[] = []
   const scripted: Scripted[] = []
   const waiting = new Map<number, (request: RecordedRequest) => void>()
@@ -85,15 +92,17 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
     const index = requests.push(recorded) - 1
     waiting.get(index)?.(recorded)
     if (options.ollama && path === '/api/tags') return json(response, 200, { models: models.map((name) => ({ name })) })
-    if (options.key !== undefined && request.headers.authorization !== `Bearer ${options.key}`) {
-      return problem(response, 401, 'Incorrect API key provided.', 'invalid_api_key')
-    }
-    if (path === '/v1/models' && request.method === 'GET') return json(response, 200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
-    if (path !== '/v1/chat/completions' || request.method !== 'POST') return problem(response, 404, `Unknown request URL: ${request.method} ${path}.`)
-    const refusal = refuse(body)
+    const other = dialect.other?.(path, request.headers)
+    if (other) { requests.pop(); return json(response, other.status, other.body) }
+    const refused = options.dialect ? dialect.admit(request.headers) : options.key !== undefined && request.headers.authorization !== `Bearer ${options.key}` ? 'Incorrect API key provided.' : undefined
+    if (refused) return problem(response, 401, refused, 'invalid_api_key')
+    if (path === `${dialect.base}/models` && request.method === 'GET') return json(response, 200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
+    if (path === dialect.embeddings && request.method === 'POST') return embed(response, body, scripted.shift() ?? always)
+    if (!dialect.chat(path) || request.method !== 'POST') return problem(response, 404, `Unknown request URL: ${request.method} ${path}.`)
+    const refusal = refuse(body) ?? dialect.refuse?.(body, request.headers)
     if (refusal) return problem(response, 400, refusal)
     const next = scripted.shift() ?? always
-    await give(response, body, typeof next === 'function' ? await next(recorded) : next)
+    await give(response, body, typeof next === 'function' ? await next(recorded) : next, dialect)
   }
 
   const server = createServer((request, response) => {
@@ -118,7 +127,17 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
   }
 }
 
-async function give(response: ServerResponse, body: ChatBody, answer: Answer): Promise<void> {
+/** `/embeddings` as OpenAI answers it; the order of its vectors is told by their numbers alone. */
+function embed(response: ServerResponse, body: ChatBody, answer: Scripted): void {
+  if (typeof answer === 'function') throw new Error('vectors are scripted as they are')
+  if (answer.status !== undefined) return problem(response, answer.status, 'It failed.')
+  const { input } = body
+  if (!Array.isArray(input) || input.length === 0 || input.length > 2048 || input.some((text) => typeof text !== 'string' || text === '')) return problem(response, 400, "'$.input' is invalid. Please check the API reference.")
+  const data = (answer.vectors ?? input.map((text: string) => [text.length, 1])).map((embedding, index) => ({ object: 'embedding', index, embedding })).toReversed()
+  json(response, 200, { object: 'list', data, model: body.model, usage: { prompt_tokens: 7, total_tokens: 7 } })
+}
+
+async function give(response: ServerResponse, body: ChatBody, answer: Answer, dialect: Dialect): Promise<void> {
   if (answer.fault === 'silent') return
   if (answer.delayMs) await sleep(answer.delayMs)
   if (response.destroyed) return
@@ -131,14 +150,14 @@ async function give(response: ServerResponse, body: ChatBody, answer: Answer): P
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...answer.headers })
   if (answer.raw) {
     for (const piece of answer.raw) { response.write(piece); await (answer.gapMs ? sleep(answer.gapMs) : turn()) }
-  } else await stream(response, body, answer)
+  } else await stream(response, body, answer, dialect)
   if (answer.fault === 'stall') return
   if (answer.fault === 'reset') { await turn(); response.socket?.resetAndDestroy(); return }
   if (!response.destroyed) response.end()
 }
 
-async function stream(response: ServerResponse, body: ChatBody, answer: Answer): Promise<void> {
-  let pending = ''
+async function stream(response: ServerResponse, body: ChatBody, answer: Answer, { prelude = '', thought = (text) => ({ reasoning_content: text }), usageUnasked = false }: Dialect): Promise<void> {
+  let pending = prelude
   const write = async (text: string): Promise<void> => {
     if (response.destroyed) return
     const bytes = Buffer.from(text)
@@ -162,7 +181,7 @@ async function stream(response: ServerResponse, body: ChatBody, answer: Answer):
   const head = { id: 'chatcmpl-fake', object: 'chat.completion.chunk', created: 1_700_000_000, model: body.model }
   const chunk = (delta: unknown, finish: string | null = null): unknown => ({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })
   await send(chunk({ role: 'assistant', content: '' }))
-  for (const delta of answer.reasoning ?? []) await send(chunk({ reasoning_content: delta }))
+  for (const [index, delta] of (answer.reasoning ?? []).entries()) await send(chunk(thought(delta, index)))
   let said = 0
   for await (const delta of deltas(answer.text)) { said += delta.length; await send(chunk({ content: delta })) }
   const calls = wireCalls(answer)
@@ -178,7 +197,7 @@ async function stream(response: ServerResponse, body: ChatBody, answer: Answer):
   if (answer.fault !== 'stall' && answer.fault !== 'cut' && answer.fault !== 'reset') {
     await send(chunk({}, answer.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop')))
     const usage = usageOf(answer, said)
-    if (usage !== undefined && body.stream_options?.include_usage === true) await send({ ...head, choices: [], usage })
+    if (usage !== undefined && (body.stream_options?.include_usage === true || usageUnasked)) await send({ ...head, choices: [], usage })
     await send('[DONE]')
   }
   await write(pending)

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { openAiCompatible } from '../../adapters/providers/openai-compatible/driver.ts'
 import { builtin } from '../../adapters/providers/builtin/driver.ts'
 import { vendors } from '../../adapters/providers/openai-compatible/vendors.ts'
@@ -6,6 +7,8 @@ import type { OutboundSettings } from '../../core/net/outbound.ts'
 import type { ProviderDriver } from 'svc/providers'
 import { request } from '../contract/provider.ts'
 import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
+import { dialects } from './dialects.ts'
+import type { DialectName } from './dialects.ts'
 import { startFakeProvider } from './fake-provider.ts'
 import type { ChatBody } from './fake-provider-rules.ts'
 import type { Answer } from './fake-provider.ts'
@@ -25,17 +28,24 @@ export async function openBuiltin(driver: ProviderDriver = builtin): Promise<Pro
 }
 
 /** A driver of OpenAI's wire with a fake provider behind it. */
-export async function openCompatible(driver: ProviderDriver = openAiCompatible({ ...vendors[0]!, defaultModel: 'fake-1' })): Promise<ProviderStage> {
-  const fake = await startFakeProvider({ key: 'test-key' })
+export async function openCompatible(driver: ProviderDriver = openAiCompatible({ ...vendors[0]!, defaultModel: 'fake-1' }), dialect: DialectName = 'openai', options: object = {}): Promise<ProviderStage> {
+  const fake = await startFakeProvider({ dialect: dialects[dialect] })
   const outbound = createOutbound({ settings: () => outboundSettings })
   return {
-    client: driver.connect({ name: driver.name, config: {}, baseUrl: fake.url, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
+    client: driver.connect({ name: driver.name, config: v.parse(driver.config, { ...options, github_api_url: fake.origin }), baseUrl: fake.origin + dialects[dialect].base, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
     play(scenario) { fake.script(answerFor(scenario)); return request('go on') },
     received: () => fake.requests.length,
     heard: () => heardOf(fake.requests.at(-1)?.body ?? {}),
     lastClosed: () => fake.requests.at(-1)?.closed ?? Promise.reject(new Error('no request')),
     async [Symbol.asyncDispose]() { await outbound[Symbol.asyncDispose](); await fake[Symbol.asyncDispose]() },
   }
+}
+
+/** The row of one vendor, with a fake that departs from OpenAI as that vendor does. */
+export function openVendor(name: string, dialect: DialectName = 'openai', options: object = {}): Promise<ProviderStage> {
+  const vendor = vendors.find((row) => row.name === name)
+  if (!vendor) throw new Error(`there is no vendor ${name}`)
+  return openCompatible(openAiCompatible({ ...vendor, defaultModel: 'fake-1' }), dialect, options)
 }
 
 function answerFor(scenario: Scenario): Answer {
@@ -45,9 +55,9 @@ function answerFor(scenario: Scenario): Answer {
       ...(scenario.stop && { finish: scenario.stop === 'length' ? 'length' : 'content_filter' }),
       ...(scenario.usage && { usage: USAGE[scenario.usage] }),
     }
-    case 'calls': return { calls: scenario.calls, argsPiece: 3 }
+    case 'calls': return { calls: scenario.calls, argsPiece: 3, ...(scenario.thinking && { reasoning: scenario.thinking }) }
     case 'held': return { text: scenario.deltas, fault: 'stall' }
-    case 'embed': throw new Error('this driver does not embed')
+    case 'embed': return { vectors: scenario.vectors }
     case 'status': return {
       status: scenario.status, ...(scenario.headers && { headers: scenario.headers }),
       body: JSON.stringify({ error: scenario.about === 'context_length' ? { message: "This model's maximum context length is 8192 tokens.", type: 'invalid_request_error', code: 'context_length_exceeded' }

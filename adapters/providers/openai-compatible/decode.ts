@@ -204,7 +204,7 @@ function readArgs(text: string): unknown {
 }
 
 function stopOf(finish: string | undefined, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
-  if (finish === 'length' || finish === 'max_tokens') return 'length'
+  if (finish === 'length' || finish === 'max_tokens' || finish === 'model_length') return 'length'
   if (finish === 'content_filter' || finish === 'safety') return 'refused'
   return called ? 'calls' : 'done'
 }

@@ -19,7 +19,12 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     ...thinking(request, quirks),
   })
   let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
-  for (const turn of turns) messages += messages === '' ? written(turn, quirks) : `,${written(turn, quirks)}`
+  // Only what belongs to the turn that goes on has to carry what was thought.
+  const running = quirks.replay === 'reasoning_content' && request.thinking !== false ? turns.findLastIndex(({ role }) => role === 'user') : Infinity
+  for (const [at, turn] of turns.entries()) {
+    const text = written(turn.role === 'assistant' && at > running && turn.calls.length > 0 ? { ...turn, replay: turn.replay ?? '' } : turn, quirks)
+    messages += messages === '' ? text : `,${text}`
+  }
   return `${rest.slice(0, -1)},"messages":[${messages}]}`
 }
 
@@ -66,13 +71,13 @@ function message(turn: Turn, quirks: Quirks): object {
   return { role: 'user', content: turn.parts.map(part) }
 }
 
-/** What the model thought, in the field it came in; what cannot be read is left out. */
+/** What the model thought, in the field it came in. Where that is lost, as after another model, a blank stands for it: a field that is not there is refused. */
 function replayed(replay: string | undefined, { replay: field }: Quirks): object {
   if (replay === undefined || field === undefined) return {}
-  try {
-    const value: unknown = JSON.parse(replay)
-    return (field === 'reasoning_content' ? typeof value === 'string' : Array.isArray(value)) ? { [field]: value } : {}
-  } catch { return {} /* not from here */ }
+  let value: unknown
+  try { value = JSON.parse(replay) } catch { value = undefined /* not from here */ }
+  if (field === 'reasoning_details') return Array.isArray(value) ? { reasoning_details: value } : {}
+  return { reasoning_content: typeof value === 'string' && value !== '' ? value : ' ' }
 }
 
 function part(value: Part): object {
