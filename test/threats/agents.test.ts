@@ -35,7 +35,6 @@ describe('threats: what agents and their data may do', () => {
     const asked = (await stage.session(second)).message_count
     await stage.post('/v1/chat/completions', { model: 'svc:nobody', messages: [{ role: 'user', content: 'hello' }] })
     expect((await stage.session(second)).message_count).toBe(asked)
-    expect((await stage.post('/v1/chat/completions', { model: '', messages: [{ role: 'user', content: 'hello' }] })).status).toBe(400)
   })
 
   it('BOLA/BOPLA', async () => {
