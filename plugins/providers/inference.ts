@@ -142,8 +142,10 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
     context_length: 'Shorten the conversation or use a model with a larger context.',
   }[error.reason as string]
   const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`
-  if (suffix === '') return error
-  return new UpstreamFailure(error.system, error.message.replace(/\.$/, '') + suffix, {
+  // Some providers say the key back that they refuse; what is told here is kept with the turn.
+  const said = key === undefined || key.value === '' ? error.message : error.message.replaceAll(key.value, '***')
+  if (suffix === '' && said === error.message) return error
+  return new UpstreamFailure(error.system, said.replace(/\.$/, '') + suffix, {
     reason: error.reason, retry: error.retry, ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }), cause: error,
   })
 }
