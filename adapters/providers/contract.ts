@@ -72,8 +72,12 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly configVars?: Readonly<Record<string, readonly string[]>>
   /** The address that its section stands for, such as that of a region. Asked when none is set. */
   address?(config: v.InferOutput<C>): string | undefined
+  /** Signing in with a code that a person enters elsewhere (RFC 8628); the token that comes of it is the key. */
+  signIn?(config: v.InferOutput<C>): DeviceSignIn
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
+/** The addresses of an OAuth server, and as whom a token is asked for. */
+export interface DeviceSignIn { readonly codeUrl: string; readonly tokenUrl: string; readonly clientId: string; readonly scope: string }
 export interface ProviderLink<C> {
   /** The provider's id as configured, for failures; the driver's own name unless a section uses the driver under another one. */
   readonly name: string

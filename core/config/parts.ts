@@ -6,11 +6,11 @@ import type { Config } from './schema.ts'
 /** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
 export const PROVIDERS = 'providers'
 
-/** What the plugin's own schema checks: its part of `[plugins]`, and for the registry of providers theirs too. */
+/** What the plugin's own schema checks: its part of `[plugins]`, and what stands at the top of the file for the registry of providers and the budgets. */
 export function section(config: Config, plugin: string): Record<string, unknown> {
   const found: unknown = config.plugins[plugin]
   const own = typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
-  return plugin === PROVIDERS ? { ...own, providers: config.providers } : own
+  return plugin === PROVIDERS ? { ...own, providers: config.providers, fallback_models: config.fallback_models } : plugin === 'agents' ? { ...own, manifest_signing: config.manifest_signing } : plugin === 'budgets' ? { ...own, ...config.budget } : own
 }
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */

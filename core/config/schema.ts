@@ -73,18 +73,40 @@ export const Plugins = v.optional(v.pipe(v.objectWithRest({
 
 export const Prices = v.pipe(
   v.record(v.string(), v.record(v.string(), v.pipe(v.number(), v.minValue(0)))),
-  v.description('USD per million tokens of each model: input, output, cached_input.'),
+  v.description('USD per million tokens of each model: input, output, cached_input, cache_write.'),
 )
 export const Provider = v.pipe(v.looseObject({
   api_key: v.optional(secret(v.pipe(v.string(), v.description('Key of this provider; the environment variable of the vendor does the same.')))),
+  api_keys: v.optional(secret(v.pipe(v.array(v.string()), v.description('Further keys of this provider: calls take them in turn, and one that is refused rests for a while.')))),
   base_url: v.optional(v.pipe(v.string(), v.url(), v.description('Where its requests go instead of the vendor.'))),
   default_model: text('Model used when none is named.'),
   prices: v.optional(Prices),
 }), v.description('One model provider.'))
 
+const usd = (description: string) => v.optional(v.pipe(v.number(), v.minValue(0), v.description(description)), 0)
+export const Budget = section('What all agents together may spend; 0 is unlimited. `PUT /api/budget` overrides it, and each agent may have limits of its own.', {
+  max_hourly_usd: usd('USD in an hour (UTC).'),
+  max_daily_usd: usd('USD in a day (UTC).'),
+  max_monthly_usd: usd('USD in a calendar month (UTC).'),
+  alert_threshold: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description('Part of a limit at which it is told; 0 never.')), 0.8),
+  default_max_llm_tokens_per_hour: count('Tokens an agent may use in an hour when its manifest does not say; 0 is unlimited.', 0, 0, Number.MAX_SAFE_INTEGER),
+  unknown_price: v.optional(v.pipe(v.picklist(['allow', 'refuse']), v.description('What happens to a call whose price nobody knows, for an agent whose money is limited.')), 'allow'),
+})
+export const Fallback = v.pipe(v.object({
+  provider: v.pipe(v.string(), v.minLength(1)),
+  model: v.optional(v.pipe(v.string(), v.minLength(1)), 'default'),
+  api_key_env: v.exactOptional(v.string()),
+  base_url: v.exactOptional(v.pipe(v.string(), v.url())),
+}), v.description('A model that answers when those before it cannot.'))
+
 export const ToolsSection = section('Limits of agent tools.', {
   timeout_secs: count('Time one call of a tool may take.', 120, 1, 86_400),
   output_chars: count('Characters of an answer a model gets to see.', 50_000, 100, 10_000_000),
+})
+
+export const ManifestSigning = section('Whose word a manifest of an agent needs.', {
+  policy: v.optional(v.pipe(v.picklist(['off', 'warn', 'require']), v.description('What happens to a manifest without a signature: taken, taken with a warning when there are trusted signers, refused. A bad signature is always refused.'), v.metadata({ ...ownersOnly })), 'warn'),
+  trusted_signers: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, '64 hexadecimal digits'))), v.description('Public keys (Ed25519) of those whose signatures count.'), v.metadata({ ...ownersOnly })), []),
 })
 
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
@@ -110,7 +132,10 @@ export const ConfigSchema = v.object({
   outbound: v.optional(Outbound, {}),
   plugins: Plugins,
   providers: v.optional(v.pipe(v.record(v.string(), Provider), v.description('One section for each model provider: [providers.<name>].')), {}),
+  fallback_models: v.optional(v.pipe(v.array(Fallback), v.description('Models that answer any agent when its own and their fallbacks cannot, in this order.')), []),
+  budget: v.optional(Budget, {}),
   tools: v.optional(ToolsSection, {}),
+  manifest_signing: v.optional(ManifestSigning, {}),
 })
 
 type Parsed = v.InferOutput<typeof ConfigSchema>

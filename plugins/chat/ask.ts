@@ -1,8 +1,9 @@
 import type { ConsolaInstance } from 'consola'
+import { estimateUsage } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, Turn } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { Hooks, ToolDescription } from 'svc/sdk'
-import type { Agent } from '../agents/contract.ts'
+import type { Hooks, PluginDatabase, ToolDescription } from 'svc/sdk'
+import type { Agent, Manifest } from '../agents/contract.ts'
 import type { Inference, ResolvedModel } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { Compactor } from './compact.ts'
@@ -11,8 +12,10 @@ import { instruction } from './format.ts'
 import { toTurns } from './history.ts'
 import type { LiveTurn } from './live.ts'
 import type { Progress } from './progress.ts'
+import type { TurnRecord } from './record.ts'
 import { repair } from './repair.ts'
 import { opened, sealed } from './replay.ts'
+import type { Toll } from './toll.ts'
 import { fit } from './window.ts'
 
 export interface AskParts {
@@ -20,6 +23,9 @@ export interface AskParts {
   readonly hooks: Hooks
   readonly sessions: Sessions
   readonly compactor: Compactor
+  readonly toll: Toll
+  readonly record: TurnRecord
+  readonly db: Pick<PluginDatabase, 'batch'>
   readonly log: Pick<ConsolaInstance, 'warn'>
   readonly historyMessages: number
 }
@@ -27,10 +33,22 @@ export interface AskParts {
 const SHRUNK = 0.6
 /** A failure that another model may not have. */
 const elsewhere = new Set(['auth', 'not_found'])
+type Choice = Manifest['fallback_models'][number]
+/** It failed, or it cannot be called any more: its key or its driver went away since it was chosen. */
+const isOfProvider = (error: unknown): error is UpstreamFailure | Refusal => error instanceof UpstreamFailure || (error instanceof Refusal && error.code === 'service_unavailable')
+
+/** What an agent may be answered by: the model it names, its fallbacks, then those of the daemon, each once. */
+function choicesOf(inference: Inference, { manifest }: Agent): readonly Choice[] {
+  const general = inference.fallbacks()
+  if (general.length === 0) return [manifest.model, ...manifest.fallback_models]
+  const own: readonly Choice[] = [manifest.model, ...manifest.fallback_models]
+  return [...own, ...general.filter((one) => !own.some(({ provider, model }) => provider === one.provider && model === one.model))]
+}
 
 /** The model of an agent as it can be called now: the one it names, else its fallbacks in their order. `from` skips the first ones. */
-export async function chooseModel(inference: Inference, { manifest }: Agent, from = 0): Promise<{ readonly model: ResolvedModel; readonly index: number }> {
-  const choices = [manifest.model, ...manifest.fallback_models]
+export async function chooseModel(inference: Inference, agent: Agent, from = 0): Promise<{ readonly model: ResolvedModel; readonly index: number }> {
+  const choices = choicesOf(inference, agent)
+  const { manifest } = agent
   let refused: unknown
   for (const [index, choice] of choices.entries()) {
     if (index < from) continue
@@ -76,10 +94,15 @@ export class Asking {
       if (!model) throw new Error('a turn asks a model before one is chosen')
       const tried = { at: new Date().toISOString(), from: performance.now(), first: undefined as number | undefined, chars: '' }
       let told = false
+      progress.written = 0
+      if (this.#parts.toll.due(this.#agent)) {
+        progress.held = await this.#parts.toll.pass({ agent: this.#agent, turnId: this.#live.id, sessionId: this.#live.sessionId, model, request })
+      }
       try {
         for await (const event of this.#parts.inference.complete(model, request, signal)) {
           tried.first ??= performance.now() - tried.from
           if (event.type === 'text' && tried.chars.length < 200) tried.chars += event.delta
+          if (event.type === 'text' || event.type === 'thinking') progress.written += event.delta.length
           if (event.type === 'end') this.#trace(tried, false, tried.chars, event.usage)
           told ||= event.type === 'text' || event.type === 'call'
           yield event.type === 'end' && event.replay !== undefined ? { ...event, replay: sealed(model, event.replay) } : event
@@ -88,10 +111,21 @@ export class Asking {
       } catch (error) {
         this.#trace(tried, true, error instanceof Error ? error.message : String(error))
         signal.throwIfAborted()
-        if (told || !(error instanceof UpstreamFailure)) throw error
-        if (error.reason === 'context_length' ? !await this.#makeRoom(turns, model, signal) : !await this.#fallBack(error)) throw error
+        if (told || !isOfProvider(error)) throw error
+        await this.#settle(model, request)
+        if (error instanceof UpstreamFailure && error.reason === 'context_length' ? !await this.#makeRoom(turns, model, signal) : !await this.#fallBack(error)) throw error
       }
     }
+  }
+
+  /** A call that failed before it said anything: what it thought is counted, and what was set aside for it is given back. */
+  async #settle(model: ResolvedModel, request: CompletionRequest): Promise<void> {
+    const progress = this.#progress
+    const thought = progress.written > 0 ? estimateUsage(request, progress.written) : undefined
+    progress.written = 0
+    if (thought) progress.spend(thought)
+    const statements = [...(thought ? this.#parts.record.spent(this.#live, model, thought) : []), ...progress.giveBack()]
+    if (statements.length > 0) await this.#parts.db.batch(statements)
   }
 
   async #request(turns: readonly Turn[]): Promise<CompletionRequest> {
@@ -118,7 +152,7 @@ export class Asking {
     const { compactor, sessions, log, historyMessages } = this.#parts
     const { id, sessionId } = this.#live
     try {
-      await compactor.compact({ agent: this.#agent, sessionId, model, before: id, signal, because: 'overflow' })
+      await compactor.compact({ agent: this.#agent, sessionId, model, before: id, signal, because: 'overflow', payer: this.#progress })
       this.#progress.replaced = { turns: toTurns(await sessions.tail(sessionId, id, historyMessages), id), count: turns.length }
     } catch (error) {
       signal.throwIfAborted()
@@ -129,9 +163,9 @@ export class Asking {
     return true
   }
 
-  async #fallBack(failure: UpstreamFailure): Promise<boolean> {
-    if (failure.retry !== 'later' && !elsewhere.has(failure.reason)) return false
-    if (this.#choice >= this.#agent.manifest.fallback_models.length) return false
+  async #fallBack(failure: UpstreamFailure | Refusal): Promise<boolean> {
+    if (failure instanceof UpstreamFailure && failure.retry !== 'later' && !elsewhere.has(failure.reason)) return false
+    if (this.#choice >= choicesOf(this.#parts.inference, this.#agent).length - 1) return false
     try {
       const { model, index } = await chooseModel(this.#parts.inference, this.#agent, this.#choice + 1)
       this.#parts.log.warn(`turn ${this.#live.id} goes on with ${model.provider}/${model.model}: ${failure.message}`)

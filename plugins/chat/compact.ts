@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import type { CompletionRequest } from 'svc/providers'
+import type { CompletionRequest, Usage } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Inference, ResolvedModel } from '../providers/contract.ts'
 import type { Label, Message, Sessions } from '../sessions/contract.ts'
@@ -8,6 +9,7 @@ import type { CompactionConfig } from './config.ts'
 import type { Compaction } from './contract.ts'
 import { timeId } from './ids.ts'
 import type { TurnRecord } from './record.ts'
+import type { Toll } from './toll.ts'
 import { carriedBy } from './taint.ts'
 import { toTranscript } from './transcript.ts'
 
@@ -24,6 +26,8 @@ export interface CompactorParts {
   readonly sessions: Sessions
   readonly inference: Inference
   readonly record: TurnRecord
+  readonly toll: Toll
+  readonly commit: (statements: readonly Statement[]) => Promise<unknown>
   readonly config: CompactionConfig
   readonly now: () => string
 }
@@ -36,7 +40,10 @@ export interface CompactionRequest {
   readonly signal: AbortSignal
   /** Why: `threshold` keeps to the configured number of messages, the others need only something to summarise. */
   readonly because: 'threshold' | 'request' | 'overflow'
+  /** The turn that waits for it, which it is part of the cost of. */
+  readonly payer?: { readonly turnId: string; spend(usage: Usage): void } | undefined
 }
+type Asked = Pick<CompactionRequest, 'agent' | 'sessionId' | 'model' | 'signal' | 'payer'>
 const Overrides = v.object({
   threshold_messages: v.fallback(v.optional(v.number()), undefined), keep_recent: v.fallback(v.optional(v.number()), undefined),
   max_summary_tokens: v.fallback(v.optional(v.number()), undefined), token_threshold_ratio: v.fallback(v.optional(v.number()), undefined),
@@ -74,7 +81,7 @@ export class Compactor {
     return compaction
   }
 
-  async #compact({ agent, sessionId, model, before, signal, because }: CompactionRequest): Promise<Compaction> {
+  async #compact({ agent, sessionId, model, before, signal, because, payer }: CompactionRequest): Promise<Compaction> {
     const { sessions, record } = this.#parts
     const limits = this.limits(agent)
     const { messages, total, rested } = await sessions.uncovered(sessionId, { limit: MOST_MESSAGES, ...(before === undefined ? {} : { before }) })
@@ -88,7 +95,7 @@ export class Compactor {
     if (!first || !last) return none
     if (model.provider === 'builtin') throw new Refusal('conflict', 'The built-in offline model cannot summarise; configure a provider to compact sessions')
     const previous = await sessions.summary(sessionId)
-    const text = await this.#summarise(agent, sessionId, model, previous?.text, older, total - messages.length, MOST_CHUNKS[because], limits, signal)
+    const text = await this.#summarise({ agent, sessionId, model, signal, payer }, previous?.text, older, total - messages.length, MOST_CHUNKS[because], limits)
     signal.throwIfAborted()
     const labels = new Set<Label>([...previous?.labels ?? [], ...carriedBy(older).keys()])
     const summarized = older.length + total - messages.length
@@ -102,9 +109,9 @@ export class Compactor {
 
   /** Part by part, each with the summary of what came before it. */
   async #summarise(
-    agent: Agent, sessionId: string, model: ResolvedModel, previous: string | undefined, messages: readonly Message[], missing: number,
-    most: number, limits: CompactionConfig, signal: AbortSignal,
+    asked: Asked, previous: string | undefined, messages: readonly Message[], missing: number, most: number, limits: CompactionConfig,
   ): Promise<string> {
+    const { model } = asked
     // Half of the window, at the least favourable script, leaves room for the rules and the summary.
     const size = Math.max(2000, Math.min(limits.max_chunk_chars, Math.floor(model.contextWindow / 2 / 1.5)))
     const all = toTranscript(messages, size)
@@ -114,23 +121,32 @@ export class Compactor {
     for (const chunk of chunks) {
       const before = summary === undefined ? '' : `<summary_so_far>\n${summary}\n</summary_so_far>\n\n`
       const task = summary === undefined ? 'Summarise this transcript.' : 'Write one summary of the summary so far and this transcript together.'
-      summary = await this.#ask(agent, sessionId, model, {
+      summary = await this.#ask(asked, {
         model: model.model, system: RULES, turns: [{ role: 'user', parts: [{ type: 'text', text: `${before}<transcript>\n${chunk}\n</transcript>\n\n${task}` }] }],
         tools: [], maxTokens: limits.max_summary_tokens, temperature: 0.2,
-      }, signal)
+      })
     }
     return `${left ? '(The oldest messages were too many to be part of this summary.)\n' : ''}${summary ?? ''}`
   }
 
-  async #ask(agent: Agent, sessionId: string, model: ResolvedModel, request: CompletionRequest, signal: AbortSignal): Promise<string> {
-    const { inference, record } = this.#parts
+  async #ask({ agent, sessionId, model, signal, payer }: Asked, request: CompletionRequest): Promise<string> {
+    const { inference, record, toll, commit } = this.#parts
+    const turnId = payer?.turnId ?? `compaction-${timeId()}`
+    let giveBack = toll.due(agent) ? await toll.pass({ agent, turnId, sessionId, model, request }) : undefined
     const [startedAt, from] = [this.#parts.now(), performance.now()]
     let text = ''
-    for await (const event of inference.complete(model, request, signal)) {
-      if (event.type === 'text') text += event.delta
-      else if (event.type === 'end') {
-        await record.summarised({ agentId: agent.id, sessionId }, model, { usage: event.usage, startedAt, durationMs: performance.now() - from, output: text.slice(0, 200) })
+    try {
+      for await (const event of inference.complete(model, request, signal)) {
+        if (event.type === 'text') text += event.delta
+        else if (event.type === 'end') {
+          const back = giveBack
+          giveBack = undefined
+          payer?.spend(event.usage)
+          await record.summarised({ agentId: agent.id, sessionId, turnId }, model, { usage: event.usage, startedAt, durationMs: performance.now() - from, output: text.slice(0, 200), giveBack: back })
+        }
       }
+    } finally {
+      if (giveBack) await commit(giveBack())
     }
     if (text.trim() === '') throw new UpstreamFailure(model.provider, `${model.provider} gave an empty summary`, { reason: 'malformed', retry: 'never' })
     return text.trim()

@@ -2,6 +2,7 @@ import { definePlugin, Daemon, Guards } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Budgets } from '../budgets/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -25,11 +26,11 @@ export default definePlugin({
   version: '1.0.0',
   config: ChatConfig,
   requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon, guards: Guards },
-  optional: { usage: Usage, approvals: Approvals, uploads: Uploads },
+  optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads },
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage') })
+    const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage'), budgets: () => ctx.optional('budgets') })
     const [usage, uploads, approvals] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals')]
     const turns = new TurnLookup({ ...services, chat, usage })
     routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads }), ...turnRoutes(turns, services.agents))

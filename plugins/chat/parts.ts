@@ -1,7 +1,8 @@
 import type { ConsolaInstance } from 'consola'
-import type { Daemon, Hooks, PluginContext, PluginDatabase, Tools } from 'svc/sdk'
+import type { Daemon, Hooks, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
+import type { Budgets } from '../budgets/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
@@ -14,6 +15,7 @@ import { recover } from './recover.ts'
 import { Roster } from './roster.ts'
 import { TurnRunner } from './runner.ts'
 import { ChatService } from './service.ts'
+import { Toll } from './toll.ts'
 
 export interface PartsOptions {
   readonly config: ChatConfig
@@ -26,6 +28,7 @@ export interface PartsOptions {
   readonly run: PluginContext<ChatConfig, {}, {}>['run']
   readonly own: PluginContext<ChatConfig, {}, {}>['own']
   readonly usage: () => UsageLedger | undefined
+  readonly budgets: () => Budgets | undefined
   readonly services: {
     readonly agents: Agents; readonly sessions: Sessions; readonly journal: Journal; readonly audit: Audit; readonly inference: Inference; readonly daemon: Daemon
   }
@@ -33,16 +36,18 @@ export interface PartsOptions {
 const SETTLE_MS = 50
 
 /** Puts the parts of the plugin together. */
-export function createParts({ config, db, hooks, tools, log, signal, leaving, run, own, usage, services }: PartsOptions) {
+export function createParts({ config, db, hooks, tools, log, signal, leaving, run, own, usage, budgets, services }: PartsOptions) {
   const { agents, sessions, journal, audit, inference, daemon } = services
   const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
   const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
   const now = (): string => new Date().toISOString()
-  const record = new TurnRecord({ sessions, journal, audit, usage, now, commit: (statements) => db.batch(statements) })
-  const compactor = new Compactor({ sessions, inference, record, config: config.compaction, now })
+  const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
+  const toll = new Toll(hooks, budgets)
+  const record = new TurnRecord({ sessions, journal, audit, usage, now, commit })
+  const compactor = new Compactor({ sessions, inference, record, toll, commit, config: config.compaction, now })
   const pace = new Pace(() => Date.now())
   const runner = new TurnRunner({
-    db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, pace, effects: (turnId) => journal.effects(turnId),
+    db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
     waitingAfterMs: config.waiting_after_ms, historyMessages: config.history_messages, loaded: whenLoaded,
     waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },

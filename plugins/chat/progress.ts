@@ -1,4 +1,6 @@
+import { costNano, toUsd } from 'svc/providers'
 import type { CompletionRequest, ToolCall, Turn, Usage } from 'svc/providers'
+import type { Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Trace } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
@@ -7,8 +9,8 @@ import type { TurnResult } from './contract.ts'
 import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
 import type { Outcome } from './loop.ts'
-import { costUsd } from './record.ts'
 import type { Carried } from './taint.ts'
+import type { GiveBack } from './toll.ts'
 import { pressureOf } from './window.ts'
 
 const INPUT_CHARS = 1000
@@ -27,6 +29,10 @@ export class Progress {
   step = ''
   /** The request that is being answered, to count what it cost when the answer is cut. */
   request: CompletionRequest | undefined
+  /** Characters the model wrote in the call that runs, what it thought included. */
+  written = 0
+  /** What was set aside for the call that runs. */
+  held: GiveBack | undefined
   iterations = 0
   /** Calls that are recorded and not answered. */
   calls: readonly ToolCall[] = []
@@ -44,9 +50,16 @@ export class Progress {
   #traces: Trace[] = []
   constructor(live: LiveTurn) { this.#live = live }
 
+  get turnId(): string { return this.#live.id }
   get labels(): readonly Label[] { return [...this.carried.keys()] }
 
   spend(usage: Usage): void { if (this.model) this.#spent.push({ model: this.model, usage }) }
+  /** For the batch that records what the call used, or that it used nothing. */
+  giveBack(): readonly Statement[] {
+    const { held } = this
+    this.held = undefined
+    return held ? held() : []
+  }
 
   trace(trace: NewTrace): void {
     const { id, agentId, sessionId } = this.#live
@@ -62,10 +75,10 @@ export class Progress {
     const last = this.#spent.at(-1)?.usage
     return {
       turnId: this.#live.id, sessionId: this.#live.sessionId, text: this.said, usage: sum(this.#spent.map(({ usage }) => usage)), iterations: this.iterations,
-      costUsd: this.#spent.reduce<number | null>((total, each) => {
-        const cost = costUsd(each.model, each.usage)
+      costUsd: toUsd(this.#spent.reduce<number | null>((total, each) => {
+        const cost = costNano(each.model.price, each.usage)
         return total === null || cost === null ? null : total + cost
-      }, 0),
+      }, 0)),
       provider: model?.provider ?? '', model: model?.model ?? '', stop,
       // Of the last call alone: what a turn used altogether says nothing of its window.
       ...(last && model ? { contextPressure: pressureOf((last.input + last.output) / model.contextWindow) } : {}),
@@ -78,6 +91,7 @@ function sum(usages: readonly Usage[]): Usage {
   let output = 0
   let cachedInput = 0
   let thinking = 0
+  let cacheWrite = 0
   let estimated = false
   for (const usage of usages) {
     input += usage.input
@@ -86,5 +100,5 @@ function sum(usages: readonly Usage[]): Usage {
     thinking += usage.thinking ?? 0
     estimated ||= usage.estimated ?? false
   }
-  return { input, output, ...(cachedInput > 0 ? { cachedInput } : {}), ...(thinking > 0 ? { thinking } : {}), ...(estimated ? { estimated } : {}) }
+  return { input, output, ...(cachedInput > 0 ? { cachedInput } : {}), ...(cacheWrite > 0 ? { cacheWrite } : {}), ...(thinking > 0 ? { thinking } : {}), ...(estimated ? { estimated } : {}) }
 }

@@ -1,3 +1,4 @@
+import { costNano, toUsd } from 'svc/providers'
 import type { ToolCall, Usage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -9,6 +10,7 @@ import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
 import type { Outcome } from './loop.ts'
 import type { Declassification } from './taint.ts'
+import type { GiveBack } from './toll.ts'
 
 export interface RecordParts {
   readonly sessions: Sessions
@@ -17,6 +19,13 @@ export interface RecordParts {
   readonly usage: () => UsageLedger | undefined
   readonly commit: (statements: readonly Statement[]) => Promise<unknown>
   readonly now: () => string
+}
+export interface SummaryCall {
+  readonly usage: Usage
+  readonly startedAt: string
+  readonly durationMs: number
+  readonly output: string
+  readonly giveBack?: GiveBack | undefined
 }
 /** What the model said before its calls. */
 interface Said { readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string | undefined }
@@ -83,13 +92,14 @@ export class TurnRecord {
   compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
     return this.#parts.audit.entry({ event: 'session_changed', agentId, details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept` })
   }
-  /** What a summary cost; no turn's batch is there for it. Settles when durable. */
-  async summarised(of: { readonly agentId: string; readonly sessionId: string }, model: ResolvedModel, call: { readonly usage: Usage; readonly startedAt: string; readonly durationMs: number; readonly output: string }): Promise<void> {
-    const turnId = `compaction-${timeId()}`
+  /** What a summary cost, in the turn that had to wait for it or by itself. Settles when durable. */
+  async summarised(of: { readonly agentId: string; readonly sessionId: string; readonly turnId: string }, model: ResolvedModel, call: SummaryCall): Promise<void> {
+    const { turnId } = of
     await this.#parts.commit([
+      ...call.giveBack?.() ?? [],
       ...this.spent({ ...of, id: turnId, door: 'rest' }, model, call.usage),
       ...this.#parts.journal.trace([{
-        ...of, id: timeId(), turnId, kind: 'model', name: `${model.provider}/${model.model}`, iteration: 1, startedAt: call.startedAt, durationMs: call.durationMs, failed: false,
+        ...of, id: timeId(), kind: 'model', name: `${model.provider}/${model.model}`, iteration: 1, startedAt: call.startedAt, durationMs: call.durationMs, failed: false,
         tokens: { input: call.usage.input, output: call.usage.output }, input: '', output: call.output,
       }]),
     ])
@@ -100,7 +110,7 @@ export class TurnRecord {
     return [ledger.entry({
       agentId: turn.agentId, sessionId: turn.sessionId, turnId: turn.id, provider: model.provider, model: model.model,
       inputTokens: usage.input, outputTokens: usage.output, cachedInputTokens: usage.cachedInput ?? 0,
-      costUsd: costUsd(model, usage), estimated: usage.estimated ?? false,
+      costUsd: toUsd(costNano(model.price, usage)), estimated: usage.estimated ?? false,
     })]
   }
   ended(turn: TurnFacts, state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>, details: string): Statement[] {
@@ -123,10 +133,3 @@ function labelled(text: string, labels: readonly Label[]): Block { return { type
 
 /** The same whenever the call is made again: a call's id is unique within its turn. */
 export function effectKey(turnId: string, callId: string): string { return `${turnId}:${callId}` }
-
-/** `null` when nobody knows the price. */
-export function costUsd({ price }: ResolvedModel, usage: Usage): number | null {
-  if (!price) return null
-  const cached = price.cachedInput === undefined ? 0 : usage.cachedInput ?? 0
-  return ((usage.input - cached) * price.input + cached * (price.cachedInput ?? 0) + usage.output * price.output) / 1_000_000
-}

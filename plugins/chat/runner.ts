@@ -85,7 +85,7 @@ export class TurnRunner {
         const result = progress.result(value.stop)
         await db.batch([
           ...record.said(live, value.text, progress.labels),
-          ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []),
+          ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []), ...progress.giveBack(),
           ...record.traces(progress),
           ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`),
           ...follow(),
@@ -121,7 +121,7 @@ export class TurnRunner {
     if (!many && !long) return messages
     try {
       const { status } = await compactor.compact({
-        agent, sessionId: live.sessionId, model, before: live.id, signal: live.signal, because: long ? 'overflow' : 'threshold',
+        agent, sessionId: live.sessionId, model, before: live.id, signal: live.signal, because: long ? 'overflow' : 'threshold', payer: progress,
       })
       return status === 'compacted' ? await this.#messages(live, agent) : messages
     } catch (error) {
@@ -156,7 +156,7 @@ export class TurnRunner {
         progress.request = undefined
         progress.spend(usage)
         await db.batch([
-          ...record.calls(live, { text, calls, replay }, progress.labels), ...(progress.model ? record.spent(live, progress.model, usage) : []), ...record.traces(progress),
+          ...record.calls(live, { text, calls, replay }, progress.labels), ...(progress.model ? record.spent(live, progress.model, usage) : []), ...progress.giveBack(), ...record.traces(progress),
         ])
         progress.step = ''
         progress.calls = calls
@@ -179,7 +179,7 @@ export class TurnRunner {
     const { db, record } = this.#parts
     progress.request = undefined
     progress.spend(usage)
-    await db.batch([...(progress.model ? record.spent(live, progress.model, usage) : []), ...record.traces(progress)])
+    await db.batch([...(progress.model ? record.spent(live, progress.model, usage) : []), ...progress.giveBack(), ...record.traces(progress)])
     if (!again) return checked
     const provider = progress.model?.provider ?? 'the model'
     throw new UpstreamFailure(provider, `${provider} did not answer in the form that was asked for, twice: ${checked.fault}`, { reason: 'malformed', retry: 'never' })
@@ -194,9 +194,9 @@ export class TurnRunner {
     const reason = message ?? 'internal error'
     const state = stopped ? (stopped.by === 'cancel' ? 'cancelled' : 'interrupted') : 'failed'
     const shown = stopped?.by === 'unload' ? interrupted(live) : error
-    const cut = progress.request !== undefined && progress.step !== '' ? estimateUsage(progress.request, progress.step.length) : undefined
+    const cut = progress.request !== undefined && progress.written > 0 ? estimateUsage(progress.request, progress.written) : undefined
     if (cut) progress.spend(cut)
-    const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...record.traces(progress)]
+    const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...progress.giveBack(), ...record.traces(progress)]
     try {
       if (state === 'interrupted' && (live.resumable || live.waiting)) {
         const known = progress.calls.flatMap((call) => {

@@ -7,6 +7,8 @@ const httpUrl = v.pipe(v.string(), v.url(), v.startsWith('http', 'expected a URL
 /** One `[providers.<name>]` section. What a driver asks for beside this, such as a project or a region, its own schema checks. */
 export const Section = v.looseObject({
   api_key: v.optional(secret(v.pipe(v.string(), v.nonEmpty()))),
+  /** Further ones: calls take them in turn. */
+  api_keys: v.optional(secret(v.array(v.pipe(v.string(), v.nonEmpty()))), []),
   /** Variable with the key, instead of the vendor's own. */
   api_key_env: v.optional(v.string()),
   base_url: v.optional(httpUrl),
@@ -17,7 +19,7 @@ export const Section = v.looseObject({
   key_origins: v.optional(v.array(v.string()), []),
   context_window: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
   /** USD per million tokens, by model. */
-  prices: v.optional(v.record(v.string(), v.object({ input: Usd, output: Usd, cached_input: v.optional(Usd) })), {}),
+  prices: v.optional(v.record(v.string(), v.object({ input: Usd, output: Usd, cached_input: v.optional(Usd), cache_write: v.optional(Usd) })), {}),
 })
 export type Section = v.InferOutput<typeof Section>
 
@@ -43,6 +45,12 @@ export const Config = v.object({
   detect_ms: ms(300),
   /** How long its answer is believed. */
   detect_again_ms: ms(60_000),
+  /** How long a key rests that the provider refused, while there is another one. */
+  key_rest_ms: ms(600_000),
+  /** The same for a key that was used too often, when the provider does not say how long. */
+  rate_limit_rest_ms: ms(30_000),
+  /** What answers any agent when its own models and fallbacks cannot. */
+  fallback_models: v.optional(v.array(v.object({ provider: v.string(), model: v.string(), api_key_env: v.exactOptional(v.string()), base_url: v.exactOptional(v.string()) })), []),
   /** The `[providers.<name>]` sections. */
   providers: v.optional(v.record(v.string(), Section), {}),
 })

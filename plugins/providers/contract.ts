@@ -1,12 +1,12 @@
 import { defineService, notify } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, Price } from 'svc/providers'
 
 /** A model that can be called now. */
 export interface ResolvedModel {
   readonly provider: string
   readonly model: string
   /** USD per million tokens; `undefined` when nobody knows. */
-  readonly price: { readonly input: number; readonly output: number; readonly cachedInput?: number } | undefined
+  readonly price: Price | undefined
   /** Tokens. */
   readonly contextWindow: number
   /** What the manifest overrides, as `resolve` was given it. */
@@ -35,6 +35,8 @@ export interface Inference {
    */
   complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncIterable<CompletionEvent>
   providers(): readonly ProviderState[]
+  /** What answers any agent when its own models and fallbacks cannot, in this order. */
+  fallbacks(): readonly { readonly provider: string; readonly model: string; readonly base_url?: string; readonly api_key_env?: string }[]
   /** What `default` stands for at this moment. */
   defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
 }

@@ -1,4 +1,6 @@
+import type { Price } from 'svc/providers'
 import type { Catalog } from '../catalog/contract.ts'
+import type { Section } from './config.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ResolvedModel } from './contract.ts'
 import { isDefault } from './default-model.ts'
@@ -62,7 +64,7 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
 
     function priceOf(): ResolvedModel['price'] {
       const price = section?.prices[model]
-      if (price) return { input: price.input, output: price.output, ...(price.cached_input !== undefined && { cachedInput: price.cached_input }) }
+      if (price) return toPrice(price)
       const isLocal = entry.driver.envVar === undefined && entry.driver.name !== GENERIC
       // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of the section.
       if (!isLocal || found?.origin === 'custom') return found?.price ?? undefined
@@ -70,4 +72,8 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
       return entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined
     }
   }
+}
+
+function toPrice({ input, output, cached_input: cachedInput, cache_write: cacheWrite }: Section['prices'][string]): Price {
+  return { input, output, ...(cachedInput !== undefined && { cachedInput }), ...(cacheWrite !== undefined && { cacheWrite }) }
 }

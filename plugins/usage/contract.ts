@@ -80,6 +80,8 @@ export interface Spending {
   claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }): Promise<boolean>
   /** For the batch that records what was used instead. */
   release(claimId: string): Statement
+  /** All that an agent ever spent, in billionths of a dollar. */
+  total(agentId: string): Promise<number>
   /** Every agent that used something, who spent most first. */
   ranking(): Promise<readonly SpendRank[]>
 }

@@ -26,6 +26,7 @@ export function createSpending(store: UsageStore, now: () => number): Spending {
       return store.claim(claim, limits, iso(), SLICE)
     },
     release: (id) => store.release(id),
+    total: async (agentId) => Math.round((await store.agentTotals(agentId, undefined)).cost_usd * 1_000_000_000),
     ranking: () => store.ranking(iso()),
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool, PluginDatabase, ToolCallContext } from 'svc/sdk'
+import { costNano, toUsd } from 'svc/providers'
 import type { Usage } from 'svc/providers'
 import type { Agents } from '../agents/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
@@ -48,11 +49,10 @@ export function visionTools({ agents, workspaces, inference, db, usage }: Vision
   async function charge(call: ToolCallContext, { provider, model, price }: ResolvedModel, used: Usage): Promise<void> {
     const ledger = usage()
     if (!ledger) return
-    const cached = price?.cachedInput === undefined ? 0 : used.cachedInput ?? 0
     await db.batch([ledger.entry({
       agentId: call.agentId, sessionId: call.sessionId, turnId: call.turnId, provider, model,
       inputTokens: used.input, outputTokens: used.output, cachedInputTokens: used.cachedInput ?? 0, estimated: used.estimated ?? false,
-      costUsd: price ? ((used.input - cached) * price.input + cached * (price.cachedInput ?? 0) + used.output * price.output) / 1_000_000 : null,
+      costUsd: toUsd(costNano(price, used)),
     })])
   }
   return [analyze]

@@ -1,0 +1,41 @@
+import { definePlugin } from 'svc/sdk'
+import { Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Spending } from '../usage/contract.ts'
+import { BudgetConfig } from './config.ts'
+import { Budgets } from './contract.ts'
+import { Herald } from './herald.ts'
+import { listen } from './hooks.ts'
+import { migrations } from './migrations.ts'
+import { budgetRoutes } from './routes.ts'
+import { BudgetDesk } from './service.ts'
+import { BudgetStore } from './store.ts'
+
+const PRUNE_MS = 24 * 3_600_000
+/** Longer than any period a notice is about. */
+const KEPT_MS = 62 * 24 * 3_600_000
+
+export default definePlugin({
+  name: 'budgets',
+  version: '1.0.0',
+  config: BudgetConfig,
+  requires: { agents: Agents, audit: Audit, spending: Spending },
+  provides: { budgets: Budgets },
+  migrations,
+  setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services }) {
+    const { agents, audit, spending } = services
+    const store = new BudgetStore(db)
+    const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused')
+    const herald = new Herald({
+      store, audit, hooks, log, now: Date.now,
+      accounts: async (agent) => [[undefined, await desk.accountOfAll()], [agent, await desk.accountOf(agent)]],
+      background: (work) => { run(work).catch((error: unknown) => { log.error('a budget could not be looked after', error) }) },
+    })
+    const desk: BudgetDesk = new BudgetDesk({ config, store, spending, audit, herald, now: Date.now, refused: () => { refusals.add() } })
+    own('looks at budgets', () => herald.close())
+    listen(hooks, desk, agents)
+    jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))
+    routes.add(...budgetRoutes(desk, agents, spending))
+    return { budgets: desk }
+  },
+})

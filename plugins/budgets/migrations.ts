@@ -1,0 +1,12 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-limits',
+    // The empty scope is that of all agents. NULL: as the configuration or the manifest says; 0: unlimited.
+    sql: `CREATE TABLE budgets_limit (
+      scope TEXT PRIMARY KEY, hour_usd REAL, day_usd REAL, month_usd REAL, hour_tokens INTEGER, alert_threshold REAL, default_hour_tokens INTEGER
+    );
+    CREATE TABLE budgets_notice (scope TEXT NOT NULL, notice TEXT NOT NULL, told_at TEXT NOT NULL, PRIMARY KEY (scope, notice));`,
+  },
+]
