@@ -81,6 +81,16 @@ export interface Manifest {
     /** `HH:MM-HH:MM`, local time of the daemon. */
     readonly quiet_hours?: string | undefined
   }
+  /** Models for easy and hard questions, as `provider/model`, a model of the agent's own provider or an alias; the agent's own where one is not named. */
+  readonly routing: {
+    readonly simple_model?: string | undefined
+    readonly medium_model?: string | undefined
+    readonly complex_model?: string | undefined
+    /** A score below this is simple. */
+    readonly simple_threshold: number
+    /** A score from this on is complex. */
+    readonly complex_threshold: number
+  }
   readonly session_mode: 'persistent' | 'new'
   readonly profile?: 'minimal' | 'coding' | 'research' | 'messaging' | 'automation' | 'full' | 'custom' | undefined
   /** Empty lists mean all of them, unless the matching `_disabled` is set. */
