@@ -30,6 +30,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
     },
   },
+  manifest: {
+    summary: 'Sign manifests of agents and check signatures',
+    commands: {
+      keygen: { summary: 'Make a key that signs', load: () => import('./manifest-keygen.ts') },
+      sign: { summary: 'Sign a manifest', load: () => import('./manifest-sign.ts') },
+      verify: { summary: 'Check a signed manifest', load: () => import('./manifest-verify.ts') },
+    },
+  },
   plugin: {
     summary: 'List and reload plugins',
     commands: {

@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { defineRoute, parse, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from './contract.ts'
-import { manifestOf } from './routes.ts'
 import { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
@@ -28,8 +27,8 @@ export function bulkRoutes(agents: AgentService): readonly AnyRoute[] {
       for (const [index, item] of (Array.isArray(body) ? body : body.agents).entries()) {
         results.push(await attempt({ index }, async () => {
           const wanted = parse(NewAgent, item, 'agent')
-          if (wanted.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
-          const agent = await agents.spawn(manifestOf(wanted), { name: wanted.name })
+          const { toml, signedBy } = await agents.open(wanted)
+          const agent = await agents.spawn(toml, { name: wanted.name, signedBy })
           return { agent_id: agent.id, name: agent.name }
         }))
       }

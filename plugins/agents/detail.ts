@@ -38,6 +38,7 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
     mcp_servers: manifest.mcp_servers,
     mcp_servers_mode: selection(manifest.mcp_disabled, manifest.mcp_servers),
     manifest_toml: agent.manifestToml,
+    signed_by: agent.row.signed_by,
     warnings: [...agent.warnings],
   }
 }

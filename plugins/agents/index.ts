@@ -15,6 +15,7 @@ import { profileRoutes } from './profile-routes.ts'
 import { Roster } from './roster.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
+import { Signatures, SigningConfig } from './signing.ts'
 import { welcome } from './starter.ts'
 import { AgentStore } from './store.ts'
 import { agentTools } from './tools.ts'
@@ -24,6 +25,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({
     max_manifest_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1_048_576),
+    manifest_signing: v.optional(SigningConfig, {}),
   }),
   requires: { audit: Audit },
   optional: { inference: Inference },
@@ -36,7 +38,7 @@ export default definePlugin({
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
     await roster.load()
     const agents = new AgentService({
-      store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes,
+      store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, signatures: new Signatures(config.manifest_signing, services.audit),
       names: () => modelNames(inference()), split: (model) => splitModel(inference(), model), skills: () => assignable('skills'),
     })
     await agents.recover()
@@ -47,7 +49,7 @@ export default definePlugin({
     )
     const family = new Families(agents, services.audit)
     await family.recover()
-    hooks.on(ProbesListed, (probes) => [...probes, { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) }])
+    hooks.on(ProbesListed, (probes) => [...probes, { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) }, { system: 'manifest_signing', run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing) }])
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
     return { agents, family }

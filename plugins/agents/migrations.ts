@@ -22,4 +22,5 @@ export const migrations: readonly Migration[] = [
       ALTER TABLE agents_agent ADD COLUMN pin TEXT;
       ALTER TABLE agents_agent ADD COLUMN cloned_from TEXT;`,
   },
+  { id: '003-signer', sql: 'ALTER TABLE agents_agent ADD COLUMN signed_by TEXT' },
 ]

@@ -10,7 +10,6 @@ import {
   AgentChange, AgentDetail, Killed, ListQuery, ModelChange, ModelChanged, NewAgent, Patched, SpawnedAgent, Updated,
 } from './schema.ts'
 import type { AgentService } from './service.ts'
-import { starters } from './starter.ts'
 
 /** `inference` is asked for each time: it may be reloaded, or missing. */
 export function agentRoutes(agents: AgentService, inference: () => Inference | undefined): readonly AnyRoute[] {
@@ -33,16 +32,16 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
   const spawn = defineRoute({
     method: 'POST', path: '/api/agents', summary: 'Spawn an agent from a manifest or a template',
     auth: 'bearer', cost: 50, body: NewAgent, returns: SpawnedAgent, status: 201,
-    errors: ['payload_too_large', 'template_not_found', 'conflict'], idempotent: true,
+    errors: ['payload_too_large', 'template_not_found', 'conflict', 'forbidden'], idempotent: true,
     example: { body: { manifest_toml: 'name = "scribe"\n\n[capabilities]\ntools = ["kv_get", "kv_set"]\n' } },
     async recall(id) {
       const agent = await agents.find(id)
       return agent ? toSpawned(agent) : undefined
     },
     async handle({ body, effectId }) {
-      // Taking it without checking the signature would let the caller believe that it was checked.
-      if (body.signed_manifest !== undefined) throw new Refusal('invalid_request', 'signed_manifest: signed manifests are not supported')
-      return toSpawned(await agents.spawn(manifestOf(body), { name: body.name, id: effectId }))
+      const { toml, signedBy } = await agents.open(body)
+      const agent = await agents.spawn(toml, { name: body.name, id: effectId, signedBy })
+      return toSpawned(agent, agents.unsigned(agent))
     },
   })
 
@@ -97,26 +96,19 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
 }
 
 /** Existing clients read `id`, the interface says `agent_id`. */
-export function toSpawned(agent: HeldAgent) {
-  return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+export function toSpawned(agent: HeldAgent, more: readonly string[] = []) {
+  return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings, ...more] }
 }
 
-export function manifestOf(body: NewAgent): string {
-  if (body.manifest_toml) return body.manifest_toml
-  if (body.template === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
-  const manifest = starters.get(body.template)
-  if (manifest === undefined) throw new Refusal('template_not_found', `No template ${body.template}`)
-  return manifest
-}
-
-async function change(agents: AgentService, id: string, { manifest_toml: manifestToml, name, description, tags, ...model }: AgentChange): Promise<HeldAgent> {
+async function change(agents: AgentService, id: string, { manifest_toml: manifestToml, signed_manifest: signedManifest, name, description, tags, ...model }: AgentChange): Promise<HeldAgent> {
   const given = Object.entries({
     name, description, tags,
     'model.provider': model.provider, 'model.model': model.model, 'model.system_prompt': model.system_prompt,
     'model.temperature': model.temperature, 'model.max_tokens': model.max_tokens,
   }).filter(([, value]) => value !== undefined)
-  if (manifestToml !== undefined && given.length > 0) throw new Refusal('invalid_request', 'manifest_toml: replaces everything, so no other field can be given')
-  if (manifestToml !== undefined) return agents.replace(id, manifestToml)
+  const replaces = manifestToml !== undefined || signedManifest !== undefined
+  if (replaces && given.length > 0) throw new Refusal('invalid_request', 'manifest_toml: replaces everything, so no other field can be given')
+  if (replaces) return agents.replace(id, signedManifest === undefined ? { toml: manifestToml ?? '', signedBy: null } : await agents.open({ manifest_toml: manifestToml, signed_manifest: signedManifest }))
   if (given.length > 0) return agents.edit(id, Object.fromEntries(given))
   await agents.require(id)
   throw new Refusal('invalid_request', `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`)

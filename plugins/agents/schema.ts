@@ -20,6 +20,8 @@ export const AgentRow = v.object({
   /** JSON of what `Stable` pins; null in mode `Normal`. */
   pin: v.nullable(v.string()),
   cloned_from: v.nullable(v.string()),
+  /** Who signed the manifest, and with which key; null when nobody did. */
+  signed_by: v.nullable(v.string()),
 })
 export type AgentRow = v.InferOutput<typeof AgentRow>
 
@@ -69,6 +71,7 @@ export const AgentDetail = v.object({
   mcp_servers: v.array(v.string()),
   mcp_servers_mode: v.picklist(['all', 'allowlist', 'none']),
   manifest_toml: v.string(),
+  signed_by: v.nullable(v.string()),
   warnings: v.array(v.string()),
 })
 export type AgentDetail = v.InferOutput<typeof AgentDetail>
@@ -81,6 +84,7 @@ export const AgentChange = v.object({
   temperature: v.optional(v.number()),
   max_tokens: v.optional(v.number()),
   manifest_toml: text,
+  signed_manifest: v.optional(v.unknown()),
 })
 export type AgentChange = v.InferOutput<typeof AgentChange>
 export const ModelChange = v.object({ model: v.pipe(v.string(), v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(v.string(), v.minLength(1))) })

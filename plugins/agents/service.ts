@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
+import { enforced, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentSpawned } from './contract.ts'
@@ -8,14 +8,19 @@ import { cloneManifest, cloneName } from './clone.ts'
 import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
 import type { IdentityChange } from './identity.ts'
+import { exceeds } from './inherit.ts'
 import { editManifest, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
+import type { ManifestDocument } from './manifest-schema.ts'
 import type { NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
 import type { HeldAgent, Roster } from './roster.ts'
-import type { AgentRow } from './schema.ts'
+import type { AgentRow, NewAgent } from './schema.ts'
 import { grants } from './rights.ts'
 import { createSerial } from './serial.ts'
+import { isOlder, SHIPPED } from './signing.ts'
+import type { Opened, Signatures } from './signing.ts'
+import { manifestOf } from './starter.ts'
 import { checkRunning, path } from './state.ts'
 import type { Command } from './state.ts'
 import type { AgentStore } from './store.ts'
@@ -28,11 +33,21 @@ export interface AgentParts {
   readonly audit: Audit
   readonly hooks: Hooks
   readonly maxManifestBytes: number
+  readonly signatures: Signatures
   names(): Promise<NameModel>
   /** `provider/model` in two, when there is a provider of that name. */
   split(model: string): { readonly provider?: string; readonly model: string }
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
+}
+
+export interface SpawnOptions {
+  /** Instead of the name in the manifest. */
+  readonly name?: string | undefined
+  readonly id?: string | undefined
+  readonly permission?: Agent['permission']
+  /** Who signed it; `null` when nobody did. */
+  readonly signedBy?: string | null
 }
 
 /** What is registered, and every change to it. A change and its audit entry are on disk before it is told to anyone. */
@@ -70,17 +85,30 @@ export class AgentService implements Agents {
   mayUse(agent: Agent, tool: ToolFacts): boolean { return mayUse(agent.manifest, agent.permission, tool) }
 
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
-  spawn(manifestToml: string, { name, id, permission = 'full' }: { readonly name?: string | undefined; readonly id?: string | undefined; readonly permission?: Agent['permission'] } = {}): Promise<HeldAgent> {
+  async spawn(manifestToml: string, { name, id, permission = 'full', signedBy = null }: SpawnOptions = {}): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), { permission, ...(id === undefined ? {} : { id }) })
+    this.#parts.signatures.admit(signedBy)
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), { permission, signed_by: signedBy, ...(id === undefined ? {} : { id }) })
   }
+
+  /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
+  async open(body: NewAgent): Promise<Opened> {
+    if (body.signed_manifest === undefined) return { toml: manifestOf(body), signedBy: body.manifest_toml ? null : SHIPPED }
+    // With another name it would be another text than the one that was signed.
+    if (body.name !== undefined || body.template !== undefined) throw new Refusal('invalid_request', 'signed_manifest: a signed manifest keeps its name; send it without name and template')
+    return await this.#parts.signatures.open(body.signed_manifest, body.manifest_toml)
+  }
+  /** What the caller is told beside the warnings of the manifest itself. */
+  unsigned(agent: HeldAgent): readonly string[] { return this.#parts.signatures.warnings(agent.row.signed_by) }
 
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
   async clone(id: string, options: CloneOptions): Promise<HeldAgent> {
     const agent = await this.require(id)
     const name = options.name ?? await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined)
-    const { mode, permission, identity, pin } = agent.row
-    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, cloned_from: agent.id, ...(options.id === undefined ? {} : { id: options.id }) })
+    const { mode, permission, identity, pin, signed_by } = agent.row
+    // A clone has at most what the signed one has.
+    this.#parts.signatures.admit(signed_by)
+    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, signed_by, cloned_from: agent.id, ...(options.id === undefined ? {} : { id: options.id }) })
   }
 
   /** Makes ready what a process that died left half made. Called once, before anyone can ask. */
@@ -93,7 +121,7 @@ export class AgentService implements Agents {
     const now = new Date().toISOString()
     const row: AgentRow = {
       id: randomUUID(), name: parsed.document.name, manifest_toml: toml, state: 'Initializing', mode: 'Normal', session_id: randomUUID(),
-      created_at: now, updated_at: now, permission: 'full', identity: '{}', pin: null, cloned_from: null, ...more,
+      created_at: now, updated_at: now, permission: 'full', identity: '{}', pin: null, cloned_from: null, signed_by: null, ...more,
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
     await this.#commit(row, this.#parts.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
@@ -170,9 +198,15 @@ export class AgentService implements Agents {
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */
-  replace(id: string, manifestToml: string): Promise<HeldAgent> {
-    this.#checkSize(manifestToml)
-    return this.#change(id, () => ({ manifest_toml: manifestToml, what: 'manifest replaced' }))
+  async replace(id: string, { toml, signedBy }: Opened): Promise<HeldAgent> {
+    this.#checkSize(toml)
+    this.#parts.signatures.admit(signedBy)
+    return this.#change(id, ({ name, manifest, row }) => {
+      const { version } = parseManifest(toml).document
+      // Yesterday's manifest has a good signature too.
+      if (row.signed_by !== null && signedBy !== null && isOlder(version, manifest.version)) throw new Refusal('conflict', `agent "${name}" has version ${manifest.version} of its signed manifest; ${version} is older`)
+      return { manifest_toml: toml, signed_by: signedBy, what: `manifest replaced${signedBy === null ? '' : `, signed by ${signedBy}`}` }
+    })
   }
 
   /** Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none, `conflict` for a name that is taken. */
@@ -194,6 +228,7 @@ export class AgentService implements Agents {
       const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
       const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
       if (parsed) {
+        if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
         if (agent.mode === 'Stable') checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
         row.name = parsed.document.name
         if (parsed.document.enabled !== agent.manifest.enabled) row.state = parsed.document.enabled ? 'Running' : 'Stopped'
@@ -203,6 +238,15 @@ export class AgentService implements Agents {
       await this.#parts.hooks.emit(AgentChanged, { agent: held })
       return held
     })
+  }
+
+  /** Whether an edit adds a right to what was signed, so that the signature does not stand for it any more. Under `require` it is refused. */
+  #widens({ name, manifest }: HeldAgent, changed: ManifestDocument): boolean {
+    const right = exceeds(manifest, changed)
+    if (right === undefined) return false
+    if (this.#parts.signatures.config.policy !== 'require') return true
+    enforced('manifest_signing')
+    throw new Refusal('forbidden', `manifest_signing.policy is "require": agent "${name}" gets a right only with a signed manifest: ${right}`)
   }
 
   async #commit(row: AgentRow, statement: Statement, record: AuditRecord | undefined): Promise<void> {

@@ -1,5 +1,8 @@
 import type { Storage } from 'unstorage'
+import { Refusal } from 'svc/sdk'
+import type { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
+import { SHIPPED } from './signing.ts'
 
 /** The manifests that come with svc, by template name. */
 export const starters: ReadonlyMap<string, string> = new Map([['assistant', `name = "assistant"
@@ -39,6 +42,15 @@ const marker = 'first-boot'
 export async function welcome(agents: AgentService, storage: Storage): Promise<void> {
   if (await storage.hasItem(marker)) return
   const manifest = starters.get('assistant')
-  if (manifest !== undefined && (await agents.list()).length === 0) await agents.spawn(manifest)
+  if (manifest !== undefined && (await agents.list()).length === 0) await agents.spawn(manifest, { signedBy: SHIPPED })
   await storage.setItem(marker, new Date().toISOString())
+}
+
+/** The text a caller sends or names. Throws `invalid_request` when it is neither, `template_not_found`. */
+export function manifestOf(body: NewAgent): string {
+  if (body.manifest_toml) return body.manifest_toml
+  if (body.template === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
+  const manifest = starters.get(body.template)
+  if (manifest === undefined) throw new Refusal('template_not_found', `No template ${body.template}`)
+  return manifest
 }

@@ -8,7 +8,7 @@ const all = [...core, ...plugins, ...adapters]
 
 /** Folders of core from low to high: a file may import its own layer and lower ones. */
 const layers: readonly (readonly string[])[] = [
-  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['net', 'process'], ['limit'], ['auth'], ['jobs'],
+  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['signing', 'wasm', 'screening'], ['net', 'process'], ['limit'], ['auth'], ['jobs'],
   ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'cli'],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))

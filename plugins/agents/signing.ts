@@ -1,0 +1,72 @@
+import * as v from 'valibot'
+import { enforced, manifestSigning, Refusal } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import { parseManifest } from './manifest.ts'
+
+/** `[manifest_signing]` of the configuration. */
+export const SigningConfig = v.object({
+  policy: v.optional(v.picklist(['off', 'warn', 'require']), 'warn'),
+  trusted_signers: v.optional(v.array(v.string()), []),
+})
+export type SigningConfig = v.InferOutput<typeof SigningConfig>
+
+/** A manifest as it is to be used, and who signed it; `null` when nobody did. */
+export interface Opened { readonly toml: string; readonly signedBy: string | null }
+/** Whoever signs what ships with the daemon. */
+export const SHIPPED = 'svc'
+
+/** What signatures are worth here: a bad one is never taken, and under `require` no manifest comes in without a good one. */
+export class Signatures {
+  readonly #config: SigningConfig
+  readonly #audit: Pick<Audit, 'write'>
+  constructor(config: SigningConfig, audit: Pick<Audit, 'write'>) {
+    this.#config = config
+    this.#audit = audit
+  }
+
+  get config(): SigningConfig { return this.#config }
+
+  /**
+   * The text in an envelope, when it may be used. Throws `invalid_request` for what is no envelope and for a `manifest_toml` beside it
+   * that says something else, and `forbidden`, which is in the audit log then, for one that is not believed.
+   */
+  async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
+    const { readTrusted, SignatureProblem, verifyManifest } = await manifestSigning()
+    try {
+      const { manifest, name, version, signer_id: signer, signer_public_key: key } = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
+      if (beside !== undefined && beside !== '' && beside !== manifest) throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
+      const { document } = parseManifest(manifest)
+      if (document.name !== name || document.version !== version) throw new SignatureProblem('altered', `the manifest is of "${document.name}" ${document.version}, and what was signed is "${name}" ${version}`)
+      return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})` }
+    } catch (error) {
+      if (!(error instanceof SignatureProblem)) throw error
+      if (error.kind === 'malformed') throw new Refusal('invalid_request', error.message, { cause: error })
+      await this.#audit.write({ event: 'auth_attempt', details: `a signed manifest was refused: ${error.message}` })
+      throw new Refusal('forbidden', `signed_manifest: ${error.message}`, { cause: error })
+    }
+  }
+
+  /** Throws `forbidden` when the policy asks for a signature and there is none. */
+  admit(signedBy: string | null): void {
+    if (signedBy !== null || this.#config.policy !== 'require') return
+    enforced('manifest_signing')
+    throw new Refusal('forbidden', 'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (svc manifest sign)')
+  }
+
+  /** What a caller is told of a manifest that came without a signature. Nobody is told where no one could have signed. */
+  warnings(signedBy: string | null): readonly string[] {
+    const asked = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
+    return asked && signedBy === null ? ['the manifest is not signed'] : []
+  }
+}
+
+/** Whether the first version comes before the second. Parts that are no numbers are equal: only what is surely older is told so. */
+export function isOlder(version: string, than: string): boolean {
+  const [one, other] = [version, than].map((text) => (text.split(/[-+]/, 1)[0] ?? '').split('.').map(Number))
+  for (let at = 0; at < Math.max(one?.length ?? 0, other?.length ?? 0); at++) {
+    const difference = (one?.[at] ?? 0) - (other?.[at] ?? 0)
+    if (Number.isNaN(difference)) return false
+    if (difference !== 0) return difference < 0
+  }
+  return false
+}
