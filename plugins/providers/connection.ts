@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
-import type { ConfigSchema, Fetch } from 'svc/sdk'
-import type { ProviderClient } from 'svc/providers'
+import type { Fetch } from 'svc/sdk'
+import type { DeviceSignIn, ProviderClient, ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
 import { variablesOf } from './keys.ts'
 import type { Key, Keys } from './keys.ts'
@@ -66,12 +66,21 @@ export class Connections {
     const section = this.#sections[name]
     const driver = this.driver(name)?.driver
     const variable = driver?.addressVar === undefined ? undefined : this.#keys.variable(driver.addressVar)
-    return section?.base_url ?? (driver?.address ? driver.address(this.#options(name, driver.config)) : undefined) ?? variable ?? driver?.baseUrl
+    if (section?.base_url !== undefined) return section.base_url
+    const options = driver?.address ? v.safeParse(driver.config, this.#options(name, driver)) : undefined
+    // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
+    return (options?.success ? driver?.address?.(options.output) : undefined) ?? variable ?? driver?.baseUrl
   }
   /** Where a provider is at home. A vendor without an address of its own is at home where the operator says it is. */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
     return driver?.baseUrl ?? (driver?.addressVar !== undefined || driver?.address ? this.#own(name) : undefined)
+  }
+
+  /** Where a person signs in to a provider that is signed in to; `undefined` for one that is not. */
+  signIn(name: string): DeviceSignIn | 'unknown' | undefined {
+    const driver = this.driver(name)?.driver
+    return driver ? driver.signIn?.(this.#config(name, driver)) : 'unknown'
   }
 
   /** Throws `service_unavailable` with what to do when it cannot be called. */
@@ -94,7 +103,7 @@ export class Connections {
       throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
     }
     const client = entry.client(`${provider} ${baseUrl} ${choice.apiKeyEnv ?? ''}`, () => ({
-      name: provider, config: this.#options(provider, driver.config), baseUrl, fetch: this.#fetch,
+      name: provider, config: this.#config(provider, driver), baseUrl, fetch: this.#fetch,
       apiKey: async () => {
         const now = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
         return this.#mayReceive(now, provider, home, baseUrl) ? now?.value : undefined
@@ -104,11 +113,22 @@ export class Connections {
   }
 
   /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */
-  #options(provider: string, schema: ConfigSchema): unknown {
-    const read = v.safeParse(schema, this.#sections[provider] ?? {})
+  #config(provider: string, driver: ProviderDriver<any>): unknown {
+    const read = v.safeParse(driver.config, this.#options(provider, driver))
     if (read.success) return read.output
     const [issue] = read.issues
     throw new Refusal('service_unavailable', `[providers.${provider}] ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
+  }
+
+  /** The section, with what the driver's variables hold where the section says nothing. */
+  #options(provider: string, { configVars }: ProviderDriver<any>): Readonly<Record<string, unknown>> {
+    const section: Readonly<Record<string, unknown>> = this.#sections[provider] ?? {}
+    if (!configVars) return section
+    const filled = Object.entries(configVars).flatMap(([field, variables]) => {
+      const value = section[field] === undefined ? variables.map((variable) => this.#keys.variable(variable)).find((held) => held !== undefined) : undefined
+      return value === undefined ? [] : [[field, value] as const]
+    })
+    return { ...section, ...Object.fromEntries(filled) }
   }
 
   /**

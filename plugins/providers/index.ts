@@ -43,7 +43,7 @@ export default definePlugin({
     })
     ctx.own('default model', async () => { announcement.close(); await ollama.close() })
     ctx.routes.add(...providerRoutes({
-      inference, connections, keys, ollama, addresses, fetch, catalog: () => ctx.optional('catalog'),
+      inference, connections, keys, ollama, addresses, fetch, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
       async changed(provider, details) {
         await ctx.optional('audit')?.write({ event: 'config_change', details })
         await changed(provider)

@@ -4,7 +4,9 @@ import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
-import { Detection, KeyBody, KeyRemoved, KeySaved, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
+import { detectRoutes } from './detect-routes.ts'
+import { KeyBody, KeyRemoved, KeySaved, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
+import { signInRoutes } from './sign-in-routes.ts'
 import type { ProviderRow } from './schema.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
@@ -20,12 +22,14 @@ export interface RouteParts {
   readonly catalog: () => Catalog | undefined
   readonly fetch: Fetch
   readonly addresses: Addresses
+  /** How long a local server has to answer the question whether it is there. */
+  readonly detectMs: number
   /** Told of what was changed, as one line for the audit trail. */
   readonly changed: (provider: string, details: string) => Promise<void>
 }
 
 /** Providers and their keys and addresses (Interface 4.6). */
-export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, changed }: RouteParts): readonly AnyRoute[] {
+export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, detectMs, changed }: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const state = inference.providers().find((provider) => provider.name === name)
     if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
@@ -59,14 +63,6 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     async handle({ params }) {
       const state = known(params.name)
       return { ...await toRow(state), models: [...await modelsOf(state)] }
-    },
-  })
-
-  const detect = defineRoute({
-    method: 'GET', path: '/api/providers/ollama/detect', summary: 'Look whether a local Ollama answers, and which models it has', auth: 'bearer', cost: 20, returns: Detection,
-    async handle() {
-      const { available, models: names } = await ollama.look()
-      return { available, models: [...names] }
     },
   })
 
@@ -141,5 +137,5 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     }
   }
 
-  return [list, detect, read, test, setKey, removeKey, setUrl]
+  return [list, ...detectRoutes({ connections, ollama, detectMs }), ...signInRoutes({ connections, keys, fetch, changed }), read, test, setKey, removeKey, setUrl]
 }

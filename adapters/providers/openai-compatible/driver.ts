@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { lazyClient } from 'svc/providers'
-import type { ProviderDriver } from 'svc/providers'
+import type { DeviceSignIn, ProviderDriver } from 'svc/providers'
 import type { Vendor } from './vendors.ts'
 
 const Subdomain = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/i, 'expected the name of the resource, without a domain'))
@@ -12,6 +12,10 @@ export const VendorConfig = v.object({
   api_version: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'))),
   /** GitHub Copilot: where GitHub's API is, for an enterprise with a server of its own. */
   github_api_url: v.optional(Address, 'https://api.github.com'),
+  /** GitHub Copilot: where a person signs in. */
+  github_url: v.optional(Address, 'https://github.com'),
+  /** GitHub Copilot: the application a person signs in to. GitHub lets its own editors' one use Copilot, which is the one that is taken. */
+  github_client_id: v.optional(v.pipe(v.string(), v.regex(/^[\w.]+$/)), 'Iv1.b507a08c87ecfe98'),
 })
 export type VendorConfig = v.InferOutput<typeof VendorConfig>
 
@@ -23,6 +27,12 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
     ...(envVar !== undefined && { envVar }), ...(otherEnvVars && { otherEnvVars }), ...(addressVar !== undefined && { addressVar }), ...(sharedKey && { sharedKey }),
     ...(baseUrl !== undefined && { baseUrl }), ...(embedding && { embedding }),
     ...(vendor.access === 'azure' && { address: ({ resource }: VendorConfig) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com`) }),
+    ...(vendor.access === 'copilot' && { signIn }),
     connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), { models: !noModels, embed: !vendor.noEmbeddings }),
   }
+}
+
+function signIn({ github_url: url, github_client_id: clientId }: VendorConfig): DeviceSignIn {
+  const base = url.replace(/\/+$/, '')
+  return { codeUrl: `${base}/login/device/code`, tokenUrl: `${base}/login/oauth/access_token`, clientId, scope: 'read:user' }
 }

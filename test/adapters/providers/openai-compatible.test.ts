@@ -1,8 +1,9 @@
+import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { readRetryAfter } from 'svc/sdk'
 import type { CompletionEvent } from 'svc/providers'
 import { Decoder } from '../../../adapters/providers/openai-compatible/decode.ts'
-import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
+import { openAiCompatible, VendorConfig } from '../../../adapters/providers/openai-compatible/driver.ts'
 import { encode } from '../../../adapters/providers/openai-compatible/encode.ts'
 import { vendors } from '../../../adapters/providers/openai-compatible/vendors.ts'
 import { openCompatible } from '../../support/provider-stage.ts'
@@ -134,7 +135,7 @@ describe('the driver', () => {
   it('takes an answer that is no stream', async () => {
     const whole = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'whole', tool_calls: null }, finish_reason: 'stop' }], usage: { prompt_tokens: 3, completion_tokens: 1 } }, null, 2)
     const fetched = openAiCompatible(vendors[1]!).connect({
-      name: 'groq', config: { github_api_url: 'https://api.github.com' }, baseUrl: 'http://x/v1/', apiKey: async () => undefined,
+      name: 'groq', config: v.parse(VendorConfig, {}), baseUrl: 'http://x/v1/', apiKey: async () => undefined,
       fetch: async (url) => ({ status: 200, ok: true, url: String(url), header: () => 'application/json', chunks: async function* () { yield bytes(whole) }, text: async () => whole, json: async () => JSON.parse(whole), bytes: async () => bytes(whole), toResponse: () => new Response(whole) }),
     })
     expect(await collect(fetched, request('hi'))).toEqual([{ type: 'text', delta: 'whole' }, { type: 'end', stop: 'done', usage: { input: 3, output: 1 } }])

@@ -34,6 +34,16 @@ describe('providers over the API', () => {
   it('Ollama is detected', async () => {
     expect((await host.json('GET', '/api/providers/ollama/detect')).body).toEqual({ available: true, models: ['fake-1', 'fake-2'] })
   })
+  it('other local servers are detected, and what is no local server is not looked for', async () => {
+    expect((await host.json('PUT', '/api/providers/vllm/url', { url: fake.url })).status).toBe(200)
+    await host.json('POST', '/api/providers/vllm/key', { api_key: 'right' })
+    expect((await host.json('GET', '/api/providers/vllm/detect')).body).toEqual({ available: true, models: ['fake-1', 'fake-2'] })
+    expect((await host.json('PUT', '/api/providers/lmstudio/url', { url: `${fake.origin}/nowhere` })).status).toBe(200)
+    expect((await host.json('GET', '/api/providers/lmstudio/detect')).body).toEqual({ available: false, models: [] })
+    expect((await host.json('GET', '/api/providers/groq/detect')).status).toBe(400)
+    expect((await host.json('GET', '/api/providers/builtin/detect')).status).toBe(400)
+    expect((await host.json('GET', '/api/providers/nonsense/detect')).status).toBe(404)
+  })
   for (const field of ['api_key', 'key']) {
     it(`a key sent as ${field} holds at once, is audited and can be removed`, async () => {
       expect((await host.json('POST', '/api/providers/openai/test')).status).toBe(400)
