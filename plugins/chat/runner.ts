@@ -20,6 +20,7 @@ import { Progress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
 import { recall } from './recall.ts'
 import type { Effects } from './recall.ts'
+import { isRouted, routed } from './routing.ts'
 import { carriedBy } from './taint.ts'
 import { countTurn, familyOf, mostTokens } from './tokens.ts'
 import { ToolDoor } from './tool-door.ts'
@@ -64,10 +65,12 @@ export class TurnRunner {
   async #turn(live: LiveTurn, progress: Progress, follow: () => Statement[]): Promise<TurnResult> {
     const { db, agents, inference, hooks, record } = this.#parts
     live.signal.throwIfAborted()
-    const agent = progress.agent = await agents.requireRunning(live.agentId)
+    const named = progress.agent = await agents.requireRunning(live.agentId)
     live.push({ type: 'thinking' })
-    await hooks.check(TurnStarting, { agent, turnId: live.id, sessionId: live.sessionId })
-    const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), this.#messages(live, agent)])
+    await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
+    const asked = isRouted(named) ? await this.#messages(live, named) : undefined
+    const agent = asked ? routed(named, asked, inference.providers().map(({ name }) => name)) : named
+    const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), asked ?? this.#messages(live, agent)])
     progress.model = model
     live.format = live.options.responseFormat ?? formatOf(agent)
     const window = await this.#compacted(live, agent, progress, messages)
