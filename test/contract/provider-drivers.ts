@@ -1,3 +1,4 @@
+import { openBedrock } from '../support/bedrock-stage.ts'
 import { openAnthropic } from '../support/anthropic-stage.ts'
 import { openGemini, openVertex } from '../support/gemini-stage.ts'
 import { openBuiltin, openCompatible, openVendor } from '../support/provider-stage.ts'
@@ -15,6 +16,8 @@ export const drivers: readonly { readonly name: string; readonly open: () => Pro
   { name: 'mistral', open: () => openVendor('mistral', 'mistral'), network: true, offers: ['models', 'embed'] },
   { name: 'anthropic', open: openAnthropic, network: true, offers: ['models', 'replay'] },
   { name: 'anthropic, a model that always thinks', open: () => openAnthropic('claude-opus-5-5'), network: true, offers: ['models', 'replay'] },
+  { name: 'bedrock', open: openBedrock, network: true, offers: ['models', 'replay'] },
+  { name: 'bedrock with a Bedrock API key, a model that always thinks', open: () => openBedrock('global.anthropic.claude-opus-5-5', 'test-key'), network: true, offers: ['models', 'replay'] },
   { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay'] },
   { name: 'gemini without ids and signatures', open: () => openGemini('gemini-2.5-flash'), network: true },
   { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed'] },

@@ -56,8 +56,9 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
         if (ended) continue
         for (const event of decoder.feed(bytes)) yield event
         if (!decoder.done) continue
+        const rest = decoder.finish()
         ended = true
-        for (const event of decoder.finish()) yield event
+        for (const event of rest) yield event
       }
       if (!ended) for (const event of decoder.finish()) yield event
     } catch (error) {
