@@ -1,0 +1,37 @@
+import { createWriteStream } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { openConfined, Refusal } from 'svc/sdk'
+
+/** Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside it. */
+const LEFT_OUT = new Set(['snapshots', 'reserve'])
+
+export interface Traits { readonly executable: boolean; readonly mtimeMs: number }
+
+/** Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to `skip`. */
+export async function* plainFiles(root: string, database: string, skip: (name: string) => void, folder = ''): AsyncGenerator<string> {
+  const entries = (await readdir(join(root, folder), { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  for (const entry of entries) {
+    const name = folder === '' ? entry.name : `${folder}/${entry.name}`
+    // The database goes in as a copy of its own, and its log with it.
+    if (folder === '' && (LEFT_OUT.has(name) || name === database || name.startsWith(`${database}-`))) continue
+    if (entry.isDirectory()) yield* plainFiles(root, database, skip, name)
+    else if (entry.isFile()) yield name
+    else skip(name)
+  }
+}
+
+/** Copies a file of somebody who may change it meanwhile, through no link. `undefined` when it is gone or nothing to copy. */
+export async function copyPlain(root: string, name: string, target: string): Promise<Traits | undefined> {
+  let handle
+  try { handle = await openConfined(root, name, 'read') } catch (error) {
+    if (error instanceof Refusal || (error instanceof Error && 'code' in error && error.code === 'ENOENT')) return undefined
+    throw error
+  }
+  try {
+    const { mode, mtimeMs } = await handle.stat()
+    await pipeline(handle.createReadStream({ autoClose: false }), createWriteStream(target, { mode: 0o600 }))
+    return { executable: (mode & 0o100) !== 0, mtimeMs: Math.round(mtimeMs) }
+  } finally { await handle.close() }
+}

@@ -1,0 +1,71 @@
+import { open, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { confine, Refusal } from 'svc/sdk'
+import { OpenedArchive } from './opened.ts'
+import type { ArchiveLimits } from './opened.ts'
+import { ArchiveName } from './schema.ts'
+import type { Head } from './schema.ts'
+
+export interface StoredBackup { readonly filename: string; readonly path: string; readonly sizeBytes: number; readonly modifiedAt: string; readonly head: Head | undefined }
+
+/** The folder of archives. A name that comes from outside becomes a path here and nowhere else. */
+export class BackupFolder {
+  readonly path: string
+  readonly #limits: ArchiveLimits
+  constructor(path: string, limits: ArchiveLimits) {
+    this.path = path
+    this.#limits = limits
+  }
+
+  async make(): Promise<void> { await mkdir(this.path, { recursive: true, mode: 0o700 }) }
+
+  /** Newest first. */
+  async list(): Promise<readonly StoredBackup[]> {
+    const found: StoredBackup[] = []
+    for (const filename of await this.names()) {
+      const path = join(this.path, filename)
+      const facts = await stat(path).catch(() => undefined /* deleted meanwhile */)
+      if (facts?.isFile()) found.push({ filename, path, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString(), head: await this.#head(path) })
+    }
+    return found.toSorted((a, b) => (a.modifiedAt < b.modifiedAt ? 1 : -1))
+  }
+  async names(): Promise<readonly string[]> {
+    const entries = await readdir(this.path, { withFileTypes: true }).catch(whenMissing)
+    return entries.filter((entry) => entry.isFile() && v.is(ArchiveName, entry.name)).map((entry) => entry.name)
+  }
+
+  /** The path of an archive. Throws `backup_not_found`. */
+  async find(filename: string): Promise<string> {
+    if (!(await this.names()).includes(filename)) throw new Refusal('backup_not_found', `There is no backup ${filename}; GET /api/backups lists those there are`)
+    return await confine(this.path, filename)
+  }
+  /** Gone for good when it settles. Throws `backup_not_found`. */
+  async remove(filename: string): Promise<void> {
+    await unlink(await this.find(filename))
+    await syncFolder(this.path)
+  }
+
+  /** What a run that was killed left half done. */
+  async sweep(): Promise<void> {
+    for (const entry of await readdir(this.path, { withFileTypes: true }).catch(whenMissing)) {
+      if (entry.name.startsWith('.making-')) await rm(join(this.path, entry.name), { recursive: true, force: true })
+    }
+  }
+
+  async #head(path: string): Promise<Head | undefined> {
+    try {
+      using archive = await OpenedArchive.open(path, this.#limits)
+      return await archive.head()
+    } catch { return undefined /* listed as one that cannot be read */ }
+  }
+}
+
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try { await handle.sync() } finally { await handle.close() }
+}
+function whenMissing(error: unknown): never[] {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+  throw error
+}

@@ -1,0 +1,199 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { unpack } from './archives.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+
+const plugins = ['audit', 'agents', 'kv', 'files', 'backups', 'providers', 'providers/builtin', 'providers/openai-compatible', 'sessions', 'system']
+const CANARY = 'sk-canary-0123456789abcdefghijklmnop'
+let home: string
+let host: TestHost
+const start = async (): Promise<TestHost> => await startHost({ plugins, home })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-backups-'))
+  host = await start()
+})
+afterEach(async () => {
+  await host[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+
+async function spawn(name: string): Promise<string> {
+  const { status, body } = await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n` })
+  expect(status).toBe(201)
+  return body.agent_id
+}
+const put = (agent: string, key: string, value: unknown): Promise<{ status: number }> => host.json('PUT', `/api/memory/agents/${agent}/kv/${key}`, { value })
+const values = async (agent: string): Promise<unknown> => (await host.json('GET', `/api/memory/agents/${agent}/kv`)).body
+/** What the restart that was asked for does. */
+async function again(): Promise<void> {
+  expect(await host.app.closed).toMatchObject({ kind: 'restart' })
+  await host.stop()
+  host = await start()
+  await host.app.greeted()
+}
+/** All that can be read over the API, as text. */
+async function everything(agents: readonly string[]): Promise<string> {
+  const listed = await host.json('GET', '/api/agents')
+  const parts = [{ body: listed.body.filter(({ name }: { name: string }) => name !== 'writer') as unknown }]
+  for (const agent of agents) parts.push(await host.json('GET', `/api/agents/${agent}`), await host.json('GET', `/api/memory/agents/${agent}/kv`), await host.json('GET', `/api/agents/${agent}/files`), await host.json('GET', `/api/agents/${agent}/sessions`))
+  return JSON.stringify(parts.map(({ body }) => body))
+}
+
+describe('a backup', () => {
+  it('is made without a body, listed, and deleted', async () => {
+    const { status, body } = await host.json('POST', '/api/backup')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ filename: expect.stringMatching(/^svc_backup_\d{8}T\d{9}Z\.zip$/), size_bytes: expect.any(Number), components: expect.arrayContaining(['data', 'config', 'audit_anchor']) })
+    const file = join(home, 'backups', body.filename)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(file).size).toBe(body.size_bytes)
+    expect(readdirSync(join(home, 'backups'))).toEqual([body.filename])
+    const { body: list } = await host.json('GET', '/api/backups')
+    expect(list).toMatchObject({ total: 1, backups: [{ filename: body.filename, size_bytes: body.size_bytes, components: body.components, created_at: body.created_at }] })
+    const removed = await host.fetch(`/api/backups/${body.filename}`, { method: 'DELETE' })
+    expect(removed.status).toBe(204)
+    expect((await host.json('GET', '/api/backups')).body).toEqual({ backups: [], total: 0 })
+    expect((await host.json('DELETE', `/api/backups/${body.filename}`)).status).toBe(404)
+    const { body: audit } = await host.json('GET', '/api/audit/recent')
+    expect(audit.entries.map((entry: { event_type: string }) => entry.event_type)).toEqual(expect.arrayContaining(['backup_created', 'backup_deleted']))
+  })
+
+  it.each(['..%2Fvault.key', '%2e%2e%2fsvc.zip', 'a%2Fb.zip', 'x.tar.gz', 'svc.zip%00', '.hidden.zip'])('a name such as %s is refused', async (name) => {
+    const answer = await host.json('DELETE', `/api/backups/${name}`)
+    expect(answer.status).toBe(400)
+    expect((await host.json('POST', '/api/restore', { filename: decodeURIComponent(name) })).status).toBe(400)
+  })
+
+  it('holds no secret in plain, and not the key they are sealed with', async () => {
+    expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
+    const { body } = await host.json('POST', '/api/backup')
+    const key = readFileSync(join(home, 'vault.key'), 'utf8').trim()
+    const contents = await unpack(join(home, 'backups', body.filename))
+    for (const [name, bytes] of contents) {
+      for (const secret of [CANARY, key, Buffer.from(key, 'hex')]) expect(bytes.includes(secret), name).toBe(false)
+    }
+    expect([...contents.keys()]).toEqual(expect.arrayContaining(['backup.json', 'config.json', 'data/svc.db', 'home/audit.anchor', 'manifest.hmac', 'manifest.json']))
+  })
+
+  it('leaves links out and says so', async () => {
+    const agent = await spawn('linker')
+    const folder = join(home, 'data', 'workspaces', agent)
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'note.txt'), 'kept')
+    symlinkSync(join(home, 'vault.key'), join(folder, 'stolen.txt'))
+    const { body } = await host.json('POST', '/api/backup')
+    expect(body.skipped).toEqual([`workspaces/${agent}/stolen.txt`])
+    expect(body.components).toContain('workspaces')
+  })
+
+  it('beyond the number that is kept is refused', async () => {
+    await host.stop()
+    host = await startHost({ plugins, home, config: { plugins: { backups: { max_backups: 1 } } } })
+    expect((await host.json('POST', '/api/backup')).status).toBe(200)
+    const second = await host.json('POST', '/api/backup')
+    expect(second).toMatchObject({ status: 409, body: { error: { message: expect.stringMatching(/max_backups/) } } })
+  })
+})
+
+describe('a restore', () => {
+  it('brings back what was there, to the last byte, while others write two hundred times a second', async () => {
+    const agents = await Promise.all(['one', 'two', 'three', 'four', 'five', 'six'].map((name) => spawn(name)))
+    for (const agent of agents) for (const key of ['a', 'b', 'c', 'd']) await put(agent, key, { agent, key, text: 'ü'.repeat(50) })
+    await host.fetch(`/api/agents/${agents[0]}/files/USER.md`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ content: 'who I am' }) })
+    const before = await everything(agents)
+    const writer = await spawn('writer')
+    const running = { on: true, acknowledged: 0 }
+    const writing = (async () => {
+      for (let n = 0; running.on; n++) {
+        const answers = await Promise.allSettled([0, 1, 2, 3].map((k) => put(writer, `k${k}`, n)))
+        running.acknowledged += answers.filter((answer) => answer.status === 'fulfilled' && answer.value.status === 200).length
+        if (answers.some((answer) => answer.status === 'rejected')) return
+      }
+    })()
+    const made = await host.json('POST', '/api/backup')
+    expect(made.status).toBe(200)
+    await put(agents[1] ?? '', 'a', 'changed after the backup')
+    await host.json('DELETE', `/api/agents/${agents[2]}`)
+    const restored = await host.json('POST', '/api/restore', { filename: made.body.filename })
+    expect(restored).toMatchObject({ status: 200, body: { status: 'restarting', restored_files: expect.any(Number), errors: [], manifest: { created_at: made.body.created_at }, previous: expect.stringMatching(/^svc_before-restore_/) } })
+    await again()
+    running.on = false
+    await writing
+    expect(running.acknowledged).toBeGreaterThan(20)
+    const after = await everything(agents)
+    expect(after.length).toBeGreaterThan(1_000)
+    expect(after).toBe(before)
+    // A point in time: the four keys of one round were written together, so no two can be further apart than a round.
+    const { kv_pairs: pairs } = await values(writer) as { kv_pairs: { value: number }[] }
+    const rounds = pairs.map(({ value }) => value)
+    if (rounds.length > 0) expect(Math.max(...rounds) - Math.min(...rounds)).toBeLessThanOrEqual(1)
+    const verdict = await host.json('GET', '/api/audit/verify')
+    expect(verdict.body).toMatchObject({ status: 'valid' })
+    const { body: audit } = await host.json('GET', '/api/audit/recent?event_type=backup_restored')
+    expect(audit.entries.at(-1).details).toContain(made.body.filename)
+    const { body: list } = await host.json('GET', '/api/backups')
+    expect(list.backups.map(({ filename }: { filename: string }) => filename)).toEqual(expect.arrayContaining([made.body.filename, restored.body.previous]))
+  })
+
+  it('can be taken back with the backup that was made before it', async () => {
+    const agent = await spawn('one')
+    await put(agent, 'k', 'old')
+    const made = await host.json('POST', '/api/backup')
+    await put(agent, 'k', 'new')
+    const first = await host.json('POST', '/api/restore', { filename: made.body.filename })
+    await again()
+    expect(JSON.stringify(await values(agent))).toContain('old')
+    expect((await host.json('POST', '/api/restore', { filename: first.body.previous })).status).toBe(200)
+    await again()
+    expect(JSON.stringify(await values(agent))).toContain('new')
+  })
+
+  it('of an unknown or of a damaged backup changes nothing', async () => {
+    expect((await host.json('POST', '/api/restore', { filename: 'svc_backup_20200101T000000000Z.zip' })).status).toBe(404)
+    expect((await host.json('POST', '/api/restore', {})).status).toBe(400)
+    const made = await host.json('POST', '/api/backup')
+    const file = join(home, 'backups', made.body.filename)
+    const bytes = readFileSync(file)
+    bytes.writeUInt8((bytes[2_000] ?? 0) ^ 0xff, 2_000)
+    writeFileSync(file, bytes)
+    const refused = await host.json('POST', '/api/restore', { filename: made.body.filename })
+    expect(refused).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^This archive is refused/) } } })
+    expect(readdirSync(home).filter((name) => name.includes('restore'))).toEqual([])
+  })
+
+  it('on another machine needs the key of the vault, or the passphrase it was sealed with', async () => {
+    expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
+    const agent = await spawn('mover')
+    expect((await host.json('POST', '/api/backup', { passphrase: 'short' })).status).toBe(400)
+    const { body } = await host.json('POST', '/api/backup', { passphrase: 'correct horse battery' })
+    expect(body.components).toContain('vault_key')
+    const archive = join(home, 'backups', body.filename)
+    const elsewhere = await mkdtemp(join(tmpdir(), 'svc-elsewhere-'))
+    const old = host
+    try {
+      const other = await startHost({ plugins, home: elsewhere })
+      host = other
+      await host.json('POST', '/api/backup')
+      await copyFile(archive, join(elsewhere, 'backups', body.filename))
+      expect(await host.json('POST', '/api/restore', { filename: body.filename })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/not made by this installation/) } } })
+      expect(await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'wrong horse battery' })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/passphrase/) } } })
+      expect((await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'correct horse battery' })).status).toBe(200)
+      home = elsewhere
+      await again()
+      expect((await host.json('GET', `/api/agents/${agent}`)).status).toBe(200)
+      expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
+      const { body: providers } = await host.json('GET', '/api/providers')
+      expect(JSON.stringify(providers)).toMatch(/"openai"/)
+      expect(readFileSync(join(elsewhere, 'vault.key'), 'utf8')).toBe(readFileSync(join(old.home, 'vault.key'), 'utf8'))
+      await host[Symbol.asyncDispose]()
+    } finally {
+      host = old
+      home = old.home
+      await rm(elsewhere, { recursive: true, force: true })
+    }
+  })
+})
