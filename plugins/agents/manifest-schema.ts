@@ -20,13 +20,16 @@ export const AgentName = v.pipe(
 export const Description = v.pipe(v.string(), v.maxLength(4096, 'at most 4096 characters'))
 export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
 
+export const Variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable'))
+export const Address = v.pipe(v.string(), v.maxLength(2048), v.check((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http(s) address'))
+
 /** Manifests of compatible services leave it to the daemon with an empty text or `auto`. */
 const nameOrDefault = v.optional(v.pipe(text, v.transform((name) => (name === '' || name === 'auto' ? 'default' : name))), 'default')
 const choice = {
   provider: nameOrDefault,
   model: nameOrDefault,
-  api_key_env: v.exactOptional(v.string()),
-  base_url: v.exactOptional(v.string()),
+  api_key_env: v.exactOptional(Variable),
+  base_url: v.exactOptional(Address),
 }
 
 const Model = v.looseObject({

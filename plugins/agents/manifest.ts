@@ -68,7 +68,7 @@ function readTable(toml: string): TomlTable {
     if (!(error instanceof TomlError)) throw error
     const { line, column } = error
     const reason = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
-    throw new Refusal('invalid_request', `malformed TOML at line ${line}, column ${column}: ${reason}`, { details: { line, column, reason }, cause: error })
+    throw new Refusal('invalid_request', `manifest_toml: malformed TOML at line ${line}, column ${column}: ${reason}`, { details: { line, column, reason }, cause: error })
   }
 }
 

@@ -4,6 +4,7 @@ import type { AnyRoute } from 'svc/sdk'
 import type { Inference } from '../providers/contract.ts'
 import { AgentParams } from './contract.ts'
 import { identityChange, identityFields } from './identity.ts'
+import { Address, Variable } from './manifest-schema.ts'
 import { splitModel } from './model-names.ts'
 import { toSpawned } from './routes.ts'
 import { SpawnedAgent } from './schema.ts'
@@ -17,9 +18,8 @@ const atMost = (limit: number) => v.optional(v.pipe(v.string(), v.check((value) 
 /** Longer than a name, a description or a prompt may be is 413 here, which a schema cannot say. */
 const LIMITS = { name: 256, description: 4096, system_prompt: 65_536 } as const
 const named = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256, 'at most 256 characters')))
-const variable = v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')))
-const address = v.optional(v.pipe(v.string(), v.maxLength(2048), v.check((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http(s) address')))
-const Fallback = v.object({ provider: v.optional(v.string(), 'default'), model: v.optional(v.string(), 'default'), api_key_env: v.exactOptional(v.string()), base_url: v.exactOptional(v.string()) })
+const [variable, address] = [v.optional(Variable), v.optional(Address)]
+const Fallback = v.object({ provider: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256)), 'default'), model: v.pipe(v.string(), v.minLength(1), v.maxLength(256)), api_key_env: v.exactOptional(Variable), base_url: v.exactOptional(Address) })
 const ConfigBody = v.object({
   name: text, description: text, system_prompt: text, ...identityFields,
   provider: named, model: named, api_key_env: variable, base_url: address,

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
 import { firstFault } from './json-fault.ts'
 
-const schema = v.pipe(v.record(v.string(), v.unknown()), v.transform((given): object => given))
+// A list is an object as well, and no schema.
+const schema = v.pipe(v.unknown(), v.check((given) => !Array.isArray(given), 'Expected a JSON schema'), v.record(v.string(), v.unknown()), v.transform((given): object => given))
 const Named = v.object({ name: v.optional(v.string(), 'answer'), schema, strict: v.optional(v.nullable(v.boolean())) })
 /** `text`, `json`, the manifest's `{type: "json_schema", …}` and `{json_schema: {…}}`, and OpenAI's shape. */
 export const FormatInput = v.union([

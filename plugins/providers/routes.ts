@@ -1,5 +1,5 @@
 import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
-import type { AnyRoute, Fetch } from 'svc/sdk'
+import type { AnyRoute, Fetch, Statement } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
@@ -24,8 +24,8 @@ export interface RouteParts {
   readonly addresses: Addresses
   /** How long a local server has to answer the question whether it is there. */
   readonly detectMs: number
-  /** Told of what was changed, as one line for the audit trail. */
-  readonly changed: (provider: string, details: string) => Promise<void>
+  /** Makes a change: its entry in the audit log, one line, is for the batch of the change. */
+  readonly changed: (provider: string, details: string, work: (entries: readonly Statement[]) => Promise<unknown>) => Promise<void>
 }
 
 /** Providers and their keys and addresses (Interface 4.6). */
@@ -87,11 +87,13 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
 
   const setKey = defineRoute({
     method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', cost: 10,
+    description: 'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
     params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-example' } },
     async handle({ params: { name }, body }) {
       known(name)
-      await keys.store(name, 'api_key' in body ? body.api_key : body.key, connections.baseUrl(name))
-      await changed(name, `key of provider ${name} stored`)
+      const given = body.api_keys ?? [body.api_key ?? body.key ?? '']
+      const { add = false } = body
+      await changed(name, `${given.length > 1 ? `${given.length} keys` : 'key'} of provider ${name} ${add ? 'added' : 'stored'}`, (entries) => keys.store(name, given, connections.baseUrl(name), { add, entries }))
       return { status: 'configured' as const, provider: name }
     },
   })
@@ -101,8 +103,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     params: ProviderParams, returns: KeyRemoved, errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name } }) {
       if (known(name).authStatus === 'no_key_needed') throw new Refusal('invalid_request', `Provider ${name} needs no key`)
-      await keys.remove(name)
-      await changed(name, `key of provider ${name} removed`)
+      await changed(name, `key of provider ${name} removed`, (entries) => keys.remove(name, entries))
       return { status: 'removed' as const, provider: name }
     },
   })
@@ -113,12 +114,11 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     params: ProviderParams, body: UrlBody, returns: UrlSaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { url: 'http://127.0.0.1:8080/v1' } },
     async handle({ params: { name }, body, signal }) {
       known(name)
-      const url = 'url' in body ? body.url : body.base_url
+      const url = body.url ?? body.base_url ?? ''
       const started = performance.now()
       const reachable = await reach(url, signal)
-      await addresses.set(name, url)
+      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`, (entries) => addresses.set(name, url, entries))
       if (name === 'ollama') ollama.forget()
-      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`)
       return { status: 'saved' as const, provider: name, base_url: url, reachable, ...(reachable && { latency_ms: Math.round(performance.now() - started) }) }
     },
   })

@@ -16,8 +16,11 @@ const Secret = v.pipe(v.string(), v.trim(), v.nonEmpty('expected a key'), v.maxL
 
 export const ProviderParams = v.object({ name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected the name of a provider')) })
 /** Both names are in use among clients. */
-export const KeyBody = v.union([v.object({ api_key: Secret }), v.object({ key: Secret })])
-export const UrlBody = v.union([v.object({ url: Url }), v.object({ base_url: Url })])
+export const KeyBody = v.pipe(
+  v.object({ api_key: v.optional(Secret), key: v.optional(Secret), api_keys: v.optional(v.pipe(v.array(Secret), v.minLength(1, 'expected at least one key'), v.maxLength(50, 'at most 50 keys'))), add: v.optional(v.boolean()) }),
+  v.check(({ api_key, key, api_keys }) => [api_key, key, api_keys].filter((given) => given !== undefined).length === 1, 'api_key: expected a key, by this name or as "key", or several as "api_keys"'),
+)
+export const UrlBody = v.pipe(v.object({ url: v.optional(Url), base_url: v.optional(Url) }), v.check(({ url, base_url }) => (url === undefined) !== (base_url === undefined), 'url: expected an address, by this name or as "base_url"'))
 
 export const ProviderList = v.object({ providers: v.array(ProviderRow), total: v.number() })
 export const ProviderDetail = v.object({ ...ProviderRow.entries, models: v.array(v.string()) })
