@@ -158,6 +158,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
       fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
+      admit: (url) => outbound?.admit(url) ?? Promise.resolve(),
       spawn: createSpawn(scope, hiddenFolders(config)),
       log: tagged,
     }),

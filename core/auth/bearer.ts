@@ -27,8 +27,8 @@ export interface AuthOptions {
   onChange?(): void
 }
 export interface Auth {
-  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. */
-  check(level: 'public' | 'bearer' | 'signed', request: Credentials, clientAddress: string, limiterKey: string): Principal
+  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts here instead of the key. */
+  check(level: 'public' | 'bearer' | 'signed', request: Credentials, clientAddress: string, limiterKey: string, token?: string): Principal
   /** Names the key in force; changes with it. Sockets remember it and are closed when it is another one. */
   generation(): number
   /** Whether a key is set. */
@@ -58,10 +58,10 @@ export function createAuth(options: AuthOptions): Auth {
   }
 
   return {
-    check(level, request, clientAddress, limiterKey) {
+    check(level, request, clientAddress, limiterKey, token) {
       if (level === 'public') return anonymous
       if (level === 'signed') return platform
-      const wanted = key()
+      const wanted = token === undefined ? key() : digest(token)
       if (wanted === undefined) return anonymous
       const presented = presentedKey(request)
       if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
@@ -70,10 +70,10 @@ export function createAuth(options: AuthOptions): Auth {
         enforced('gcra_rate_limiter')
         throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
       }
-      if (timingSafeEqual(digest(presented), wanted)) return operator
+      if (timingSafeEqual(digest(presented), wanted)) return token === undefined ? operator : platform
       options.failures.take(limiterKey, 1)
       options.onFailure?.({ clientAddress, method: request.method, path: request.path, requestId: request.requestId })
-      throw new Refusal('unauthorized', 'Invalid API key')
+      throw new Refusal('unauthorized', token === undefined ? 'Invalid API key' : 'Invalid token')
     },
     generation() { key(); return generation },
     required: () => key() !== undefined,

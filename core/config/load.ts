@@ -86,9 +86,12 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   }
   const dataDir = parsed.data_dir === undefined ? join(home, 'data') : resolve(home, parsed.data_dir)
   const { api_key: key, ...rest } = parsed
+  const triggers = parsed.webhook_triggers
+  const token = triggers.token?.trim() || env[triggers.token_env]?.trim()
   const config: Config = {
     ...rest,
     ...(key?.trim() ? { api_key: key.trim() } : {}),
+    webhook_triggers: { ...triggers, ...(token ? { token } : {}) },
     home_dir: home,
     data_dir: dataDir,
     database_url: parsed.database_url ?? `sqlite:${join(dataDir, 'svc.db')}`,

@@ -109,6 +109,15 @@ export const ManifestSigning = section('Whose word a manifest of an agent needs.
   trusted_signers: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, '64 hexadecimal digits'))), v.description('Public keys (Ed25519) of those whose signatures count.'), v.metadata({ ...ownersOnly })), []),
 })
 
+export const WebhookTriggers = section('What other programs may ask for at `/api/hooks`, with a token of their own.', {
+  enabled: flag('Take such requests.', ownersOnly),
+  token: v.optional(secret(v.pipe(v.string(), v.description('The token, at least 32 characters; the variable that token_env names does the same.')))),
+  token_env: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'), v.description('Environment variable that holds the token.'), v.metadata({ ...ownersOnly })), 'SVC_WEBHOOK_TOKEN'),
+  max_payload_bytes: count('Largest request.', 65_536, 256, 10_485_760),
+  rate_limit_per_minute: count('Requests one address may send in a minute.', 30, 1, 1_000_000),
+  require_signature: flag('Take only requests that are signed, with an id and a time, so that a recorded one cannot be sent again.'),
+})
+
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
@@ -136,6 +145,7 @@ export const ConfigSchema = v.object({
   budget: v.optional(Budget, {}),
   tools: v.optional(ToolsSection, {}),
   manifest_signing: v.optional(ManifestSigning, {}),
+  webhook_triggers: v.optional(WebhookTriggers, {}),
 })
 
 type Parsed = v.InferOutput<typeof ConfigSchema>

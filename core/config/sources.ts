@@ -10,7 +10,7 @@ import type { Tree } from './shape.ts'
 import { fromText } from './text-value.ts'
 
 /** Variables that speak to the command line and not to the configuration. */
-const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG'])
+const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG', 'SVC_WEBHOOK_TOKEN'])
 
 export interface ConfigModule {
   readonly layer: Layer

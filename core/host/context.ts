@@ -29,6 +29,8 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly jobs: Jobs
   readonly metrics: Metrics
   readonly fetch: Fetch
+  /** Throws `forbidden`, naming what permits it, when a request to this address would be refused. Sends nothing. */
+  readonly admit: (url: string | URL) => Promise<void>
   /** The only door to other programs. */
   readonly spawn: Spawn
   readonly log: ConsolaInstance

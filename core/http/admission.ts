@@ -62,8 +62,8 @@ export class Admission {
     throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
   }
 
-  authenticate(level: 'public' | 'bearer' | 'signed', caller: Caller, address: string): Principal {
-    return this.auth.check(level, caller, address, limiterKey(address))
+  authenticate(level: 'public' | 'bearer' | 'signed', caller: Caller, address: string, token?: string): Principal {
+    return this.auth.check(level, caller, address, limiterKey(address), token)
   }
 }
 

@@ -103,7 +103,7 @@ export class Pipeline {
       if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
       if (!entry) return this.#unmatched(exchange)
       // Again after a hold: the new route may ask for more than the old one did.
-      const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address)
+      const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address, entry.route.token?.())
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
       return this.#serve(exchange, entry, { address, principal }, passage.context.params)
     } catch (error) { return this.#failed(exchange, entry, error) }

@@ -64,6 +64,11 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   readonly description?: string
   /** `public` for the health check and the web page only; `signed` when the handler checks a platform's signature. */
   readonly auth: 'public' | 'bearer' | 'signed'
+  /**
+   * With `bearer`: what callers of this route present instead of the API key, which does not open it then. `undefined`: the key, as
+   * everywhere.
+   */
+  token?(): string | undefined
   /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
   readonly cost: number
   readonly params?: P; readonly query?: Q; readonly body?: B

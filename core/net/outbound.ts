@@ -3,6 +3,7 @@ import { Agent as HttpAgent, request as requestHttp, validateHeaderName, validat
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { callbackify } from 'node:util'
 import type { ConsolaInstance } from 'consola'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
@@ -32,6 +33,8 @@ export interface Outbound extends AsyncDisposable {
   readonly fetch: Fetch
   /** For addresses that the operator set, such as a provider's base URL: they may be loopback or private, never metadata. */
   forOperator(): Fetch
+  /** Throws what a request there would be refused with, as far as that can be known now. Sends nothing. */
+  admit(url: string | URL): Promise<void>
 }
 
 const CONNECT_MS = 10_000
@@ -39,6 +42,8 @@ const TOTAL_MS = 300_000
 /** Shorter than what servers commonly grant, so that it is this side that closes an idle connection. */
 const IDLE_SOCKET_MS = 4000
 const FREE_SOCKETS = 64
+/** How long a name may take when nobody connects to it yet. */
+const RESOLVE_MS = 2_000
 
 /** The only way out to the network. Connections are kept for reuse per origin and policy; proxies of the environment are ignored. */
 export function createOutbound(options: OutboundOptions): Outbound {
@@ -72,6 +77,17 @@ export function createOutbound(options: OutboundOptions): Outbound {
     })
     const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
     const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) }
+
+    /** A name that nobody knows now is let through: whoever connects to it later is refused what it leads to then. */
+    async function admit(address: string | URL): Promise<void> {
+      const url = URL.parse(address)
+      if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
+      const host = current().checkUrl(url)
+      if (isIP(host) !== 0) return
+      const found = await Promise.race([resolve(host), delay(RESOLVE_MS, [], { ref: false })]).catch(() => [] /* it has no address */)
+      if (found.length === 0) current().checkUnknown(host)
+      for (const { address: one } of found) current().checkAddress(host, one)
+    }
 
     async function fetch(address: string | URL, request: OutboundRequest = {}) {
       const url = URL.parse(address)
@@ -144,7 +160,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       })
     }
 
-    return { fetch: fetch as Fetch, agents: Object.values(agents) }
+    return { fetch: fetch as Fetch, admit, agents: Object.values(agents) }
   }
 
   const [guarded, operator] = doors
@@ -152,6 +168,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     fetch: guarded.fetch,
     forOperator: () => operator.fetch,
+    admit: (url) => guarded.admit(url),
     async [Symbol.asyncDispose]() {
       closed = true
       for (const abandon of open) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))

@@ -43,6 +43,11 @@ export class Policy {
     return host
   }
 
+  /** Throws for a name without an address that can only be one of this machine or of a private network. */
+  checkUnknown(host: string): void {
+    if (/(?:^|\.)(?:localhost|internal|local|lan|intranet|home\.arpa)$/.test(host) && !this.#hosts.has(host)) throw forbidden(host, 'private')
+  }
+
   /** Throws when a host must not be reached at this address. */
   checkAddress(host: string, address: string): void {
     const kind = this.#kindOf(address)
