@@ -18,8 +18,10 @@ const REOPEN_EVERY_MS = 250
 /** One transaction blocks the loop no longer than about this; what is left goes into the next. */
 const SLICE_MS = 12
 const MAX_WAITING = 20_000
-/** From so many batches in a group on, writers come in numbers. */
+/** From so many batches in a group on, writers come in numbers: a group then stays open while each round of the loop brings more of them. */
 const CROWD = 4
+const MOST_GATHERED = 500
+const GATHER_MS = 3
 const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
 /**
@@ -80,9 +82,17 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    // Under load one more round of the loop brings more writers under the same sync; a lone writer waits for nobody.
-    if (this.#taken >= CROWD) setImmediate(() => { setImmediate(() => this.#flush()) })
-    else setImmediate(() => this.#flush())
+    // A lone writer waits for nobody.
+    if (this.#taken < CROWD) setImmediate(() => this.#flush())
+    else this.#gather(0, performance.now() + GATHER_MS)
+  }
+  /** Everyone in a group shares its sync and the pages it writes, so the larger it is, the less it costs each of them. */
+  #gather(before: number, until: number): void {
+    setImmediate(() => {
+      const { length } = this.#waiting
+      if (length > before && length < MOST_GATHERED && performance.now() < until) this.#gather(length, until)
+      else this.#flush()
+    })
   }
   #retry(): void {
     this.#scheduled = true

@@ -36,16 +36,15 @@ export class TurnRecord {
   readonly #parts: RecordParts
   constructor(parts: RecordParts) { this.#parts = parts }
 
+  /** Without an audit entry: a turn that is on disk ends, in this process or the next, and its end has one in every case. */
   accepted(turn: TurnFacts, blocks: readonly Block[], options: string, onCrash: 'resume' | 'interrupt', starts: boolean): Statement[] {
-    const { sessions, journal, audit } = this.#parts
+    const { sessions, journal } = this.#parts
     const { id, agentId, sessionId, door } = turn
     const createdAt = this.#parts.now()
-    const chars = blocks.reduce((sum, block) => sum + (block.type === 'text' ? block.text.length : 0), 0)
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
       journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }, starts ? 'running' : 'queued'),
-      audit.entry({ event: 'agent_message', agentId, details: `turn ${id} accepted by ${door}: ${chars} characters` }),
     ]
   }
   waiting(turnId: string): Statement { return this.#parts.journal.move(turnId, 'waiting') }
@@ -113,12 +112,12 @@ export class TurnRecord {
       costUsd: toUsd(costNano(model.price, usage)), estimated: usage.estimated ?? false,
     })]
   }
-  ended(turn: TurnFacts, state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>, details: string): Statement[] {
+  ended(turn: TurnFacts, state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>, details: string, progress?: { takeTraces(): readonly Trace[] }): Statement[] {
     const { journal, audit } = this.#parts
     return [
-      journal.move(turn.id, state, state === 'done' ? undefined : details),
+      journal.move(turn.id, state, state === 'done' ? undefined : details, progress?.takeTraces()),
       audit.entry({
-        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message', agentId: turn.agentId, details: `turn ${turn.id} ${state}: ${details}`,
+        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message', agentId: turn.agentId, details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
       }),
     ]
   }

@@ -89,8 +89,7 @@ export class TurnRunner {
         await db.batch([
           ...record.said(live, value.text, progress.labels),
           ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []), ...progress.giveBack(),
-          ...record.traces(progress),
-          ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`),
+          ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`, progress),
           ...follow(),
         ])
         return result
@@ -199,16 +198,16 @@ export class TurnRunner {
     const shown = stopped?.by === 'unload' ? interrupted(live) : error
     const cut = progress.request !== undefined && progress.written > 0 ? estimateUsage(progress.request, progress.written) : undefined
     if (cut) progress.spend(cut)
-    const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...progress.giveBack(), ...record.traces(progress)]
+    const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...progress.giveBack()]
     try {
       if (state === 'interrupted' && (live.resumable || live.waiting)) {
         const known = progress.calls.flatMap((call) => {
           const outcome = progress.outcomes.get(call.id)
           return outcome ? [record.receipt(live, call, outcome)] : []
         })
-        await db.batch([...known, ...paid, record.release(live.id)])
+        await db.batch([...known, ...paid, ...record.traces(progress), record.release(live.id)])
       } else {
-        await db.batch([...this.#unanswered(live, progress), ...this.#partial(live, progress, state), ...paid, ...record.ended(live, state, reason), ...follow()])
+        await db.batch([...this.#unanswered(live, progress), ...this.#partial(live, progress, state), ...paid, ...record.ended(live, state, reason, progress), ...follow()])
       }
     } catch (unrecorded) {
       // The turn stays open in the journal, and the next boot marks it: nothing is lost, only told later.

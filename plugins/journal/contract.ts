@@ -79,17 +79,17 @@ export interface Send extends Effect {
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: Omit<Turn, 'state' | 'error'>, state?: 'queued' | 'running'): Statement
-  /** Moves a turn; changes nothing when it is in an end state already. */
-  move(turnId: string, state: TurnState, error?: string): Statement
+  /** Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it then. */
+  move(turnId: string, state: TurnState, error?: string, traces?: readonly Trace[]): Statement
   find(turnId: string): Promise<Turn | undefined>
   /** Turns of an agent, newest first. */
   turns(agentId: string, limit: number): Promise<readonly Turn[]>
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
   settle(key: string, state: 'done' | 'failed', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>
-  /** Statements for the batch of the step they describe. */
+  /** Statements for the batch of a step that does not end the turn. */
   trace(traces: readonly Trace[]): readonly Statement[]
-  /** Newest first. Only the newest of each agent are kept. */
+  /** Newest first. Only the newest of each agent are kept, and those of the last step of each turn as long as the turn. */
   traces(agentId: string, limit: number): Promise<readonly Trace[]>
   /** How many turns of an agent there are in each state, and how many of its tool calls were answered and failed. */
   counts(agentId: string): Promise<Counts>

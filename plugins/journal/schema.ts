@@ -47,6 +47,14 @@ export const TraceRow = v.object({
 })
 export type TraceRow = v.InferOutput<typeof TraceRow>
 
+/** What a turn's row holds of a trace. */
+const KeptTrace = v.object({
+  id: v.string(), kind: v.picklist(['model', 'tool']), name: v.string(), callId: v.optional(v.string()), iteration: v.number(), startedAt: v.string(), durationMs: v.number(),
+  firstMs: v.optional(v.number()), failed: v.boolean(), tokens: v.optional(v.object({ input: v.number(), output: v.number() })), input: v.string(), output: v.string(),
+})
+export const EndedRow = v.object({ id: v.string(), session_id: v.string(), traces: v.pipe(v.string(), v.parseJson(), v.array(KeptTrace)) })
+export type EndedRow = v.InferOutput<typeof EndedRow>
+
 export const SendRow = v.object({ ...EffectRow.entries, created_at: v.string(), settled_at: v.nullable(v.string()) })
 export type SendRow = v.InferOutput<typeof SendRow>
 /** PostgreSQL counts in 64 bits, which its driver may hand over as text. */

@@ -18,7 +18,9 @@ export class JournalService implements Journal {
   }
 
   accept(turn: Omit<Turn, 'state' | 'error'>, state: 'queued' | 'running' = 'queued'): Statement { return this.#store.insertTurn(turn, state, this.#owner) }
-  move(turnId: string, state: TurnState, error?: string): Statement { return this.#store.move(turnId, state, error ?? null, this.#now()) }
+  move(turnId: string, state: TurnState, error?: string, traces: readonly Trace[] = []): Statement {
+    return this.#store.move(turnId, state, error ?? null, traces.length === 0 ? null : JSON.stringify(traces.map(kept)), this.#now())
+  }
   release(turnId: string): Statement { return this.#store.own(turnId, '') }
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement { return this.#store.insertEffect(effect, this.#now()) }
   settle(key: string, state: 'done' | 'failed', result: string): Statement { return this.#store.settle(key, state, result, this.#now()) }
@@ -39,7 +41,11 @@ export class JournalService implements Journal {
     if (first) this.#retention?.wrote(first.agentId, traces.length)
     return traces.map((trace) => this.#store.insertTrace(trace))
   }
-  async traces(agentId: string, limit: number): Promise<readonly Trace[]> { return (await this.#store.traces(agentId, limit)).map(toTrace) }
+  async traces(agentId: string, limit: number): Promise<readonly Trace[]> {
+    const [steps, ends] = await Promise.all([this.#store.traces(agentId, limit), this.#store.endedOf(agentId, limit)])
+    const all = [...steps.map(toTrace), ...ends.flatMap((turn) => turn.traces.map((trace) => ({ ...trace, agentId, sessionId: turn.session_id, turnId: turn.id })))]
+    return all.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
+  }
 
   async counts(agentId: string): Promise<Counts> {
     const [turns, effects] = await Promise.all([this.#store.turnCounts(agentId), this.#store.toolCounts(agentId)])
@@ -65,6 +71,8 @@ function toTurn(row: TurnRow): Turn {
     options: row.options, createdAt: row.created_at, error: row.error ?? undefined,
   }
 }
+/** Without what the turn's row says already. */
+function kept({ agentId: _agent, sessionId: _session, turnId: _turn, ...trace }: Trace): Omit<Trace, 'agentId' | 'sessionId' | 'turnId'> { return trace }
 function toEffect(row: EffectRow): Effect {
   return { key: row.key, turnId: row.turn_id, kind: row.kind, name: row.name, state: row.state, input: row.input, result: row.result ?? undefined }
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Effect, Trace, Turn, TurnState } from './contract.ts'
-import { CountRow, EffectRow, SendRow, TraceRow, TurnRow } from './schema.ts'
+import { CountRow, EffectRow, EndedRow, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
@@ -11,8 +11,8 @@ export class JournalStore {
     return this.#db.sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, ${state}, ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
   }
-  move(id: string, state: TurnState, error: string | null, at: string): Statement {
-    return this.#db.sql`UPDATE journal_turn SET state = ${state}, error = ${error}, updated_at = ${at}
+  move(id: string, state: TurnState, error: string | null, traces: string | null, at: string): Statement {
+    return this.#db.sql`UPDATE journal_turn SET state = ${state}, error = ${error}, traces = ${traces}, updated_at = ${at}
       WHERE id = ${id} AND state IN ('queued', 'running', 'waiting')`
   }
   own(id: string, owner: string): Statement {
@@ -58,6 +58,11 @@ export class JournalStore {
   async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {
     return v.parse(v.array(TraceRow), await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`)
   }
+  /** Turns of an agent that have traces, newest first. */
+  async endedOf(agentId: string, limit: number): Promise<readonly EndedRow[]> {
+    return v.parse(v.array(EndedRow), await this.#db.all`SELECT id, session_id, traces FROM journal_turn
+      WHERE agent_id = ${agentId} AND traces IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ${limit}`)
+  }
 
   async turnCounts(agentId: string): Promise<readonly CountRow[]> {
     return v.parse(v.array(CountRow), await this.#db.all`SELECT state, count(*) AS n FROM journal_turn WHERE agent_id = ${agentId} GROUP BY state`)
@@ -85,5 +90,9 @@ export class JournalStore {
       SELECT t.id FROM journal_trace t WHERE t.agent_id = ${agentId} ORDER BY t.id DESC LIMIT 1 OFFSET ${keep - 1})`
   }
   async dropTraces(before: string): Promise<void> { await this.#db.run`DELETE FROM journal_trace WHERE started_at < ${before}` }
-  async forget(agentId: string): Promise<void> { await this.#db.run`DELETE FROM journal_trace WHERE agent_id = ${agentId}` }
+  async forget(agentId: string): Promise<void> {
+    await this.#db.batch([
+      this.#db.sql`DELETE FROM journal_trace WHERE agent_id = ${agentId}`, this.#db.sql`UPDATE journal_turn SET traces = NULL WHERE agent_id = ${agentId} AND traces IS NOT NULL`,
+    ])
+  }
 }

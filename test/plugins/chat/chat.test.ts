@@ -29,7 +29,7 @@ describe('a turn', () => {
     const agent = await spawn()
     const before = (await stage.host.json('GET', '/api/usage')).body
     await send(agent, 'count me')
-    expect((await audit(agent)).map(({ event_type }) => event_type)).toEqual(['agent_spawned', 'agent_message', 'agent_message'])
+    expect((await audit(agent)).map(({ event_type }) => event_type)).toEqual(['agent_spawned', 'agent_message'])
     const after = (await stage.host.json('GET', '/api/usage')).body
     expect(after.request_count - before.request_count).toBe(1)
     expect(after.total_input_tokens - before.total_input_tokens).toBe(10)

@@ -83,6 +83,20 @@ describe.each(engines)('the journal on %s', (engine) => {
     expect(await journal.traces('agent', 1)).toHaveLength(1)
   })
 
+  it('the traces of a last step lie with their turn and are told among the others', async () => {
+    const { db, boot } = await start(engine)
+    const journal = boot('one')
+    const last = trace('2', { kind: 'model', name: 'openai/fake', tokens: { input: 3, output: 4 }, firstMs: 0.25 })
+    await db.batch([journal.accept(turn('1')), ...journal.trace([trace('1'), trace('4')])])
+    await db.batch([journal.move('1', 'done', undefined, [last, trace('3')])])
+    await db.batch([journal.move('1', 'failed', 'too late', [trace('5')])])
+    expect((await journal.traces('agent', 10)).map(({ id, turnId }) => `${id} of ${turnId}`)).toEqual(['4 of 1', '3 of 1', '2 of 1', '1 of 1'])
+    expect((await journal.traces('agent', 3)).at(-1)).toEqual(last)
+    expect(await journal.traces('other', 10)).toEqual([])
+    await new JournalStore(db).forget('agent')
+    expect(await journal.traces('agent', 10)).toEqual([])
+  })
+
   it('keeps the newest traces of each agent, and those of others', async () => {
     const { db, boot, retention } = await start(engine)
     const keeper = retention(0, 5, () => 0)
