@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import { Catalog } from '../catalog/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import { bulkRoutes } from './bulk-routes.ts'
@@ -10,7 +11,7 @@ import { grantRoutes } from './grant-routes.ts'
 import type { Assignable } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
-import { modelNames, splitModel } from './model-names.ts'
+import { chooseModel, modelNames, splitModel } from './model-names.ts'
 import { profileRoutes } from './profile-routes.ts'
 import { Roster } from './roster.ts'
 import { agentRoutes } from './routes.ts'
@@ -28,23 +29,23 @@ export default definePlugin({
     manifest_signing: v.optional(SigningConfig, {}),
   }),
   requires: { audit: Audit },
-  optional: { inference: Inference },
+  optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db)
     const roster = new Roster(store, log)
-    const inference = () => optional('inference')
+    const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
     await roster.load()
     const agents = new AgentService({
       store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, signatures: new Signatures(config.manifest_signing, services.audit),
-      names: () => modelNames(inference()), split: (model) => splitModel(inference(), model), skills: () => assignable('skills'),
+      names: () => modelNames(inference(), catalog()), split: (model) => splitModel(inference(), model), choose: (model) => chooseModel(inference(), catalog(), model), skills: () => assignable('skills'),
     })
     await agents.recover()
     await welcome(agents, storage)
     routes.add(
-      ...agentRoutes(agents, inference), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
+      ...agentRoutes(agents), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
     const family = new Families(agents, services.audit)

@@ -1,3 +1,4 @@
+import type { Catalog } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { ModelChoice } from './contract.ts'
 
@@ -5,15 +6,23 @@ import type { ModelChoice } from './contract.ts'
 export type NameModel = (choice: ModelChoice) => ModelChoice
 
 /** Asks once, so that a list of ten thousand agents costs one question. */
-export async function modelNames(inference: Inference | undefined): Promise<NameModel> {
+export async function modelNames(inference: Inference | undefined, catalog?: Catalog): Promise<NameModel> {
   if (!inference) return ({ provider, model }) => ({ provider, model })
-  const fallback = await inference.defaultModel()
+  const [fallback, alias] = await Promise.all([inference.defaultModel(), catalog?.aliasLookup()])
   const ownDefaults = new Map(inference.providers().map((provider) => [provider.name, provider.defaultModel]))
   return ({ provider, model }) => {
     const named = provider === 'default' ? fallback.provider : provider
+    // The offline model is asked for nothing by name.
+    const target = model === 'default' || named === 'builtin' ? undefined : alias?.(model)
+    if (target && (provider === 'default' || provider === target.provider)) return { provider: target.provider, model: target.model }
     if (model !== 'default') return { provider: named, model }
     return { provider: named, model: named === fallback.provider ? fallback.model : ownDefaults.get(named) ?? model }
   }
+}
+
+/** The model somebody asks for by an alias, with or without its provider. Without a provider in it, that of the manifest stays. */
+export async function chooseModel(inference: Inference | undefined, catalog: Catalog | undefined, id: string): Promise<{ readonly provider?: string; readonly model: string }> {
+  return (await catalog?.aliasLookup())?.(id) ?? splitModel(inference, id)
 }
 
 /** `groq/llama-3.3-70b` names the provider too, when there is one of that name; the ids of some models have slashes of their own. */

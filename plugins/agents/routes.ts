@@ -1,19 +1,15 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { Inference } from '../providers/contract.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
 import { toDetail } from './detail.ts'
-import { modelNames, splitModel } from './model-names.ts'
 import type { HeldAgent } from './roster.ts'
 import {
   AgentChange, AgentDetail, Killed, ListQuery, ModelChange, ModelChanged, NewAgent, Patched, SpawnedAgent, Updated,
 } from './schema.ts'
 import type { AgentService } from './service.ts'
 
-/** `inference` is asked for each time: it may be reloaded, or missing. */
-export function agentRoutes(agents: AgentService, inference: () => Inference | undefined): readonly AnyRoute[] {
-  const names = () => modelNames(inference())
+export function agentRoutes(agents: AgentService): readonly AnyRoute[] {
 
   const list = defineRoute({
     method: 'GET', path: '/api/agents', summary: 'List agents',
@@ -49,7 +45,7 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
     method: 'GET', path: '/api/agents/:id', summary: 'Read an agent',
     auth: 'bearer', cost: 2, params: AgentParams, returns: AgentDetail, errors: ['agent_not_found'],
     async handle({ params }) {
-      return toDetail(await agents.require(params.id), await names())
+      return toDetail(await agents.require(params.id), await agents.names())
     },
   })
 
@@ -65,12 +61,10 @@ export function agentRoutes(agents: AgentService, inference: () => Inference | u
 
   const model = defineRoute({
     method: 'PUT', path: '/api/agents/:id/model', summary: 'Change the model of an agent',
-    description: '`model` may be `provider/model`. Without a provider the one of the manifest stays.',
+    description: '`model` may be `provider/model` or an alias. Without a provider the one of the manifest stays.',
     auth: 'bearer', cost: 5, params: AgentParams, body: ModelChange, returns: ModelChanged, errors: ['agent_not_found', 'conflict'],
     async handle({ params, body }) {
-      const { provider, model: name } = body.provider === undefined ? splitModel(inference(), body.model) : { provider: body.provider, model: body.model }
-      const agent = await agents.edit(params.id, { 'model.model': name, ...(provider === undefined ? {} : { 'model.provider': provider }) })
-      return { status: 'updated' as const, ...(await names())(agent.manifest.model) }
+      return { status: 'updated' as const, ...await agents.setModel(params.id, body.model, body.provider) }
     },
   })
 

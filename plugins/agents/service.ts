@@ -37,6 +37,8 @@ export interface AgentParts {
   names(): Promise<NameModel>
   /** `provider/model` in two, when there is a provider of that name. */
   split(model: string): { readonly provider?: string; readonly model: string }
+  /** The same for what somebody types: aliases are looked up. */
+  choose(model: string): Promise<{ readonly provider?: string; readonly model: string }>
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
 }
@@ -66,6 +68,7 @@ export class AgentService implements Agents {
     if (!agent) throw new Refusal('agent_not_found', `No agent ${id}`)
     return agent
   }
+  names(): Promise<NameModel> { return this.#parts.names() }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
   }
@@ -191,8 +194,9 @@ export class AgentService implements Agents {
     await this.#change(id, (agent) => (agent.sessionId === sessionId ? undefined : { session_id: sessionId }))
   }
 
-  async setModel(id: string, model: string): Promise<ModelChoice> {
-    const chosen = this.#parts.split(model)
+  /** By an alias, a model of its provider, or `provider/model`. Throws like `edit`. */
+  async setModel(id: string, model: string, provider?: string): Promise<ModelChoice> {
+    const chosen = provider === undefined ? await this.#parts.choose(model) : { provider, model }
     const { manifest } = await this.edit(id, { 'model.model': chosen.model, ...(chosen.provider === undefined ? {} : { 'model.provider': chosen.provider }) })
     return (await this.#parts.names())(manifest.model)
   }

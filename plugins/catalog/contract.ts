@@ -39,6 +39,8 @@ export interface Catalog {
   ready(): Promise<void>
   /** By the id a request is made with; an unknown dated form of a known id is that model. Takes a map's time. */
   find(provider: string, model: string): CatalogModel | undefined
+  /** What short names stand for, without reading the models. */
+  aliasLookup(): Promise<(name: string) => { readonly provider: string; readonly model: string } | undefined>
   /** What a short name stands for. Names are compared without regard to case. */
   resolveAlias(name: string): { readonly provider: string; readonly model: string } | undefined
   /** Every model, or those of one provider, in a fixed order. */

@@ -21,6 +21,7 @@ export class Models implements Catalog {
   #owners = new Map<string, string>()
   #undated = new Map<string, string>()
   #aliases: ReadonlyMap<string, Target> = shippedAliases
+  #naming: Promise<void> | undefined
 
   constructor(parts: ModelsParts) { this.#parts = parts }
 
@@ -32,8 +33,13 @@ export class Models implements Catalog {
   }
   /** Reads again what changed in the store. */
   async refresh(): Promise<void> {
+    this.#naming = undefined
     this.#reading = this.#read()
     await this.#reading
+  }
+  async aliasLookup(): Promise<(name: string) => Target | undefined> {
+    await this.#named()
+    return (name) => this.resolveAlias(name)
   }
 
   find(provider: string, model: string): CatalogModel | undefined {
@@ -63,7 +69,7 @@ export class Models implements Catalog {
 
   async #read(): Promise<void> {
     const { store } = this.#parts
-    const [shipped, registry, custom, changed] = await Promise.all([this.#parts.shipped(), store.registry(), store.custom(), store.aliases()])
+    const [shipped, registry, custom] = await Promise.all([this.#parts.shipped(), store.registry(), store.custom(), this.#named()])
     const models = new Map<string, Map<string, Held>>()
     const put = (entry: Entry, origin: Held['origin']): void => {
       let own = models.get(entry.provider)
@@ -82,12 +88,19 @@ export class Models implements Catalog {
         if (undated(id) !== id) dated.set(`${provider} ${undated(id)}`, id)
       }
     }
-    const aliases = new Map(shippedAliases)
-    for (const { alias, target } of changed) if (target) aliases.set(alias, target); else aliases.delete(alias)
     this.#models = models
     this.#owners = owners
     this.#undated = dated
-    this.#aliases = aliases
+  }
+  #named(): Promise<void> {
+    return (this.#naming ??= (async () => {
+      const aliases = new Map(shippedAliases)
+      for (const { alias, target } of await this.#parts.store.aliases()) if (target) aliases.set(alias, target); else aliases.delete(alias)
+      this.#aliases = aliases
+    })().catch((error: unknown) => {
+      this.#naming = undefined
+      throw error
+    }))
   }
 
   #toModel({ entry, origin }: Held, now = this.#parts.now()): CatalogModel {

@@ -78,3 +78,32 @@ describe('the cost of a turn', () => {
     expect((await turn('gateway', 'own/model')).cost_usd).toBe((1000 * 7 + 500 * 9) / 1e6)
   })
 })
+
+describe('an agent whose model is named by an alias', () => {
+  const shown = async (id: string) => {
+    const { body } = await stage.host.json('GET', '/api/agents')
+    const { model_provider: provider, model_name: model } = body.find((agent: { id: string }) => agent.id === id)
+    return `${provider}/${model}`
+  }
+  it('is shown with what it stands for, and follows it', async () => {
+    const agent = await stage.spawn('alias-shown', [], '[model]\nmodel = "llama"')
+    expect(await shown(agent)).toBe('groq/llama-3.3-70b-versatile')
+    await stage.host.json('DELETE', '/api/models/aliases/llama')
+    await stage.host.json('POST', '/api/models/aliases', { alias: 'llama', model_id: 'groq/llama-3.1-8b-instant' })
+    expect(await shown(agent)).toBe('groq/llama-3.1-8b-instant')
+  })
+  it('in mode Stable keeps what it stood for', async () => {
+    const agent = await stage.spawn('alias-pinned', [], '[model]\nmodel = "kept-name"')
+    await stage.host.json('POST', '/api/models/aliases', { alias: 'kept-name', model_id: 'openai/gpt-5' })
+    await stage.host.json('PUT', `/api/agents/${agent}/mode`, { mode: 'Stable' })
+    await stage.host.json('DELETE', '/api/models/aliases/kept-name')
+    await stage.host.json('POST', '/api/models/aliases', { alias: 'kept-name', model_id: 'groq/llama-3.1-8b-instant' })
+    expect(await shown(agent)).toBe('openai/gpt-5')
+    expect((await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'hi' })).body.model).toBe('gpt-5')
+  })
+  it('can be given it over the API: the model it stands for is what is stored', async () => {
+    const agent = await stage.spawn('alias-set', [], '[model]\nprovider = "openai"\nmodel = "gpt-5"')
+    expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet' })).body).toEqual({ status: 'updated', provider: 'anthropic', model: 'claude-sonnet-5' })
+    expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet', provider: 'openai' })).body).toEqual({ status: 'updated', provider: 'openai', model: 'sonnet' })
+  })
+})
