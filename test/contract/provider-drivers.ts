@@ -1,11 +1,12 @@
 import { openBedrock } from '../support/bedrock-stage.ts'
 import { openAnthropic } from '../support/anthropic-stage.ts'
+import { openCohere } from '../support/cohere-stage.ts'
 import { openGemini, openVertex } from '../support/gemini-stage.ts'
 import { openBuiltin, openCompatible, openVendor } from '../support/provider-stage.ts'
 import type { Offer, ProviderStage } from './provider.ts'
 
-/** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. */
-export const drivers: readonly { readonly name: string; readonly open: () => Promise<ProviderStage>; readonly network: boolean; readonly offers?: readonly Offer[] }[] = [
+/** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. `lacks`: checks of something its vendor does not have. */
+export const drivers: readonly { readonly name: string; readonly open: () => Promise<ProviderStage>; readonly network: boolean; readonly offers?: readonly Offer[]; readonly lacks?: readonly string[] }[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
   { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models', 'embed'] },
   { name: 'azure', open: () => openVendor('azure', 'azure'), network: true, offers: ['embed'] },
@@ -21,4 +22,5 @@ export const drivers: readonly { readonly name: string; readonly open: () => Pro
   { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay'] },
   { name: 'gemini without ids and signatures', open: () => openGemini('gemini-2.5-flash'), network: true },
   { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed'] },
+  { name: 'cohere', open: openCohere, network: true, offers: ['models', 'embed', 'replay'], lacks: ['refused'] },
 ]

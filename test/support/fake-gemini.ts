@@ -1,7 +1,7 @@
 import type { Heard, Scenario } from '../contract/provider.ts'
 import { refuseGemini } from './fake-gemini-rules.ts'
 import type { GeminiBody } from './fake-gemini-rules.ts'
-import { startVendor } from './vendor-server.ts'
+import { faulty, startVendor } from './vendor-server.ts'
 import type { Answering, RecordedCall, VendorServer } from './vendor-server.ts'
 
 /** Codes of google.rpc by the status of HTTP they are sent with. */
@@ -94,17 +94,7 @@ export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance):
         if (scenario.about === 'content_filter') return stream([event({ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 } })])
         return refusedBy(answer, scenario)
       case 'embed': throw new Error('vectors are asked for elsewhere')
-      case 'fault': switch (scenario.fault) {
-        case 'overloaded': return stream([...said(scenario.deltas), event(problem(503, 'The model is overloaded. Please try again later.'))])
-        case 'cut': return stream(said(scenario.deltas))
-        case 'reset': return stream(said(scenario.deltas), 'reset')
-        case 'html': return answer.text(200, '<!doctype html><title>Sign in</title>', 'text/html')
-        case 'empty': return stream([])
-        case 'malformed-one': return stream(['data: {"candidates": [\n\n', ...said(scenario.deltas), end('STOP', usual)])
-        case 'malformed-all': return stream(['data: {"candidates": [\n\n', 'data: 5\n\n', 'data: nonsense\n\n', end('STOP', usual)])
-        case 'endless-line': return stream(['data: ', ...Array.from({ length: 10 }, () => 'x'.repeat(1_000_000))])
-        case 'split': case 'slow-bytes': return stream([...said(scenario.deltas), end('STOP', usual)], scenario.fault)
-      }
+      case 'fault': return faulty(answer, scenario.fault, { said: said(scenario.deltas), end: [end('STOP', usual)], overloaded: [event(problem(503, 'The model is overloaded. Please try again later.'))] })
     }
   }
 

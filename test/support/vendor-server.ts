@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Fault } from '../contract/provider.ts'
 import { drained } from './fake-provider.ts'
 
 export interface RecordedCall {
@@ -83,3 +84,19 @@ function answering(response: ServerResponse): Answering {
   }
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** An event stream with a fault. `said` and `end` are what a healthy answer is made of, `overloaded` what the vendor says when it breaks down. */
+export function faulty(answer: Answering, fault: Fault, { said, end, overloaded }: { readonly said: readonly string[]; readonly end: readonly string[]; readonly overloaded: readonly string[] }): Promise<void> | void {
+  const stream = (pieces: readonly string[], line?: Line): Promise<void> => answer.stream('text/event-stream', pieces, line)
+  switch (fault) {
+    case 'overloaded': return stream([...said, ...overloaded])
+    case 'cut': return stream(said)
+    case 'reset': return stream(said, 'reset')
+    case 'html': return answer.text(200, '<!doctype html><title>Sign in</title>', 'text/html')
+    case 'empty': return stream([])
+    case 'malformed-one': return stream(['data: {"type": [\n\n', ...said, ...end])
+    case 'malformed-all': return stream(['data: {"type": [\n\n', 'data: 5\n\n', 'data: nonsense\n\n', ...end])
+    case 'endless-line': return stream(['data: ', ...Array.from({ length: 10 }, () => 'x'.repeat(1_000_000))])
+    case 'split': case 'slow-bytes': return stream([...said, ...end], fault)
+  }
+}
