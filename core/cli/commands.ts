@@ -1,6 +1,6 @@
 import type { Command } from './command.ts'
 
-/** A name in the tree of commands. Code of a command is imported when it runs or when its help is shown. */
+/** A name in the tree of commands; one with commands below it may be a command itself. Code of a command is imported when it runs or when its help is shown. */
 export interface CommandEntry {
   readonly summary: string
   readonly load?: () => Promise<{ readonly default: Command }>
@@ -36,6 +36,15 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       keygen: { summary: 'Make a key that signs', load: () => import('./manifest-keygen.ts') },
       sign: { summary: 'Sign a manifest', load: () => import('./manifest-sign.ts') },
       verify: { summary: 'Check a signed manifest', load: () => import('./manifest-verify.ts') },
+    },
+  },
+  models: { summary: 'List the models and what they cost', load: () => import('./models.ts') },
+  providers: {
+    summary: 'List the providers of models, give them keys, try them',
+    load: () => import('./providers.ts'),
+    commands: {
+      'set-key': { summary: 'Store the key of a provider', load: () => import('./providers-set-key.ts') },
+      test: { summary: 'Call a provider once', load: () => import('./providers-test.ts') },
     },
   },
   plugin: {

@@ -32,7 +32,7 @@ async function listLines(tree: Readonly<Record<string, CommandEntry>>, path: rea
   return lines
 }
 function words(line: Line): string {
-  return line.children ? Object.keys(line.children).join(' ') : [...line.flags.map((flag) => `--${flag.name}`), '--help'].join(' ')
+  return [...Object.keys(line.children ?? {}), ...(line.children && line.flags.length === 0 ? [] : [...line.flags.map((flag) => `--${flag.name}`), '--help'])].join(' ')
 }
 /** Joins the typed words to a command path: the first word, and the second one below a group. Both shells understand it. */
 function readPath(lines: readonly Line[], all: string): string {

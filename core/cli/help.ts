@@ -21,7 +21,7 @@ export function renderTop(version: string): string {
   ].join('\n')
 }
 function listNames(tree: Readonly<Record<string, CommandEntry>>): [string, string][] {
-  return Object.entries(tree).map(([name, entry]) => [entry.commands ? `${name} ${Object.keys(entry.commands).join('|')}` : name, entry.summary])
+  return Object.entries(tree).map(([name, entry]) => [entry.commands ? `${name} ${entry.load ? `[${Object.keys(entry.commands).join('|')}]` : Object.keys(entry.commands).join('|')}` : name, entry.summary])
 }
 
 /** Help of `svc agent` and the like. */
@@ -30,12 +30,13 @@ export function renderGroup(path: readonly string[], entry: CommandEntry): strin
   return [`${entry.summary}.`, '', `Usage: ${name} <command> [flags]`, '', 'Commands:', columns(listNames(entry.commands ?? {})), '', `See \`${name} <command> --help\` for flags and examples.`].join('\n')
 }
 
-export function renderCommand(path: readonly string[], { args, description, examples }: Command): string {
+export function renderCommand(path: readonly string[], { args, description, examples }: Command, below: CommandEntry['commands'] = {}): string {
   const positionals = Object.entries(args).filter(([, arg]) => arg.type === 'positional')
   const usage = positionals.map(([name, arg]) => (arg.required === false ? `[${name}]` : `<${name}>`)).join(' ')
   return [
     description,
     '', `Usage: svc ${[...path, usage].filter(Boolean).join(' ')} [flags]`,
+    ...(Object.keys(below).length > 0 ? ['', `Commands below it (\`svc ${path.join(' ')} <command> --help\`):`, columns(listNames(below))] : []),
     ...(positionals.length > 0 ? ['', 'Arguments:', columns(positionals.map(([name, arg]) => [name, arg.description ?? '']))] : []),
     '', 'Flags:', columns([...listFlags(args).map(({ flag, hint, description: text }) => [`${flag}${hint}`, text] as const), ['--help', 'This text']]),
     '', 'Examples:', columns(examples),

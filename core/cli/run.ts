@@ -56,7 +56,7 @@ async function showHelp(path: readonly string[], entry: CommandEntry | undefined
   const { renderCommand, renderGroup, renderTop } = await import('./help.ts')
   const unknown = rest.find((word) => word.startsWith('-') && !['--help', '-h', '--json'].includes(word))
   if (!asked && unknown !== undefined && !entry) throw new Failure(exits.usage, `unknown flag ${unknown}`, 'see `svc --help`')
-  const text = entry?.load ? renderCommand(path, (await entry.load()).default) : entry ? renderGroup(path, entry) : renderTop(readBuild().version)
+  const text = entry?.load ? renderCommand(path, (await entry.load()).default, entry.commands) : entry ? renderGroup(path, entry) : renderTop(readBuild().version)
   if (asked || path.length === 0 && rest.length === 0) process.stdout.write(`${text}\n`)
   else process.stderr.write(`${text}\n`)
   return asked || path.length === 0 && rest.length === 0 ? exits.ok : exits.usage

@@ -1,0 +1,24 @@
+import * as v from 'valibot'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits } from './failure.ts'
+import { print, printJson, renderTable } from './output.ts'
+
+const List = v.looseObject({
+  providers: v.array(v.looseObject({ name: v.string(), display_name: v.string(), auth_status: v.string(), env_var: v.optional(v.string()), base_url: v.optional(v.string()), model_count: v.number() })),
+})
+const words: Readonly<Record<string, string>> = { configured: 'has a key', missing: 'no key', no_key_needed: 'needs none' }
+
+export default command({
+  description: 'List the providers of models and whether they have what they need.',
+  args: clientArgs,
+  examples: [['svc providers', 'names, keys and addresses'], ['svc providers set-key anthropic', 'ask for a key, without showing it'], ['svc providers test groq', 'call one to see that it answers']],
+  async run(args) {
+    const answer = await ask(await connect(args), (client) => client.call('GET', '/api/providers', List))
+    if (args.json) printJson(answer)
+    else print(renderTable(['NAME', 'KEY', 'VARIABLE', 'MODELS', 'ADDRESS'], answer.providers.map((row) => [
+      row.name, words[row.auth_status] ?? row.auth_status, row.env_var ?? '', String(row.model_count), row.base_url ?? '',
+    ])))
+    return exits.ok
+  },
+})
