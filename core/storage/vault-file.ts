@@ -43,15 +43,16 @@ export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFi
         using secret = unseal(await loadKey(false), label(plugin, name), row, `${plugin}/${name}`)
         return secret.toText()
       },
-      async write(name, secret) {
+      async write(name, secret, entries = []) {
         const { nonce, sealed } = seal(await loadKey(true), label(plugin, name), secret)
-        await sql.run`INSERT INTO core_vault (plugin, name, nonce, sealed) VALUES (${plugin}, ${name}, ${nonce}, ${sealed})
-          ON CONFLICT (plugin, name) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed`
+        await sql.batch([sql.sql`INSERT INTO core_vault (plugin, name, nonce, sealed) VALUES (${plugin}, ${name}, ${nonce}, ${sealed})
+          ON CONFLICT (plugin, name) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed`, ...entries])
       },
-      async remove(name) {
-        const { changes } = await sql.run`DELETE FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
-        if (changes > 0) await database.scrub()
-        return changes > 0
+      async remove(name, entries = []) {
+        const [removed] = await sql.batch([sql.sql`DELETE FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`, ...entries])
+        const there = (removed?.changes ?? 0) > 0
+        if (there) await database.scrub()
+        return there
       },
       async names() {
         const rows = await sql.all<{ name: string }>`SELECT name FROM core_vault WHERE plugin = ${plugin} ORDER BY name`

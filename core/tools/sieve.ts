@@ -73,14 +73,24 @@ export function learning(sieve: SecretSieve, vault: Vault): Vault {
     ...vault,
     async read(name) {
       const secret = await vault.read(name)
-      if (secret !== undefined) sieve.learn(secret)
+      if (secret !== undefined) for (const part of secretsIn(secret)) sieve.learn(part)
       return secret
     },
-    async write(name, secret) {
-      await vault.write(name, secret)
-      sieve.learn(secret)
+    async write(name, secret, entries) {
+      await vault.write(name, secret, entries)
+      for (const part of secretsIn(secret)) sieve.learn(part)
     },
   }
+}
+
+/** A record that holds secrets beside other things, such as the address they are for, is not a secret as a whole: its texts are looked at. */
+function secretsIn(secret: string): readonly string[] {
+  if (!secret.startsWith('{') && !secret.startsWith('[')) return [secret]
+  try { return valuesIn(JSON.parse(secret)) } catch { return [secret] }
+}
+function valuesIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(valuesIn) : []
 }
 
 /** Of an address only what stands before its host: the rest is in ordinary texts too. */

@@ -22,6 +22,12 @@ export class Breaker {
     this.#limits = limits
   }
 
+  /** Whether a call would not be let through now. */
+  blocks(name: string): boolean {
+    const circuit = this.#circuits.get(name)
+    return circuit !== undefined && circuit.openUntil > 0 && (this.#clock.now() < circuit.openUntil || circuit.trial)
+  }
+
   /** Lets a call through, or returns the milliseconds until it is worth asking again. */
   admit(name: string): Admission | number {
     const circuit = this.#circuit(name)

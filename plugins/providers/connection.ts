@@ -3,6 +3,7 @@ import { Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn, ProviderClient, ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
+import { circuitName } from './breaker.ts'
 import { variablesOf } from './keys.ts'
 import type { Key, Keys } from './keys.ts'
 import type { DriverEntry, DriverRegistry } from './registry.ts'
@@ -20,6 +21,12 @@ export interface Connection {
   readonly key: Key | undefined
   /** The variable whose key is not sent, because the address is not the provider's own. */
   readonly withheld: string | undefined
+  /** Of the breaker: the provider, where it is and this key. */
+  readonly circuit: string
+  /** Of all its keys, this one among them. */
+  readonly circuits: readonly string[]
+  /** All keys rest; this one may be used after so long. */
+  readonly waitMs: number
 }
 
 /** Joins drivers, sections, stored addresses and keys to providers that can be called. */
@@ -83,8 +90,11 @@ export class Connections {
     return driver ? driver.signIn?.(this.#config(name, driver)) : 'unknown'
   }
 
-  /** Throws `service_unavailable` with what to do when it cannot be called. */
-  async open(choice: Choice): Promise<Connection> {
+  /**
+   * Throws `service_unavailable` with what to do when it cannot be called. `choose` is asked which key is next when there are several,
+   * each named by its circuit; without it the first one is taken.
+   */
+  async open(choice: Choice, choose?: (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number }): Promise<Connection> {
     const { provider } = choice
     const entry = this.driver(provider, choice.baseUrl !== undefined)
     if (!entry?.open) throw new Refusal('service_unavailable', `There is no provider "${provider}". There are: ${this.names().toSorted().join(', ') || 'none'}. `
@@ -96,20 +106,27 @@ export class Connections {
     }
     const home = this.#home(provider)
     const found = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
-    const own = this.#mayReceive(found, provider, home, baseUrl)
-    const key = own ? found : undefined
-    const withheld = own ? undefined : found?.variable ?? `[providers.${provider}]`
-    if (driver.envVar !== undefined && found === undefined && this.#sameOrigin(baseUrl, home)) {
+    // All of them come from one place, so what holds for one holds for all.
+    const [first] = found
+    const own = this.#mayReceive(first, provider, home, baseUrl)
+    const withheld = own ? undefined : first?.variable ?? `[providers.${provider}]`
+    if (driver.envVar !== undefined && first === undefined && this.#sameOrigin(baseUrl, home)) {
       throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
     }
-    const client = entry.client(`${provider} ${baseUrl} ${choice.apiKeyEnv ?? ''}`, () => ({
+    const several = own && found.length > 1 && choose !== undefined
+    const names = several ? found.map(({ value }) => circuitName(provider, baseUrl, value)) : []
+    const { index, waitMs } = several ? choose(names) : { index: 0, waitMs: 0 }
+    const key = own ? found[index] : undefined
+    const circuit = names[index] ?? circuitName(provider, baseUrl, key?.value)
+    const client = entry.client(`${several ? circuit : `${provider} ${baseUrl}`} ${choice.apiKeyEnv ?? ''}`, () => ({
       name: provider, config: this.#config(provider, driver), baseUrl, fetch: this.#fetch,
       apiKey: async () => {
         const now = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
-        return this.#mayReceive(now, provider, home, baseUrl) ? now?.value : undefined
+        if (!this.#mayReceive(now[0], provider, home, baseUrl)) return undefined
+        return (several ? now.find(({ value }) => circuitName(provider, baseUrl, value) === circuit) : now[0])?.value
       },
     }))
-    return { entry, client, baseUrl, key, withheld }
+    return { entry, client, baseUrl, key, withheld, circuit, circuits: several ? names : [circuit], waitMs }
   }
 
   /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */

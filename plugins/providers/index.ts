@@ -13,8 +13,10 @@ import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
 import { environment, Keys } from './keys.ts'
 import { told } from './listing.ts'
+import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
+import { KeyRota } from './rota.ts'
 import { providerRoutes } from './routes.ts'
 
 export default definePlugin({
@@ -24,28 +26,28 @@ export default definePlugin({
   requires: { daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
+  migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const [addresses, keys] = await Promise.all([Addresses.open(ctx.storage), Keys.open(ctx.vault, environment, config.providers)])
+    const [addresses, keys] = await Promise.all([Addresses.open(ctx.db, ctx.storage), Keys.open(ctx.vault, environment, config.providers)])
     const changed = (provider: string): Promise<void> => { announcement.soon(); return ctx.hooks.emit(ProviderChanged, { provider }) }
     const registry = new DriverRegistry(clock, (name) => { void changed(name) })
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
     const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
-    const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => {
-      const { defaultProvider, defaultModel } = services.daemon.config()
-      return { provider: defaultProvider, model: defaultModel }
-    } })
+    const wanted = ({ defaultProvider: provider, defaultModel: model } = services.daemon.config()) => ({ provider, model })
+    const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => wanted() })
     const announcement = new Announcement(defaults, clock, log)
     const inference = createInference({
       config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random,
-      breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
+      rota: new KeyRota(clock), breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
       retrying: (_, failure, waitMs) => log.warn(`${failure.message}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('default model', async () => { announcement.close(); await ollama.close() })
     ctx.routes.add(...providerRoutes({
       inference, connections, keys, ollama, addresses, fetch, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
-      async changed(provider, details) {
-        await ctx.optional('audit')?.write({ event: 'config_change', details })
+      async changed(provider, details, work) {
+        const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
+        await work(entry ? [entry] : [])
         await changed(provider)
       },
     }))

@@ -2,7 +2,6 @@ import { UpstreamFailure } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest } from 'svc/providers'
 import type { Catalog } from '../catalog/contract.ts'
 import { pause } from './backoff.ts'
-import { circuitName } from './breaker.ts'
 import type { Breaker } from './breaker.ts'
 import { Call } from './call.ts'
 import { sleep } from './clock.ts'
@@ -14,6 +13,7 @@ import type { DefaultModel } from './default-model.ts'
 import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
+import type { KeyRota } from './rota.ts'
 import { createResolver } from './resolve.ts'
 
 export interface InferenceParts {
@@ -21,6 +21,7 @@ export interface InferenceParts {
   readonly connections: Connections
   readonly keys: Keys
   readonly breaker: Breaker
+  readonly rota: KeyRota
   readonly defaults: DefaultModel
   readonly catalog: () => Catalog | undefined
   readonly ollama: Ollama
@@ -30,16 +31,19 @@ export interface InferenceParts {
 }
 
 export function createInference(parts: InferenceParts): Inference {
-  const { config, connections, keys, breaker, defaults, ollama, clock } = parts
+  const { config, connections, keys, breaker, rota, defaults, ollama, clock } = parts
+  const choose = (circuits: readonly string[]) => rota.next(circuits, (circuit) => breaker.blocks(circuit))
 
   const resolve = createResolver(parts)
 
   async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const request: CompletionRequest = { ...asked, model: model.model }
     const deadline = clock.now() + config.answer_ms
+    let changes = 0
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
-      const connection = await connections.open(model)
+      const connection = await connections.open(model, choose)
+      if (connection.waitMs > 0 && connection.waitMs <= config.retry_after_max_ms && clock.now() + connection.waitMs < deadline) await sleep(clock, connection.waitMs, signal)
       // From here to the listener for the abort nothing waits.
       signal.throwIfAborted()
       let begun = false
@@ -56,6 +60,10 @@ export function createInference(parts: InferenceParts): Inference {
       } catch (error) {
         signal.throwIfAborted()
         if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network') ollama.forget()
+        if (error instanceof UpstreamFailure && !begun && changesKey(connection, error) && ++changes < connection.circuits.length) {
+          tries--
+          continue
+        }
         if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never') throw advise(error, model.provider, connection)
         const waitMs = pause(tries, error.retryAfterSecs, { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms }, parts.random())
         if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline) throw advise(error, model.provider, connection, tries)
@@ -65,9 +73,17 @@ export function createInference(parts: InferenceParts): Inference {
     }
   }
 
+  /** The failure is the key's, which rests then. Whether there is another one to go on with. */
+  function changesKey({ circuit, circuits }: Connection, { reason, retryAfterSecs }: UpstreamFailure): boolean {
+    if (circuits.length < 2 || (reason !== 'auth' && reason !== 'rate_limit')) return false
+    if (reason === 'auth') rota.rest(circuit, config.key_rest_ms, 'refused')
+    else rota.rest(circuit, retryAfterSecs === undefined ? config.rate_limit_rest_ms : Math.min(retryAfterSecs * 1000, config.retry_after_max_ms), 'rate_limit')
+    return circuits.some((other) => !rota.rests(other) && !breaker.blocks(other))
+  }
+
   /** One try. `next` gives its events up to `end`, then `undefined`, or rejects. */
   function begin(connection: Connection, model: ResolvedModel, request: CompletionRequest, deadline: number, signal: AbortSignal) {
-    const admission = breaker.admit(circuitName(model.provider, connection.baseUrl, connection.key?.value))
+    const admission = breaker.admit(connection.circuit)
     if (typeof admission === 'number') throw new CircuitOpen(model.provider, config.breaker_failures, admission)
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal.reason)

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Vault } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
+import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
 
@@ -20,9 +21,18 @@ export const environment: Environment = process.env
 export const variablesOf = ({ envVar, otherEnvVars = [] }: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] => (envVar === undefined ? [] : [envVar, ...otherEnvVars])
 
 /** A stored key is bound to the address the provider had then: changing the address later must not carry the key away. */
-const StoredKey = v.object({ key: v.string(), address: v.optional(v.string()) })
+const StoredKeys = v.union([
+  v.object({ key: v.string(), address: v.optional(v.string()) }),
+  v.object({ keys: v.array(v.string()), address: v.optional(v.string()) }),
+])
+/** Keys of one provider. */
+export const MOST_KEYS = 50
 
-/** Finds keys: stored over the API first, then the configuration, then the environment. Never keeps one. */
+/**
+ * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places that has any gives all
+ * of them: `api_key` and `api_keys`, or a variable and those that are numbered after it (`OPENAI_API_KEY`, `OPENAI_API_KEY_2` and so on).
+ * Never keeps one.
+ */
 export class Keys {
   readonly #vault: Vault
   readonly #environment: Environment
@@ -40,51 +50,75 @@ export class Keys {
     this.#stored = new Set(stored)
   }
 
-  /** `manifestVariable` overrides the driver's own `variables`, as a manifest may. */
-  async find(provider: string, variables: readonly string[], manifestVariable?: string): Promise<Key | undefined> {
-    if (manifestVariable !== undefined) {
-      const value = this.#read(manifestVariable)
-      if (value !== undefined) return { value, source: 'environment', variable: manifestVariable }
-    }
-    const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
-    if (stored !== undefined) {
-      const { key, address } = v.parse(StoredKey, JSON.parse(stored))
-      return { value: key, source: 'stored', ...(address !== undefined && { address }) }
-    }
+  /** Empty when there is none. `manifestVariable` overrides the driver's own `variables`, as a manifest may. */
+  async find(provider: string, variables: readonly string[], manifestVariable?: string): Promise<readonly Key[]> {
+    const named = manifestVariable === undefined ? [] : this.#numbered(manifestVariable)
+    if (named.length > 0) return named
+    const stored = await this.#held(provider)
+    if (stored) return stored.keys.map((value) => ({ value, source: 'stored', ...(stored.address !== undefined && { address: stored.address }) }))
     const configured = this.#configured(provider)
-    if (configured !== undefined) return { value: configured, source: 'config' }
+    if (configured.length > 0) return configured
     for (const variable of variables) {
-      const value = this.#read(variable)
-      if (value !== undefined) return { value, source: 'environment', variable }
+      const found = this.#numbered(variable)
+      if (found.length > 0) return found
     }
-    return undefined
+    return []
   }
 
   /** Where a key is, without reading it. */
   source(provider: string, variables: readonly string[]): Key['source'] | undefined {
     if (this.#stored.has(provider)) return 'stored'
-    if (this.#configured(provider) !== undefined) return 'config'
+    if (this.#configured(provider).length > 0) return 'config'
     return variables.some((variable) => this.#read(variable) !== undefined) ? 'environment' : undefined
   }
 
   /** What a variable holds that is no key, such as an address. */
   variable(name: string): string | undefined { return this.#read(name) }
 
-  /** Durable before it settles. `address` is where the provider's requests go now. */
-  async store(provider: string, key: string, address: string | undefined): Promise<void> {
-    await this.#vault.write(provider, JSON.stringify({ key, address }))
+  /**
+   * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no key that was stored
+   * for another one stays beside it. Throws `invalid_request` for too many.
+   */
+  async store(provider: string, keys: string | readonly string[], address: string | undefined, { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {}): Promise<void> {
+    const before = add ? await this.#held(provider) : undefined
+    const all = [...new Set([...before?.address === address ? before?.keys ?? [] : [], ...typeof keys === 'string' ? [keys] : keys])]
+    if (all.length > MOST_KEYS) throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
+    await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
     this.#stored.add(provider)
   }
-  /** Whether there was one. */
-  async remove(provider: string): Promise<boolean> {
+  /** Removes what is stored, together with the statements. Whether there was anything. */
+  async remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
+    const removed = await this.#vault.remove(provider, entries)
     this.#stored.delete(provider)
-    return this.#vault.remove(provider)
+    return removed
   }
 
-  /** The section's own key, or that of the variable the section names. */
-  #configured(provider: string): string | undefined {
+  async #held(provider: string): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
+    const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
+    if (stored === undefined) return undefined
+    const held = v.parse(StoredKeys, JSON.parse(stored))
+    return 'key' in held ? { keys: [held.key], address: held.address } : held
+  }
+
+  /** The section's own keys, or those of the variable the section names. */
+  #configured(provider: string): readonly Key[] {
     const section = this.#sections[provider]
-    return section?.api_key ?? (section?.api_key_env === undefined ? undefined : this.#read(section.api_key_env))
+    if (!section) return []
+    const own = section.api_key === undefined ? section.api_keys : [section.api_key, ...section.api_keys]
+    if (own.length > 0) return own.map((value) => ({ value, source: 'config' }))
+    return section.api_key_env === undefined ? [] : this.#numbered(section.api_key_env).map((key) => ({ ...key, source: 'config' }))
+  }
+  /** What is in a variable and in those numbered after it, up to the first that is missing. */
+  #numbered(variable: string): readonly Key[] {
+    const first = this.#read(variable)
+    if (first === undefined) return []
+    const keys: Key[] = [{ value: first, source: 'environment', variable }]
+    for (let number = 2; number <= MOST_KEYS; number++) {
+      const value = this.#read(`${variable}_${number}`)
+      if (value === undefined) break
+      keys.push({ value, source: 'environment', variable: `${variable}_${number}` })
+    }
+    return keys
   }
   #read(variable: string): string | undefined {
     return this.#environment[variable]?.trim() || undefined

@@ -9,8 +9,7 @@ export function signInRoutes({ connections, keys, fetch, changed }: Pick<RoutePa
   const signIns = new SignIns({
     fetch, now: () => performance.now(),
     async granted(provider, token) {
-      await keys.store(provider, token, connections.baseUrl(provider))
-      await changed(provider, `key of provider ${provider} stored after signing in`)
+      await changed(provider, `key of provider ${provider} stored after signing in`, (entries) => keys.store(provider, token, connections.baseUrl(provider), { entries }))
     },
   })
 

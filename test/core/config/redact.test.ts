@@ -23,6 +23,11 @@ describe('printing', () => {
   it('lists the secrets for the mask of the log', () => {
     expect(listSecrets(config).sort()).toEqual(['123:abc', 'pa55word', 'pw', 'sk-secret', 'topsecret'])
   })
+  it('knows every key of a list', () => {
+    const several = { providers: { openai: { api_keys: ['sk-one', 'sk-two'] } } }
+    expect(listSecrets(several)).toEqual(['sk-one', 'sk-two'])
+    expect(redact(several)).toEqual({ providers: { openai: { api_keys: '***' } } })
+  })
   it('shows that a secret is not set', () => {
     expect(redact({ api_key: '' })).toEqual({ api_key: '' })
   })

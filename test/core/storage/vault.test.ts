@@ -36,6 +36,19 @@ describe.each(engines)('the vault on %s', (engine) => {
     expect(await mail.read('password')).toBeUndefined()
   })
 
+  it('a change and what is written with it are both there, or neither is', async () => {
+    const { vault, database: { sql } } = await start(engine)
+    await sql.run`CREATE TABLE note (text TEXT NOT NULL)`
+    const mail = vault.forPlugin('mail')
+    const note = (text: string | null) => [sql.sql`INSERT INTO note (text) VALUES (${text})`]
+    await mail.write('password', 'first', note('written'))
+    await expect(mail.write('password', 'second', note(null))).rejects.toThrow()
+    await expect(mail.remove('password', note(null))).rejects.toThrow()
+    expect(await mail.read('password')).toBe('first')
+    expect(await mail.remove('password', note('removed'))).toBe(true)
+    expect(await sql.all<{ text: string }>`SELECT text FROM note ORDER BY text DESC`).toEqual([{ text: 'written' }, { text: 'removed' }])
+  })
+
   it('seals the same secret differently each time', async () => {
     const { vault, database } = await start(engine)
     await vault.forPlugin('mail').write('a', CANARY)

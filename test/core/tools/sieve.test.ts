@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SecretSieve } from '../../../core/tools/sieve.ts'
+import { learning, SecretSieve } from '../../../core/tools/sieve.ts'
 
 const secret = 'Zq8#kV2/pL0+xR7yTn5w'
 const sieve = new SecretSieve()
@@ -27,4 +27,13 @@ it('a megabyte is looked through quickly', () => {
   const started = performance.now()
   expect(sieve.holds(text)).toBe(false)
   expect(performance.now() - started).toBeLessThan(1500)
+})
+
+it('of a record with a key and an address only the key is learnt', async () => {
+  const fresh = new SecretSieve()
+  const kept = JSON.stringify({ keys: ['sk-canary-5d1f0c7a9be34e21'], address: 'https://api.vendor.example/v1/models' })
+  const vault = learning(fresh, { read: async () => kept, write: async () => undefined, remove: async () => true, names: async () => [] })
+  await vault.read('vendor')
+  expect(fresh.holds('fetch https://api.vendor.example/v1/models')).toBe(false)
+  expect(fresh.holds('say sk-canary-5d1f0c7a9be34e21')).toBe(true)
 })

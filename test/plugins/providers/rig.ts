@@ -13,6 +13,7 @@ import { DefaultModel } from '../../../plugins/providers/default-model.ts'
 import { createInference } from '../../../plugins/providers/inference.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
 import { Ollama } from '../../../plugins/providers/ollama.ts'
+import { KeyRota } from '../../../plugins/providers/rota.ts'
 import { DriverRegistry } from '../../../plugins/providers/registry.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { outboundSettings } from '../../support/provider-stage.ts'
@@ -56,6 +57,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const failures: UpstreamFailure[] = []
   const inference = createInference({
     config, connections, keys, defaults, ollama, clock, catalog: () => undefined, random: () => options.random ?? 0.5,
+    rota: new KeyRota(clock),
     breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
     retrying: (_, failure, waitMs) => {
       pauses.push(waitMs)

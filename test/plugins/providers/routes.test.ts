@@ -58,8 +58,20 @@ describe('providers over the API', () => {
       expect(details).not.toContain('"right"')
     })
   }
+  it('several keys are stored or added, and an address that is changed takes none of them along', async () => {
+    expect((await host.json('POST', '/api/providers/openai/key', { api_keys: ['wrong', 'wrong-too'] })).body).toEqual({ status: 'configured', provider: 'openai' })
+    expect((await host.json('POST', '/api/providers/openai/key', { api_key: 'right', add: true })).status).toBe(200)
+    const agent = (await host.json('GET', '/api/audit/recent')).body.entries.map(({ details }: { details: string }) => details)
+    expect(agent).toEqual(expect.arrayContaining(['2 keys of provider openai stored', 'key of provider openai added']))
+    await using other = await startFakeProvider()
+    await host.json('PUT', '/api/providers/openai/url', { url: other.url })
+    await host.json('POST', '/api/providers/openai/test')
+    expect(other.requests.length).toBeGreaterThan(0)
+    expect(other.requests.map(({ headers }) => headers['authorization'])).toEqual(other.requests.map(() => undefined))
+    expect((await host.json('GET', '/api/audit/recent')).body.entries.at(-1).details).toBe(`address of provider openai set to ${other.origin}`)
+  })
   it('a key has to be one', async () => {
-    for (const body of [{}, { api_key: '' }, { api_key: 'a b' }, { api_key: 5 }, { api_key: 'a\nb' }]) expect((await host.json('POST', '/api/providers/openai/key', body)).status).toBe(400)
+    for (const body of [{}, { api_key: '' }, { api_key: 'a b' }, { api_key: 5 }, { api_key: 'a\nb' }, { api_keys: [] }, { api_keys: ['ok', ''] }, { api_key: 'a', key: 'b' }, { add: true }]) expect((await host.json('POST', '/api/providers/openai/key', body)).status).toBe(400)
     expect((await host.json('POST', '/api/providers/nonsense/key', { api_key: 'k' })).status).toBe(404)
     expect((await host.json('DELETE', '/api/providers/builtin/key')).status).toBe(400)
   })
