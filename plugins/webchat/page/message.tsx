@@ -62,7 +62,7 @@ function Footer({ answer }: { readonly answer: Answer }) {
   const text = textOf(answer.parts)
   return (
     <footer class="answer-foot">
-      {answer.cost && answer.cost.inputTokens + answer.cost.outputTokens > 0 && <span>{describeCost(answer.cost)}</span>}
+      {answer.cost && answer.cost.inputTokens + answer.cost.outputTokens > 0 && <span title={explainCost(answer.cost)}>{describeCost(answer.cost)}</span>}
       {text !== '' && (
         <button type="button" class="foot-copy" aria-label={copied ? 'Copied' : 'Copy this answer'} onBlur={() => setCopied(false)}
           onClick={() => { void copyText(text).then(setCopied) }}>{copied ? 'Copied' : 'Copy'}</button>
@@ -71,11 +71,16 @@ function Footer({ answer }: { readonly answer: Answer }) {
   )
 }
 
-export function describeCost({ inputTokens, outputTokens, iterations, costUsd, model }: Cost): string {
+/** Only where the cost needs a word. */
+function explainCost({ costUsd, model }: Cost): string | undefined {
+  return costUsd === null ? `Nobody knows what ${model ?? 'this model'} costs. Its price can be set in [providers.…] prices of the configuration.` : undefined
+}
+export function describeCost({ inputTokens, outputTokens, iterations, costUsd, provider, model }: Cost): string {
   const count = new Intl.NumberFormat('en')
   const said = [`${count.format(inputTokens)} tokens in`, `${count.format(outputTokens)} out`]
   if (iterations !== undefined && iterations > 1) said.push(`${iterations} steps`)
-  if (costUsd !== undefined && costUsd !== null && costUsd > 0) said.push(costUsd < 0.0001 ? 'under $0.0001' : `$${costUsd.toFixed(costUsd < 0.1 ? 4 : 2)}`)
-  if (model !== undefined) said.push(model)
+  if (costUsd === null) said.push('cost unknown')
+  else if (costUsd !== undefined) said.push(costUsd === 0 ? 'free' : costUsd < 0.0001 ? 'under $0.0001' : `$${costUsd.toFixed(costUsd < 0.1 ? 4 : 2)}`)
+  if (model !== undefined) said.push(provider === undefined ? model : `${provider}/${model}`)
   return said.join(' · ')
 }

@@ -12,7 +12,9 @@ export interface Cost {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly iterations: number | undefined
+  /** `null`: nobody knows the price. */
   readonly costUsd: number | null | undefined
+  readonly provider: string | undefined
   readonly model: string | undefined
 }
 export interface Question { readonly kind: 'question'; readonly id: number; readonly text: string }
@@ -70,7 +72,7 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
         state: frame.stop === 'cancelled' ? 'stopped' : 'done',
         aside: asides[frame.stop ?? ''],
         parts: completeText(answer.parts, frame.content).map(endCall),
-        cost: { inputTokens: frame.input_tokens, outputTokens: frame.output_tokens, iterations: frame.iterations, costUsd: frame.cost_usd, model: frame.model },
+        cost: { inputTokens: frame.input_tokens, outputTokens: frame.output_tokens, iterations: frame.iterations, costUsd: frame.cost_usd, provider: frame.provider, model: frame.model },
       })
     case 'error': return fail(transcript, frame.content)
     default: return transcript

@@ -37,6 +37,18 @@ test('with a provider the model is named, and no word is said of the offline one
   expect(tab.complaints).toEqual([])
 })
 
+test('an answer says which model gave it and what it cost', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  fake.script({ text: 'Known.', usage: { prompt_tokens: 100_000, completion_tokens: 20_000, total_tokens: 120_000 } })
+  expect(await tab.say('hello')).toMatch(/100,000 tokens in · 20,000 out · \$0\.0650 · openai\/gpt-5-mini/)
+  await host.json('PUT', `/api/agents/${(await host.json('GET', '/api/agents')).body[0].id}/model`, { model: 'nobody-knows-it' })
+  fake.script({ text: 'Unknown.' })
+  expect(await tab.say('and now?')).toMatch(/cost unknown · openai\/nobody-knows-it/)
+  expect(await tab.page.locator('.answer-foot span').last().getAttribute('title')).toContain('Nobody knows what nobody-knows-it costs')
+  expect(tab.complaints).toEqual([])
+})
+
 test('Escape stops an answer, and what was said stays', async () => {
   const { text, letGo } = halves('The first half, ', 'never heard')
   fake.script({ text })
