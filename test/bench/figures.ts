@@ -1,6 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { sessionLength } from './session-length.ts'
+import { providers } from './providers.ts'
 import { reload } from './reload.ts'
 import { agents } from './scale/agents.ts'
 import { soak } from './scale/soak.ts'
@@ -191,6 +192,7 @@ export const figures: readonly Figure[] = [
   { name: 'write', measure: write },
   { name: 'turn', measure: turn },
   { name: 'stream', measure: stream },
+  { name: 'providers', measure: providers },
   { name: 'session', measure: sessionLength },
   { name: 'reload', measure: reload },
   { name: 'agents', measure: agents },
