@@ -112,8 +112,10 @@ export interface Manifest {
   readonly response_format?: 'text' | 'json' | Readonly<Record<string, unknown>> | undefined
   readonly thinking?: Readonly<Record<string, unknown>> | undefined
   readonly compaction?: Readonly<Record<string, unknown>> | undefined
-  readonly context_injection: readonly Readonly<Record<string, unknown>>[]
+  /** What the model is told beside the conversation; nothing of it is stored there. */
+  readonly context_injection: readonly { readonly name?: string | undefined; readonly content: string; readonly position: 'system' | 'before_user' | 'after_reset'; readonly condition?: string | undefined }[]
   readonly max_history_messages?: number | undefined
+  /** Turns that may run at a time, across sessions; those another agent waits for are not counted. */
   readonly max_concurrent_invocations?: number | undefined
 }
 export interface Agent {

@@ -86,6 +86,13 @@ const Routing = v.looseObject({
   complex_threshold: v.optional(whole(0), 500),
 })
 
+const Injection = v.looseObject({
+  name: v.optional(text),
+  content: SystemPrompt,
+  position: v.optional(v.picklist(['system', 'before_user', 'after_reset']), 'system'),
+  condition: v.optional(text),
+})
+
 const Schedule = v.union([
   v.literal('reactive'),
   v.looseObject({ periodic: v.object({ cron: v.string() }) }),
@@ -131,7 +138,7 @@ export const ManifestDocument = v.looseObject({
   enabled: v.optional(v.boolean(), true),
   inherit_parent_context: v.optional(v.boolean(), true),
   thinking: v.optional(table),
-  context_injection: v.optional(tables, []),
+  context_injection: v.optional(v.pipe(v.array(Injection), v.maxLength(32, 'at most 32')), []),
   web_search_augmentation: v.optional(v.picklist(['off', 'auto', 'always'])),
   auto_dream_enabled: v.optional(v.boolean(), false),
   auto_dream_min_hours: v.optional(amount),
@@ -148,6 +155,17 @@ export const ManifestDocument = v.looseObject({
 export type ManifestDocument = v.InferOutput<typeof ManifestDocument>
 
 const known = (schema: { readonly entries: object }) => new Set(Object.keys(schema.entries))
+/**
+ * Keys whose feature is not there: they are kept, so that a manifest of a compatible service loses nothing, and whoever wrote them is told.
+ * `*` stands for every key of a table.
+ */
+export const idleKeys: readonly string[] = [
+  'schedule', 'priority', 'channels', 'allowed_plugins', 'inherit_parent_context', 'web_search_augmentation', 'auto_dream_enabled', 'auto_dream_min_hours',
+  'auto_dream_min_sessions', 'show_progress', 'auto_evolve', 'cache_context', 'proactive_memory', 'triggers', 'tools.*', 'resources.max_memory_bytes',
+  'resources.max_cpu_time_ms', 'resources.max_network_bytes_per_hour', 'resources.burst_ratio', 'autonomous.max_restarts', 'autonomous.heartbeat_interval_secs',
+  'autonomous.heartbeat_channel', 'autonomous.heartbeat_timeout_secs', 'autonomous.heartbeat_keep_recent', 'capabilities.ofp_discover', 'capabilities.ofp_connect',
+]
+
 /** The keys that mean something, by table; the top level is the empty name. Tables that are free by definition are not listed. */
 export const knownKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['', known(ManifestDocument)], ['model', known(Model)], ['capabilities', known(Capabilities)], ['resources', known(Resources)],

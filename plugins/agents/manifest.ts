@@ -1,7 +1,7 @@
 import { parse as parseToml, stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
 import { parse, Refusal } from 'svc/sdk'
-import { knownKeys, ManifestDocument } from './manifest-schema.ts'
+import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
 import { profileTools } from './profiles.ts'
 
 export interface ParsedManifest {
@@ -17,7 +17,7 @@ export type ManifestEdits = Readonly<Record<string, string | number | boolean | 
 export function parseManifest(toml: string): ParsedManifest {
   const table = readTable(toml)
   const document = withProfile(parse(ManifestDocument, table, 'manifest'), table)
-  return { toml, document, warnings: [...unknownKeys(table), ...withoutEffect(document)] }
+  return { toml, document, warnings: [...unknownKeys(table), ...idle(table), ...withoutEffect(document)] }
 }
 
 /** A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are none. */
@@ -85,6 +85,24 @@ function unknownKeys(table: TomlTable): string[] {
   }
   return [...new Set(found)].slice(0, 100)
 }
+
+/** What is said although the feature is not there. The default is said by manifests that are written out whole, and asks for nothing. */
+function idle(table: TomlTable): string[] {
+  return idleKeys.flatMap((path) => {
+    const [first = '', second] = path.split('.')
+    const at = table[first]
+    const given = second === undefined ? at : isTable(at) ? (second === '*' ? Object.keys(at)[0] : at[second]) : undefined
+    if (given === undefined || isUsual(path, given)) return []
+    return [`"${path.replace('.*', '')}" is kept and has no effect yet`]
+  })
+}
+function isUsual(path: string, given: unknown): boolean {
+  const [first = '', second] = path.split('.')
+  const usual: unknown = Object.entries(defaults).find(([key]) => key === first)?.[1]
+  const value = second === undefined ? usual : isTable(usual) ? usual[second] : undefined
+  return JSON.stringify(given) === JSON.stringify(value) || given === false || (Array.isArray(given) && given.length === 0)
+}
+const defaults = parse(ManifestDocument, {}, 'manifest')
 
 function withoutEffect(document: ManifestDocument): string[] {
   return [

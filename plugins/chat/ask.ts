@@ -10,6 +10,7 @@ import type { Compactor } from './compact.ts'
 import { PromptBuilt } from './contract.ts'
 import { instruction } from './format.ts'
 import { toTurns } from './history.ts'
+import { inject } from './injection.ts'
 import type { LiveTurn } from './live.ts'
 import type { Progress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
@@ -32,7 +33,7 @@ export interface AskParts {
 /** After the provider said that the window is full, this much of what it was thought to be is used. */
 const SHRUNK = 0.6
 /** A failure that another model may not have. */
-const elsewhere = new Set(['auth', 'not_found'])
+const elsewhere = new Set(['auth', 'not_found', 'rate_limit'])
 type Choice = Manifest['fallback_models'][number]
 /** It failed, or it cannot be called any more: its key or its driver went away since it was chosen. */
 const isOfProvider = (error: unknown): error is UpstreamFailure | Refusal => error instanceof UpstreamFailure || (error instanceof Refusal && error.code === 'service_unavailable')
@@ -137,8 +138,9 @@ export class Asking {
     const format = this.#live.format
     const { extra_params: extra } = manifest.model
     const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
+    const { system, turns: told } = inject(manifest.model.system_prompt, repair(all).turns, manifest.context_injection)
     const built = await this.#parts.hooks.apply(PromptBuilt, {
-      model: model.model, system: manifest.model.system_prompt + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: opened(model, repair(all).turns), tools: this.#offered,
+      model: model.model, system: system + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: opened(model, told), tools: this.#offered,
       maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens, temperature: options.temperature ?? manifest.model.temperature,
       ...(thinking === undefined ? {} : { thinking }), ...(format ? { responseFormat: format } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}),
     })

@@ -13,6 +13,7 @@ import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, Stopped, toOptions } from './live.ts'
+import { Places } from './places.ts'
 import { isAutomated, quietFor } from './quiet.ts'
 import type { TurnRecord } from './record.ts'
 import type { TurnRunner } from './runner.ts'
@@ -42,12 +43,18 @@ const doorLabels: Readonly<Partial<Record<Door, readonly Label[]>>> = {
   agent: ['UntrustedAgent'], a2a: ['UntrustedAgent'],
 }
 
+/** How many turns the agent may run at a time. What another agent waits for is not held back: two that ask each other would wait for ever. */
+function mostAtOnce({ manifest }: Agent, door: Door): number | undefined { return door === 'agent' ? undefined : manifest.max_concurrent_invocations }
+
 export class ChatService implements Chat {
   readonly #parts: ChatParts
   readonly #lanes: Lanes<LiveTurn>
+  readonly #places = new Places()
+  /** Turns that wait for a place of their agent. */
+  readonly #held = new Set<LiveTurn>()
   constructor(parts: ChatParts) {
     this.#parts = parts
-    this.#lanes = new Lanes((turn, next) => parts.runner.run(turn, next))
+    this.#lanes = new Lanes((turn, next) => this.#run(turn, next))
   }
 
   /** Turns that wait or run. */
@@ -68,11 +75,33 @@ export class ChatService implements Chat {
     const resumable = later.has(request.door)
     const turn = new LiveTurn({ id: request.id ?? timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable, tally: request.within === undefined ? undefined : this.#find(request.within)?.tally })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
-    const starts = this.#lanes.length(sessionId) === 0
+    const starts = this.#lanes.length(sessionId) === 0 && mostAtOnce(agent, request.door) === undefined
     const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))
     this.enqueue(turn, accepted)
     await accepted
     return turn
+  }
+
+  /** Runs the next turn of a session, when its agent may run one more. */
+  async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
+    const { agents, runner, db, record } = this.#parts
+    const agent = await agents.find(turn.agentId)
+    const most = agent && mostAtOnce(agent, turn.door)
+    if (most === undefined) return runner.run(turn, next)
+    let placed = false
+    this.#held.add(turn)
+    try {
+      await this.#places.take(turn.agentId, most, turn.signal)
+      placed = true
+      if (!turn.waiting) await db.batch([record.running(turn.id)])
+    } catch {
+      // It was stopped while it waited, or nothing can be written: the runner meets the same, and says so as of any other turn.
+    }
+    this.#held.delete(turn)
+    try {
+      // Whether the one that follows may begin is found out when it is its turn.
+      await runner.run(turn, () => undefined)
+    } finally { if (placed) this.#places.leave(turn.agentId) }
   }
 
   /** Puts a turn that is on disk, or about to be, into its session's line. */
@@ -89,7 +118,7 @@ export class ChatService implements Chat {
     }
     return found
   }
-  /** The turns that stand before this one in its line, the first one first. */
+  /** The turns that this one waits for, the first one first. */
   ahead(turnId: string): readonly string[] {
     const turn = this.#find(turnId)
     if (!turn) return []
@@ -98,6 +127,9 @@ export class ChatService implements Chat {
       if (each === turn) break
       if (each.sessionId === turn.sessionId) before.push(each.id)
     }
+    if (!this.#held.has(turn)) return before
+    // The first of its line, but its agent answers as many others as it may.
+    for (const each of this.#lanes.heads()) if (each.agentId === turn.agentId && !this.#held.has(each)) before.push(each.id)
     return before
   }
   attach(turnId: string): AcceptedTurn | undefined { return this.#find(turnId) }

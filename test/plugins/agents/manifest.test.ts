@@ -57,6 +57,19 @@ describe('parsing a manifest', () => {
     expect(tools('')).toEqual([])
   })
 
+  it('keys of features that are not there are named, unless they say the default', () => {
+    const warnings = (toml: string): readonly string[] => parseManifest(toml).warnings
+    expect(warnings('priority = "High"\nchannels = ["telegram"]\n[resources]\nmax_memory_bytes = 1000\n[tools.web_fetch]\nlimit = 1')).toEqual([
+      'priority', 'channels', 'tools', 'resources.max_memory_bytes',
+    ].map((key) => `"${key}" is kept and has no effect yet`))
+    expect(warnings('priority = "Normal"\nchannels = []\nschedule = "reactive"\nauto_evolve = false\n[resources]\nmax_memory_bytes = 268435456\n[autonomous]\nmax_restarts = 10')).toEqual([])
+  })
+
+  it('what is put into a conversation is checked', () => {
+    expect(refusal('[[context_injection]]\nposition = "system"').message).toContain('context_injection.0.content')
+    expect(refusal('[[context_injection]]\ncontent = "x"\nposition = "nowhere"').message).toContain('context_injection.0.position')
+  })
+
   it('unknown keys are kept and named, at the top and in tables', () => {
     const { document, warnings } = parseManifest('colour = "red"\n[model]\nmodle = "x"\n[[fallback_models]]\nprovider = "a"\nspeed = 1')
     expect(document).toMatchObject({ colour: 'red', model: { modle: 'x' } })
@@ -68,7 +81,7 @@ describe('parsing a manifest', () => {
   })
 
   it('free tables raise no warning', () => {
-    expect(parseManifest('[metadata]\nanything = 1\n[tools.shell_exec]\ntimeout = 5\n[model.extra_params]\ntop_k = 4').warnings).toEqual([])
+    expect(parseManifest('[metadata]\nanything = 1\n[model.extra_params]\ntop_k = 4').warnings).toEqual([])
   })
 
   it('a module that is not there is said to be not there', () => {
