@@ -1,6 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { sessionLength } from './session-length.ts'
+import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
 import { reload } from './reload.ts'
 import { agents } from './scale/agents.ts'
@@ -193,6 +194,7 @@ export const figures: readonly Figure[] = [
   { name: 'turn', measure: turn },
   { name: 'stream', measure: stream },
   { name: 'providers', measure: providers },
+  { name: 'provider-count', measure: providerCount },
   { name: 'session', measure: sessionLength },
   { name: 'reload', measure: reload },
   { name: 'agents', measure: agents },
