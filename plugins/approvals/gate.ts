@@ -6,7 +6,7 @@ import type { Clock } from './clock.ts'
 import type { ApprovalsConfig } from './config.ts'
 import type { Approval } from './contract.ts'
 import { policyOf } from './policy.ts'
-import { isRisky, riskOf } from './risk.ts'
+import { isHarmful, isRisky, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
 import type { RequestRow } from './schema.ts'
 import type { Desk } from './service.ts'
@@ -33,10 +33,11 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
   const toIso = (ms: number): string => new Date(ms).toISOString()
 
   return async (attempt) => {
-    const { agent, tool, args, risk, refusal } = attempt
+    const { agent, tool, args, risk, refusal, suspicion } = attempt
     const policy = policyOf(agent, config)
     if (policy === 'never') return
-    if (policy === 'risky' && refusal === undefined && !isRisky(tool, risk, config.require_approval)) return
+    const doubted = suspicion !== undefined && isHarmful(tool, risk)
+    if (policy === 'risky' && refusal === undefined && !doubted && !isRisky(tool, risk, config.require_approval)) return
     const hash = actionHash(tool, args ?? null)
     const signal = AbortSignal.any([attempt.signal, unloaded])
     for (;;) {
@@ -62,7 +63,7 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
 
   /** The request that decides about this call: one there is, or a new one. */
   async function place(attempt: ToolCallAttempt, hash: string): Promise<Approval> {
-    const { agent, tool, args, risk, refusal, turnId, sessionId, callId } = attempt
+    const { agent, tool, args, risk, refusal, suspicion, turnId, sessionId, callId } = attempt
     const rows = await store.ofAction(agent.id, hash)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
     // Asked before the process ended, or before the approvals were reloaded.
@@ -74,7 +75,7 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
     if (usable) return toApproval(usable)
     return desk.request({
       agentId: agent.id, agentName: agent.name, turnId, sessionId, callId, tool, action: tool, payload: args, summary: summarise(tool, args), risk: riskOf(tool, risk),
-      description: explain(tools.find(tool)?.description, refusal),
+      description: explain(tools.find(tool)?.description, refusal ?? suspicion),
     })
   }
 

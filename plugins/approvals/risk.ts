@@ -27,3 +27,9 @@ export function isRisky(tool: string, declared: Declared | undefined, listed: re
   if (risk === 'critical' || tool.startsWith('mcp_') || (risk === 'high' && declared === 'execute')) return true
   return listed.some((pattern) => (pattern.endsWith('*') ? tool.startsWith(pattern.slice(0, -1)) : tool === pattern))
 }
+
+/** What a turn that may have been talked into it must ask for: whatever can do lasting harm, files of its own included. */
+export function isHarmful(tool: string, declared: Declared | undefined): boolean {
+  const risk = riskOf(tool, declared)
+  return risk === 'high' || risk === 'critical'
+}

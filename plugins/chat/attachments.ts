@@ -1,6 +1,8 @@
 import { Refusal } from 'svc/sdk'
 import type { Uploads } from '../files/contract.ts'
 import type { TurnRequest } from './contract.ts'
+import { screenOutside } from './screening.ts'
+import type { ScreeningPolicy } from './screening.ts'
 
 export type Attachments = readonly { readonly file_id: string }[]
 /** Of the text of one attached file. */
@@ -10,7 +12,7 @@ const MOST_CHARS = 20_000
  * A message with its attachments: images go to the model, text is quoted, and every file is named with its place in the workspace, where
  * the agent's tools find it. Throws `file_not_found` for a file that was not sent for this agent.
  */
-export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments): Promise<Pick<TurnRequest, 'text' | 'images'>> {
+export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments, screening: ScreeningPolicy): Promise<Pick<TurnRequest, 'text' | 'images'>> {
   if (attachments.length === 0) return { text }
   if (!uploads) throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
   const images: { mime: string; base64: string }[] = []
@@ -21,7 +23,7 @@ export async function withAttachments(uploads: Uploads | undefined, agentId: str
     const { contentType, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
     if (contentType.startsWith('image/')) images.push({ mime: contentType, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
-    notes.push(contentType.startsWith('text/') ? `${note}\n${quote(Buffer.from(await uploads.read(upload)).toString('utf8'))}` : note)
+    notes.push(contentType.startsWith('text/') ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8')), screening)).text}` : note)
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }
 }

@@ -28,6 +28,8 @@ export const ChatConfig = v.object({
   max_iterations: v.optional(count, 50),
   /** Tool calls in one turn. */
   tool_calls_per_turn: v.optional(count, 30),
+  /** Text from outside that looks like instructions: `warn` marks it and makes the turn ask before what is risky, `block` keeps it back. */
+  screening: v.optional(v.picklist(['off', 'warn', 'block']), 'warn'),
   /** A call of a tool that waits longer for its gate makes its turn a waiting one. */
   waiting_after_ms: v.optional(count, 50),
   /** Text for a WebSocket is held back for so long or until it has so many characters. */

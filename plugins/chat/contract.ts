@@ -164,6 +164,8 @@ export interface ToolCallAttempt {
   readonly labels?: readonly string[]
   /** Why it will be refused unless a person approves exactly this call: label, source and sink. */
   readonly refusal?: string
+  /** What the turn read from outside looked like instructions to the model: a person is asked before what is risky, whoever would not be asked otherwise. */
+  readonly suspicion?: string
   /** Aborts when the turn is stopped: a listener that waits for a person stops waiting. */
   readonly signal: AbortSignal
   /** Called by a listener when a person approved exactly these arguments; says who. */

@@ -33,13 +33,13 @@ export default definePlugin({
     const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage'), budgets: () => ctx.optional('budgets') })
     const [usage, uploads, approvals] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals')]
     const turns = new TurnLookup({ ...services, chat, usage })
-    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads }), ...turnRoutes(turns, services.agents))
+    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads, screening: config.screening }), ...turnRoutes(turns, services.agents))
     routes.add(...compactRoutes(chat, services.agents, services.sessions))
     hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context))
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
-      ...services, chat, approvals, usage, uploads, approvalFeed, roster, background, onDefect, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+      ...services, chat, approvals, usage, uploads, approvalFeed, roster, background, onDefect, screening: config.screening, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
     }))
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))

@@ -48,7 +48,7 @@ export function createParts({ config, db, hooks, tools, log, signal, leaving, ru
   const pace = new Pace(() => Date.now())
   const runner = new TurnRunner({
     db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
-    waitingAfterMs: config.waiting_after_ms, historyMessages: config.history_messages, loaded: whenLoaded,
+    waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, loaded: whenLoaded,
     waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })

@@ -44,6 +44,8 @@ export class Progress {
   replaced: { readonly turns: readonly Turn[]; readonly count: number } | undefined
   /** The window turned out smaller than it is said to be: this part of it is used. */
   shrink = 1
+  /** What was found in text from outside: from then on the turn asks before what is risky. */
+  suspicion: string | undefined
   /** Calls that wait for a person. */
   waiting = 0
   #spent: { readonly model: ResolvedModel; readonly usage: Usage }[] = []

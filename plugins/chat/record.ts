@@ -85,6 +85,9 @@ export class TurnRecord {
   declassified({ id, agentId }: TurnFacts, { label, sink, by, argumentHash }: Declassification): Statement {
     return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: ${label} declassified for ${sink} by ${by}, arguments ${argumentHash}` })
   }
+  suspected({ id, agentId }: TurnFacts, text: string): Statement {
+    return this.#parts.audit.entry({ event: 'injection_suspected', agentId, details: `turn ${id}: ${text}` })
+  }
   withheld({ id, agentId }: TurnFacts, text: string): Statement {
     return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: refused: ${text}` })
   }

@@ -9,6 +9,8 @@ import type { LiveTurn } from './live.ts'
 import type { Offer, Outcome } from './loop.ts'
 import type { Pace } from './pace.ts'
 import type { Progress } from './progress.ts'
+import { screenOutside } from './screening.ts'
+import type { ScreeningPolicy } from './screening.ts'
 import { argumentHash, checkFlow, isLabel, union } from './taint.ts'
 import type { Declassification } from './taint.ts'
 import { effectKey } from './record.ts'
@@ -22,6 +24,7 @@ export interface DoorParts {
   readonly record: TurnRecord
   readonly pace: Pace
   readonly waitingAfterMs: number
+  readonly screening: ScreeningPolicy
   /** Told when a turn has begun to wait for a person. */
   readonly waits: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
@@ -73,7 +76,7 @@ export class ToolDoor {
         agentId: this.#agent.id, agentName: this.#agent.name, sessionId: this.#live.sessionId, turnId: this.#live.id, callId: effectKey(this.#live.id, call.id), signal,
       })
       this.#label(call.name)
-      outcome = { text: result.text, failed: result.failed, labels: progress.labels }
+      outcome = { text: await this.#screen(call.name, result.text), failed: result.failed, labels: progress.labels }
       await hooks.emit(ToolCallEnded, { agent: this.#agent, turnId: this.#live.id, tool: call.name, failed: result.failed, durationMs: result.durationMs })
     } else outcome = { text: `refused: ${refusal}`, failed: true }
     progress.outcomes.set(call.id, outcome)
@@ -91,6 +94,17 @@ export class ToolDoor {
     if (brought.size > 0) this.#progress.carried = union(this.#progress.carried, brought)
   }
 
+  /** Answers from outside are looked through, and what is found follows the turn. */
+  async #screen(name: string, text: string): Promise<string> {
+    const { tools, screening, db, record } = this.#parts
+    if (screening === 'off' || !tools.find(name)?.labels?.some((label) => label === 'ExternalNetwork' || label === 'UntrustedAgent')) return text
+    const screened = await screenOutside(`the answer of ${name}`, text, screening)
+    if (screened.suspicion === undefined) return screened.text
+    this.#progress.suspicion ??= screened.suspicion
+    await db.batch([record.suspected(this.#live, screened.suspicion)])
+    return screened.text
+  }
+
   /** Why the call may not be made, in words for the model; `undefined` when it may. */
   async #admit(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
     const { tools, db, record } = this.#parts
@@ -103,6 +117,7 @@ export class ToolDoor {
     const attempt = {
       agent: this.#agent, turnId: this.#live.id, sessionId: this.#live.sessionId, callId: call.id, tool: call.name, args: call.args, risk: tool?.risk ?? 'execute' as const, signal,
       labels: this.#progress.labels, approve: (by: string) => { approver = by }, ...(verdict.allowed ? {} : { refusal: verdict.text }),
+      ...(this.#progress.suspicion === undefined ? {} : { suspicion: this.#progress.suspicion }),
     }
     const refusal = await this.#gate(attempt, signal)
     if (refusal !== undefined) return refusal

@@ -18,6 +18,7 @@ const owned: Partial<Record<SystemName, () => Promise<{ readonly probe: Try }>>>
   path_traversal_prevention: () => import('./probes/paths.ts'),
   ssrf_protection: () => import('./probes/outbound.ts'),
   subprocess_sandbox: () => import('./probes/subprocess.ts'),
+  prompt_injection_scanning: () => import('./probes/injection.ts'),
   secret_zeroization: () => import('./probes/secrets.ts'),
 }
 

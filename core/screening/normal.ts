@@ -1,0 +1,40 @@
+/** Characters that show nothing or change the order of others, and are used to hide text from who reads it. */
+const invisible = /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|\u034f|[\u180b-\u180d]|[\ufe00-\ufe0f]/g
+/** Tag characters: a second, invisible alphabet. */
+const tags = /[\u{e0000}-\u{e007f}]/gu
+const marks = /[\u0300-\u036f]/g
+
+/** Letters that look like Latin ones. */
+const alike: ReadonlyMap<string, string> = new Map(Object.entries({
+  а: 'a', в: 'b', с: 'c', ԁ: 'd', е: 'e', ё: 'e', ғ: 'f', һ: 'h', н: 'h', і: 'i', ї: 'i', ј: 'j', к: 'k', ӏ: 'l', м: 'm', п: 'n', о: 'o', р: 'p', ԛ: 'q', г: 'r', ѕ: 's', т: 't', ѵ: 'v', ԝ: 'w', х: 'x', у: 'y',
+  α: 'a', β: 'b', ε: 'e', η: 'n', ι: 'i', κ: 'k', μ: 'u', ν: 'v', ο: 'o', ρ: 'p', σ: 's', τ: 't', υ: 'u', χ: 'x', γ: 'y', ω: 'w',
+  ɑ: 'a', ɡ: 'g', ı: 'i', ɩ: 'i', ɴ: 'n', օ: 'o', ո: 'n', ս: 'u', ꜱ: 's', ʀ: 'r', ʏ: 'y',
+}))
+export interface Normal {
+  /** Lower-case ASCII where letters can be told, one form of each character, nothing hidden. */
+  readonly text: string
+  /** What stood in tag characters, in plain letters. */
+  readonly tagged: string
+  /** Characters that were taken out because nobody can see them. */
+  readonly hidden: number
+}
+
+/** One form for all that reads the same: compatibility forms, look-alikes, hidden characters, words cut at the end of a line. */
+export function normalise(text: string): Normal {
+  // Nearly all text has nothing of this, and is done with one look.
+  if (/^[\0-\x7f]*$/.test(text)) return { text: joined(text).toLowerCase(), tagged: '', hidden: 0 }
+  let tagged = ''
+  const untagged = text.replaceAll(tags, (sign) => {
+    const code = (sign.codePointAt(0) ?? 0) - 0xe0000
+    if (code >= 0x20 && code < 0x7f) tagged += String.fromCharCode(code)
+    return ''
+  })
+  const shown = untagged.replaceAll(invisible, '')
+  const folded = shown.normalize('NFKD').replaceAll(marks, '').toLowerCase().replaceAll(/[^\0-\x7f]/g, (sign) => alike.get(sign) ?? sign)
+  return { text: joined(folded), tagged: tagged.toLowerCase(), hidden: text.length - shown.length }
+}
+/** An apostrophe is no end of a word either. */
+function joined(text: string): string {
+  const whole = text.includes('-') ? text.replaceAll(/-[ \t]{0,8}\r?\n[ \t]{0,8}/g, '') : text
+  return whole.includes("'") || whole.includes('\u2019') ? whole.replaceAll(/['\u2019]/g, '') : whole
+}
