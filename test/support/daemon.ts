@@ -19,10 +19,11 @@ export interface DaemonProcess extends AsyncDisposable {
 }
 
 /** The real daemon in a process group of its own. From source, or the built one. Port from the system unless given. */
-export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[] }): Promise<DaemonProcess> {
+export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[]; /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[] }): Promise<DaemonProcess> {
   const entry = options.built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
   const begun = performance.now()
-  const child = spawn(process.execPath, [...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])], {
+  const [program = '', ...before] = [...options.under ?? [], process.execPath]
+  const child = spawn(program, [...before, ...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])], {
     cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], HOME: options.home, SVC_HOME: options.home, ...options.env },
   })
@@ -49,7 +50,7 @@ export async function startDaemon(options: { readonly home: string; readonly bui
     output: () => output,
     kill,
     async stop() {
-      if (child.exitCode === null && child.signalCode === null) process.kill(pid, 'SIGTERM')
+      if (child.exitCode === null && child.signalCode === null) process.kill(options.under ? -pid : pid, 'SIGTERM')
       await gone()
       return child.exitCode
     },

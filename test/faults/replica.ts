@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { prepareHome } from './home.ts'
+import type { FaultOptions, FaultReport } from './report.ts'
+
+/** A second daemon on the same home leaves at once and names the first; after a SIGKILL of the first the next one starts without help. */
+export async function replica({ built, rounds }: FaultOptions): Promise<FaultReport> {
+  using home = await prepareHome({ built })
+  const problems: string[] = []
+  const refusalsMs: number[] = []
+  const bootsMs: number[] = []
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const entry = built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
+  for (let round = 0; round < rounds; round++) {
+    await using first = await home.start()
+    bootsMs.push(first.bootMs)
+    const since = performance.now()
+    const second = spawnSync(process.execPath, [...entry, 'start', '--home', home.path, '--port', '0'], { cwd: root, encoding: 'utf8', timeout: 20_000, env: { PATH: process.env['PATH'], HOME: home.path } })
+    refusalsMs.push(performance.now() - since)
+    if (second.status === 0 || second.status === null) problems.push(`the second daemon ended with ${second.status}`)
+    if (!`${second.stdout}${second.stderr}`.includes(String(first.pid))) problems.push(`the second daemon does not name process ${first.pid}: ${second.stderr}`)
+    await first.kill()
+  }
+  return { rounds, slowest_refusal_ms: Math.round(Math.max(...refusalsMs)), slowest_boot_ms: Math.round(Math.max(...bootsMs)), problems }
+}
