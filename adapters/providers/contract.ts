@@ -143,7 +143,7 @@ export function lazyClient(load: () => Promise<ProviderClient>, can: { readonly 
 }
 
 export interface ProviderRegistry {
-  /** The disposer stops new calls, aborts the running ones and settles when they have ended. */
+  /** The disposer stops new calls. Those that run end on the code they began with; only the end of the registry itself aborts them. */
   add(driver: ProviderDriver<any>): () => Promise<void>
 }
 export const Providers = defineService<ProviderRegistry>()('providers')

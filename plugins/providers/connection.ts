@@ -96,7 +96,12 @@ export class Connections {
    */
   async open(choice: Choice, choose?: (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number }): Promise<Connection> {
     const { provider } = choice
-    const entry = this.driver(provider, choice.baseUrl !== undefined)
+    const find = () => this.driver(provider, choice.baseUrl !== undefined)
+    let entry = find()
+    if (!entry) {
+      await this.#registry.returned(provider)
+      entry = find() ?? (await this.#registry.returned(this.#sections[provider]?.driver ?? GENERIC), find())
+    }
     if (!entry?.open) throw new Refusal('service_unavailable', `There is no provider "${provider}". There are: ${this.names().toSorted().join(', ') || 'none'}. `
       + `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`)
     const { driver } = entry

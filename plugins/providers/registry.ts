@@ -2,6 +2,8 @@ import { UpstreamFailure } from 'svc/sdk'
 import type { ProviderClient, ProviderDriver, ProviderLink, ProviderRegistry } from 'svc/providers'
 import type { Clock } from './clock.ts'
 
+/** A driver that goes may be on its way back with new code, which takes milliseconds: calls wait for it this long. */
+const RETURN_MS = 2000
 /** A driver that does not end its calls after an abort is given up on after this long, so that unloading goes on. */
 const SETTLE_MS = 5000
 /** Connections differ by section and address; far more than anyone configures. */
@@ -30,7 +32,7 @@ export class DriverEntry {
     return client
   }
 
-  /** Counts a call until the returned function is called. The controller is aborted when the driver goes. */
+  /** Counts a call until the returned function is called. The controller is aborted when providers as a whole go. */
   enter(controller: AbortController): () => void {
     this.#calls.add(controller)
     return () => { if (this.#calls.delete(controller) && this.#calls.size === 0) this.#idle?.() }
@@ -52,6 +54,13 @@ export class DriverEntry {
     }
   }
 
+  /** Takes no new calls. Those that run end on this code; `idle` is called when the last one has. */
+  retire(idle: () => void): void {
+    this.open = false
+    this.#idle = idle
+    if (this.#calls.size === 0) idle()
+  }
+  /** Aborts what runs and settles when it has ended. */
   async close(clock: Clock): Promise<void> {
     this.open = false
     if (this.#calls.size === 0) return
@@ -70,6 +79,9 @@ export class DriverEntry {
 export class DriverRegistry implements ProviderRegistry {
   readonly #clock: Clock
   readonly #entries = new Map<string, DriverEntry>()
+  /** Those that went while calls ran in them. */
+  readonly #retired = new Set<DriverEntry>()
+  readonly #away = new Map<string, { readonly until: number; readonly back: PromiseWithResolvers<void> }>()
   readonly #changed: (name: string) => void
 
   constructor(clock: Clock, changed: (name: string) => void) {
@@ -81,13 +93,38 @@ export class DriverRegistry implements ProviderRegistry {
     if (this.#entries.has(driver.name)) throw new Error(`there is a provider "${driver.name}" already`)
     const entry = new DriverEntry(driver)
     this.#entries.set(driver.name, entry)
+    this.#away.get(driver.name)?.back.resolve()
+    this.#away.delete(driver.name)
     this.#changed(driver.name)
-    let closing: Promise<void> | undefined
-    return () => (closing ??= (async () => {
+    let gone = false
+    return async () => {
+      if (gone) return
+      gone = true
       this.#entries.delete(driver.name)
+      this.#away.set(driver.name, { until: this.#clock.now() + RETURN_MS, back: Promise.withResolvers() })
+      this.#retired.add(entry)
+      entry.retire(() => this.#retired.delete(entry))
       this.#changed(driver.name)
-      await entry.close(this.#clock)
-    })())
+    }
+  }
+  /** Settles when a driver that went a moment ago is back, or does not come back; at once for any other. */
+  async returned(name: string): Promise<void> {
+    const away = this.#away.get(name)
+    if (!away) return
+    const cancel = this.#clock.after(Math.max(0, away.until - this.#clock.now()), () => {
+      if (this.#away.get(name) === away) this.#away.delete(name)
+      away.back.resolve()
+    })
+    await away.back.promise
+    cancel()
+  }
+  /** Ends every call, of drivers that went too. Throws when some do not let themselves be ended. */
+  async close(): Promise<void> {
+    for (const { back } of this.#away.values()) back.resolve()
+    this.#away.clear()
+    const results = await Promise.allSettled([...this.#entries.values(), ...this.#retired].map((entry) => entry.close(this.#clock)))
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'several providers ignored the abort signal')
   }
 
   find(name: string): DriverEntry | undefined { return this.#entries.get(name) }

@@ -154,16 +154,48 @@ describe('drivers that come and go', () => {
     connect: () => ({ async *complete(_, signal) { yield { type: 'text', delta: 'begun' }; await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) }, probe: async () => ({ model: 'x' }) }),
   })
   const model = (provider: string) => ({ provider, model: 'm', price: undefined, contextWindow: 1 })
-  it('a driver that goes ends its calls and is not called again', async () => {
+  const begin = (part: Awaited<ReturnType<typeof createRig>>, provider: string) => part.inference.complete(model(provider), { system: '', tools: [], turns: [] }, new AbortController().signal)[Symbol.asyncIterator]()
+  const gated = (name: string, gate: Promise<void>, text = 'old'): ProviderDriver => ({
+    ...builtin, name,
+    connect: () => ({ async *complete() { yield { type: 'text', delta: `${text} begun` }; await gate; yield { type: 'text', delta: `${text} ended` }; yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } } }, probe: async () => ({ model: 'x' }) }),
+  })
+  it('a call that runs when its driver goes ends on the old code, and the next one is answered by the new', async () => {
+    await using part = await createRig({ drivers: [] })
+    const gate = Promise.withResolvers<void>()
+    const remove = part.registry.add(gated('acme', gate.promise))
+    const events = begin(part, 'acme')
+    expect((await events.next()).value).toMatchObject({ delta: 'old begun' })
+    await remove()
+    part.registry.add(gated('acme', Promise.resolve(), 'new'))
+    expect(await part.ask(model('acme'))).toBe('new begunnew ended')
+    gate.resolve()
+    expect((await events.next()).value).toMatchObject({ delta: 'old ended' })
+    expect((await events.next()).value).toMatchObject({ type: 'end' })
+  })
+  it('a call that comes while a driver is replaced waits for the new one', async () => {
+    await using part = await createRig({ drivers: [] })
+    await part.registry.add(gated('acme', Promise.resolve()))()
+    const answer = part.ask(model('acme'))
+    part.registry.add(gated('acme', Promise.resolve(), 'new'))
+    expect(await answer).toBe('new begunnew ended')
+  })
+  it('a driver that does not come back is not waited for again, and the refusal says which there are', async () => {
+    await using part = await createRig({ drivers: [slow('other')] })
+    await part.registry.add(slow('acme'))()
+    const refused = expect(part.ask(model('acme'))).rejects.toMatchObject({ code: 'service_unavailable', message: expect.stringMatching(/no provider "acme"\. There are: other/) })
+    part.clock.advance(2000)
+    await refused
+    await expect(part.ask(model('acme'))).rejects.toMatchObject({ code: 'service_unavailable' })
+  })
+  it('when providers go, calls of drivers that went before end too', async () => {
     await using part = await createRig({ drivers: [] })
     const remove = part.registry.add(slow('slow'))
-    const events = part.inference.complete(model('slow'), { system: '', tools: [], turns: [] }, new AbortController().signal)[Symbol.asyncIterator]()
+    const events = begin(part, 'slow')
     await events.next()
     const ended = expect(events.next()).rejects.toMatchObject({ name: 'UpstreamFailure', message: expect.stringContaining('was unloaded') })
     await remove()
+    await part.registry.close()
     await ended
-    await expect(part.ask(model('slow'))).rejects.toMatchObject({ code: 'service_unavailable' })
-    part.registry.add(slow('slow'))
   })
   it('two of one name are an error', async () => {
     await using part = await createRig({ drivers: [slow('slow')] })
@@ -172,11 +204,11 @@ describe('drivers that come and go', () => {
   it('one that ignores the signal is reported, and unloading goes on', async () => {
     const deaf: ProviderDriver = { ...slow('deaf'), connect: () => ({ async *complete() { yield { type: 'text', delta: 'x' }; await new Promise(() => {}) }, probe: async () => ({ model: 'x' }) }) }
     await using part = await createRig({ drivers: [] })
-    const remove = part.registry.add(deaf)
+    part.registry.add(deaf)
     const events = part.inference.complete(model('deaf'), { system: '', tools: [], turns: [] }, new AbortController().signal)[Symbol.asyncIterator]()
     await events.next()
     const ended = expect(events.next()).rejects.toThrow('was unloaded')
-    const removed = expect(remove()).rejects.toThrow('1 calls ignored the abort signal')
+    const removed = expect(part.registry.close()).rejects.toThrow('1 calls ignored the abort signal')
     await ended
     part.clock.advance(5000)
     await removed
