@@ -51,6 +51,8 @@ export const Config = v.object({
   rate_limit_rest_ms: ms(30_000),
   /** What answers any agent when its own models and fallbacks cannot. */
   fallback_models: v.optional(v.array(v.object({ provider: v.string(), model: v.string(), api_key_env: v.exactOptional(v.string()), base_url: v.exactOptional(v.string()) })), []),
+  /** Who embeds texts when nobody is named; the embedded one, which asks no network, unless this says otherwise. */
+  embedding: v.optional(v.object({ provider: v.string(), model: v.exactOptional(v.string()) }), { provider: 'builtin' }),
   /** The `[providers.<name>]` sections. */
   providers: v.optional(v.record(v.string(), Section), {}),
 })

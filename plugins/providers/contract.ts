@@ -1,5 +1,5 @@
 import { defineService, notify } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, Price } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, Embeddings, Price } from 'svc/providers'
 
 /** A model that can be called now. */
 export interface ResolvedModel {
@@ -22,6 +22,9 @@ export interface ProviderState {
   readonly defaultModel: string
 }
 
+/** Vectors, with who made them and what one token of theirs costs. Vectors of different providers or models cannot be compared. */
+export interface Embedded extends Embeddings { readonly provider: string; readonly model: string; readonly price: Price | undefined }
+
 /** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
 export interface Inference {
   /**
@@ -34,6 +37,12 @@ export interface Inference {
    * comes last.
    */
   complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncIterable<CompletionEvent>
+  /**
+   * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the provider needs. `default`
+   * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as
+   * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is for the caller to record.
+   */
+  embed(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string }, texts: readonly string[], signal: AbortSignal): Promise<Embedded>
   providers(): readonly ProviderState[]
   /** What answers any agent when its own models and fallbacks cannot, in this order. */
   fallbacks(): readonly { readonly provider: string; readonly model: string; readonly base_url?: string; readonly api_key_env?: string }[]

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Catalog } from '../catalog/contract.ts'
 import { pause } from './backoff.ts'
 import type { Breaker } from './breaker.ts'
@@ -10,6 +10,7 @@ import type { Config } from './config.ts'
 import type { Connection, Connections } from './connection.ts'
 import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
+import { createEmbedder } from './embed.ts'
 import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
@@ -36,7 +37,8 @@ export function createInference(parts: InferenceParts): Inference {
 
   const resolve = createResolver(parts)
 
-  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  /** `through` stands between the call and the client: an answer goes straight through. */
+  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through?: (client: ProviderClient) => ProviderClient): AsyncGenerator<CompletionEvent> {
     const request: CompletionRequest = { ...asked, model: model.model }
     const deadline = clock.now() + config.answer_ms
     let changes = 0
@@ -48,7 +50,7 @@ export function createInference(parts: InferenceParts): Inference {
       signal.throwIfAborted()
       let begun = false
       try {
-        const attempt = begin(connection, model, request, deadline, signal)
+        const attempt = begin(through ? { ...connection, client: through(connection.client) } : connection, model, request, deadline, signal)
         // Read by hand: each generator that events pass through costs as much as what it does.
         try {
           for (let event = await attempt.next(); event; event = await attempt.next()) { begun = true; yield event }
@@ -74,9 +76,10 @@ export function createInference(parts: InferenceParts): Inference {
   }
 
   /** The failure is the key's, which rests then. Whether there is another one to go on with. */
-  function changesKey({ circuit, circuits }: Connection, { reason, retryAfterSecs }: UpstreamFailure): boolean {
+  function changesKey({ circuit, circuits }: Connection, { reason, retry, retryAfterSecs }: UpstreamFailure): boolean {
     if (circuits.length < 2 || (reason !== 'auth' && reason !== 'rate_limit')) return false
-    if (reason === 'auth') rota.rest(circuit, config.key_rest_ms, 'refused')
+    // What is used up does not come back in seconds.
+    if (reason === 'auth' || retry === 'never') rota.rest(circuit, config.key_rest_ms, 'refused')
     else rota.rest(circuit, retryAfterSecs === undefined ? config.rate_limit_rest_ms : Math.min(retryAfterSecs * 1000, config.retry_after_max_ms), 'rate_limit')
     return circuits.some((other) => !rota.rests(other) && !breaker.blocks(other))
   }
@@ -133,7 +136,9 @@ export function createInference(parts: InferenceParts): Inference {
     })
   }
 
-  return { resolve, complete, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
+  const embed = createEmbedder({ connections, calls: complete, resolve, usual: { provider: config.embedding.provider, model: config.embedding.model } })
+
+  return { resolve, complete: (model, request, signal) => complete(model, request, signal), embed, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
 }
 
 /** The provider failed so often that it is left alone for a while. */

@@ -13,8 +13,10 @@ export const builtin: ProviderDriver = {
   title: 'Built-in offline model',
   defaultModel: MODEL,
   config: v.object({}),
+  embedding: { model: 'ngram-256', texts: 1000, chars: 1_000_000 },
   connect: () => ({
     complete,
+    embed: async (request, signal) => (await import('./embedding.ts')).embedLocally(request, signal),
     models: async () => [MODEL],
     probe: async (signal) => { signal.throwIfAborted(); return { model: MODEL } },
   }),
