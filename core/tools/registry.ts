@@ -109,7 +109,7 @@ export class ToolRegistry {
     if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {
       enforced('taint_tracking')
       this.#options.onSecret?.(name, call)
-      return answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true)
+      return { ...answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true), refused: 'Secret' }
     }
     return this.#run(found, parsed.output, call, answer)
   }

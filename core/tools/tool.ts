@@ -7,6 +7,8 @@ export interface ToolCallContext {
   readonly agentName: string
   readonly sessionId: string
   readonly turnId: string
+  /** What the arguments may come from, such as `ExternalNetwork`; whoever hands them on hands this on as well. */
+  readonly labels?: readonly string[]
   /** The same on every retry of this call: an idempotency key for effects outside. */
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
@@ -53,7 +55,8 @@ export interface ToolDescription {
   /** The capability without which it is of no use to an agent. */
   readonly needs?: Capability | undefined
 }
-export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number }
+/** `refused` names the label for which a call was not made although its arguments were sound. */
+export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number; readonly refused?: string }
 
 export interface Tools {
   add(...tools: readonly AnyTool[]): void

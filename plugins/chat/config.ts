@@ -15,6 +15,8 @@ const Compaction = v.object({
 })
 export type CompactionConfig = v.InferOutput<typeof Compaction>
 export const ChatConfig = v.object({
+  /** What is labelled `Pii` in messages and in answers of tools, and may then not be sent anywhere before a person approves. */
+  personal_data: v.optional(v.picklist(['off', 'identifiers', 'contacts']), 'identifiers'),
   compaction: v.optional(Compaction, {}),
   /** Of one message, as UTF-8. Over it the answer is 413. */
   message_bytes: v.optional(count, 256 * 1024),

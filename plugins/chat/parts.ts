@@ -1,5 +1,5 @@
 import type { ConsolaInstance } from 'consola'
-import type { Daemon, Hooks, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
+import type { Daemon, Hooks, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Budgets } from '../budgets/contract.ts'
@@ -23,6 +23,7 @@ export interface PartsOptions {
   readonly hooks: Hooks
   readonly tools: Tools
   readonly log: ConsolaInstance
+  readonly metrics: Metrics
   readonly signal: AbortSignal
   readonly leaving: AbortSignal
   readonly run: PluginContext<ChatConfig, {}, {}>['run']
@@ -36,7 +37,7 @@ export interface PartsOptions {
 const SETTLE_MS = 50
 
 /** Puts the parts of the plugin together. */
-export function createParts({ config, db, hooks, tools, log, signal, leaving, run, own, usage, budgets, services }: PartsOptions) {
+export function createParts({ config, db, hooks, tools, log, metrics, signal, leaving, run, own, usage, budgets, services }: PartsOptions) {
   const { agents, sessions, journal, audit, inference, daemon } = services
   const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
   const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
@@ -46,8 +47,11 @@ export function createParts({ config, db, hooks, tools, log, signal, leaving, ru
   const record = new TurnRecord({ sessions, journal, audit, usage, now, commit })
   const compactor = new Compactor({ sessions, inference, record, toll, commit, config: config.compaction, now })
   const pace = new Pace(() => Date.now())
+  const withheld = metrics.counter('svc_chat_withheld_total', 'Calls of tools that were refused for what their arguments may carry, by agent')
   const runner = new TurnRunner({
     db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
+    personalData: config.personal_data,
+    withheld: (agent, label, tool) => withheld.add(1, { agent: agent.id, label, tool }),
     waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, loaded: whenLoaded,
     waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },

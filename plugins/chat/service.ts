@@ -13,6 +13,7 @@ import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, Stopped, toOptions } from './live.ts'
+import { holdsPersonalData } from './personal.ts'
 import { Places } from './places.ts'
 import { isAutomated, quietFor } from './quiet.ts'
 import type { TurnRecord } from './record.ts'
@@ -185,7 +186,7 @@ export class ChatService implements Chat {
     if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters`)
     if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes`)
     if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images`)
-    const carried = [...new Set([...doorLabels[door] ?? [], ...labels])]
+    const carried = [...new Set<Label>([...doorLabels[door] ?? [], ...labels, ...(holdsPersonalData(text, this.#parts.config.personal_data) ? ['Pii'] as const : [])])]
     // An image has no place for labels; an empty text beside it carries them.
     const blocks: Block[] = text === '' && carried.length === 0 ? [] : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
     for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })

@@ -8,6 +8,8 @@ import type { ToolCallAttempt } from './contract.ts'
 import type { LiveTurn } from './live.ts'
 import type { Offer, Outcome } from './loop.ts'
 import type { Pace } from './pace.ts'
+import { holdsPersonalData } from './personal.ts'
+import type { PersonalData } from './personal.ts'
 import type { Progress } from './progress.ts'
 import { screenOutside } from './screening.ts'
 import type { ScreeningPolicy } from './screening.ts'
@@ -23,6 +25,9 @@ export interface DoorParts {
   readonly hooks: Hooks
   readonly record: TurnRecord
   readonly pace: Pace
+  readonly personalData: PersonalData
+  /** Told of each call that was refused for what its arguments carry. */
+  readonly withheld: (agent: Agent, label: string, tool: string) => void
   readonly waitingAfterMs: number
   readonly screening: ScreeningPolicy
   /** Told when a turn has begun to wait for a person. */
@@ -73,9 +78,13 @@ export class ToolDoor {
     if (refusal === undefined) {
       progress.begun.add(call.id)
       const result = await tools.call(call.name, call.args, {
-        agentId: this.#agent.id, agentName: this.#agent.name, sessionId: this.#live.sessionId, turnId: this.#live.id, callId: effectKey(this.#live.id, call.id), signal,
+        agentId: this.#agent.id, agentName: this.#agent.name, sessionId: this.#live.sessionId, turnId: this.#live.id, callId: effectKey(this.#live.id, call.id), signal, labels: progress.labels,
       })
-      this.#label(call.name)
+      this.#label(call.name, result.text)
+      if (result.refused !== undefined) {
+        this.#parts.withheld(this.#agent, result.refused, call.name)
+        await this.#parts.db.batch([this.#parts.record.withheld(this.#live, result.text)])
+      }
       outcome = { text: await this.#screen(call.name, result.text), failed: result.failed, labels: progress.labels }
       await hooks.emit(ToolCallEnded, { agent: this.#agent, turnId: this.#live.id, tool: call.name, failed: result.failed, durationMs: result.durationMs })
     } else outcome = { text: `refused: ${refusal}`, failed: true }
@@ -88,9 +97,10 @@ export class ToolDoor {
   }
 
   /** What the tool's answer brings into the window from now on. */
-  #label(tool: string): void {
+  #label(tool: string, text: string): void {
     const labels = this.#parts.tools.find(tool)?.labels ?? []
     const brought = new Map<Label, string>(labels.filter(isLabel).map((label) => [label, `the answer of ${tool}`]))
+    if (holdsPersonalData(text, this.#parts.personalData)) brought.set('Pii', `the answer of ${tool}`)
     if (brought.size > 0) this.#progress.carried = union(this.#progress.carried, brought)
   }
 
@@ -120,10 +130,14 @@ export class ToolDoor {
       ...(this.#progress.suspicion === undefined ? {} : { suspicion: this.#progress.suspicion }),
     }
     const refusal = await this.#gate(attempt, signal)
-    if (refusal !== undefined) return refusal
+    if (refusal !== undefined) {
+      if (!verdict.allowed) this.#parts.withheld(this.#agent, verdict.label, call.name)
+      return refusal
+    }
     const decided = verdict.allowed || approver === undefined ? verdict : checkFlow({ ...flow, approved: new Map([[argumentHash(call.name, call.args), approver]]) })
     if (!decided.allowed) {
       enforced('taint_tracking')
+      this.#parts.withheld(this.#agent, decided.label, call.name)
       await db.batch([record.withheld(this.#live, decided.text)])
       return decided.text
     }

@@ -4,14 +4,18 @@ import type { ToolCallContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat } from '../chat/contract.ts'
+import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
+
+const labels: readonly Label[] = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent']
+const isLabel = (label: string): label is Label => labels.some((known) => known === label)
 
 /** API facts 8: agents that wait for agents. */
 const MOST_DEPTH = 5
 export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains }
 
 /** Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict` in words for the model. */
-export async function send({ agents, chat, audit, chains }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal'>): Promise<string> {
+export async function send({ agents, chat, audit, chains }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>): Promise<string> {
   const from = await agents.require(call.agentId)
   const target = await resolveAgent(agents, to)
   if (target.id === from.id) throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
@@ -26,7 +30,7 @@ export async function send({ agents, chat, audit, chains }: SendParts, to: strin
   // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
   const sessionId = conversation(from.id, target.id, key)
   if (chains.deadlocks(call.turnId, sessionId)) throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
-  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent', within: call.turnId })
+  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent', within: call.turnId, labels: (call.labels ?? []).filter(isLabel) })
   const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
   const stop = (): void => turn.cancel()
   call.signal.addEventListener('abort', stop, { once: true })

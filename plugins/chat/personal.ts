@@ -1,0 +1,42 @@
+/** What is taken for personal data: `identifiers` are numbers that can be checked, `contacts` addresses and telephone numbers as well. */
+export type PersonalData = 'off' | 'identifiers' | 'contacts'
+
+// All bounded, so that none takes longer than the text is long.
+const CARD = /(?<![\d.])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d.])/g
+const IBAN = /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b/g
+const SOCIAL_SECURITY = /\b(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}\b/
+const EMAIL = /[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}/
+const TELEPHONE = /(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){7,14}(?!\d)/
+/** Anything of the above has one of these. */
+const WORTH_A_LOOK = /\d{2}[ -]?\d{2}|@|\+\d/
+
+/**
+ * Whether a text holds personal data (the label `Pii` of security facts 1.2). Decision: only what can be checked by arithmetic or form
+ * is looked for, because each find needs a person's approval before the agent may reach the network; names and addresses are not found.
+ */
+export function holdsPersonalData(text: string, wanted: PersonalData): boolean {
+  if (wanted === 'off' || !WORTH_A_LOOK.test(text)) return false
+  if (SOCIAL_SECURITY.test(text)) return true
+  for (const [number] of text.matchAll(CARD)) if (isCard(number.replace(/\D/g, ''))) return true
+  for (const [account] of text.matchAll(IBAN)) if (isAccount(account.replaceAll(' ', ''))) return true
+  return wanted === 'contacts' && (EMAIL.test(text) || TELEPHONE.test(text))
+}
+
+/** The prefixes and lengths in use, and the check digit. */
+function isCard(digits: string): boolean {
+  if (!/^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d)\d{12})$/.test(digits)) return false
+  let sum = 0
+  for (let at = digits.length - 1, second = false; at >= 0; at--, second = !second) {
+    const digit = Number(digits[at]) * (second ? 2 : 1)
+    sum += digit > 9 ? digit - 9 : digit
+  }
+  return sum % 10 === 0
+}
+
+/** ISO 13616: the rest of the number, moved and read as digits, by 97. */
+function isAccount(account: string): boolean {
+  if (account.length < 15 || account.length > 34) return false
+  let rest = 0
+  for (const character of account.slice(4) + account.slice(0, 4)) rest = Number(`${rest}${/\d/.test(character) ? character : character.charCodeAt(0) - 55}`) % 97
+  return rest === 1
+}
