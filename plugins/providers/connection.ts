@@ -70,18 +70,20 @@ export class Connections {
 
   /** The address the operator's configuration gives it, or else the vendor's. */
   #own(name: string): string | undefined {
-    const section = this.#sections[name]
     const driver = this.driver(name)?.driver
     const variable = driver?.addressVar === undefined ? undefined : this.#keys.variable(driver.addressVar)
-    if (section?.base_url !== undefined) return section.base_url
+    return this.#sections[name]?.base_url ?? this.#made(name, driver) ?? variable ?? driver?.baseUrl
+  }
+  /** The address that the driver makes of the fields of the section, such as that of a region. */
+  #made(name: string, driver: ProviderDriver<any> | undefined): string | undefined {
     const options = driver?.address ? v.safeParse(driver.config, this.#options(name, driver)) : undefined
     // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
-    return (options?.success ? driver?.address?.(options.output) : undefined) ?? variable ?? driver?.baseUrl
+    return options?.success ? driver?.address?.(options.output) : undefined
   }
-  /** Where a provider is at home. A vendor without an address of its own is at home where the operator says it is. */
+  /** Where a provider is at home. A vendor whose customers each have their own address is at home where the operator says it is. */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
-    return driver?.baseUrl ?? (driver?.addressVar !== undefined || driver?.address ? this.#own(name) : undefined)
+    return driver?.baseUrl ?? this.#made(name, driver) ?? (driver?.addressVar === undefined ? undefined : this.#own(name))
   }
 
   /** Where a person signs in to a provider that is signed in to; `undefined` for one that is not. */
@@ -107,6 +109,7 @@ export class Connections {
     const { driver } = entry
     const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
     if (baseUrl === '' && (driver.name === GENERIC || driver.envVar !== undefined)) {
+      this.#config(provider, driver)
       throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`)
     }
     const home = this.#home(provider)

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bedrock } from '../../../adapters/providers/bedrock/index.ts'
 import { builtin } from '../../../adapters/providers/builtin/driver.ts'
 import type { ProviderDriver } from 'svc/providers'
+import { UpstreamFailure } from 'svc/sdk'
+import type { Fetch } from 'svc/sdk'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { createRig } from './rig.ts'
@@ -122,6 +125,21 @@ describe('which key goes where', () => {
     await using other = await createRig({ env: { OPENAI_API_KEY: 'CANARY' }, config: { providers: { openai: { base_url: fake.url } } } })
     fake.script({ status: 401 })
     await expect(other.ask()).rejects.toThrow(/key of OPENAI_API_KEY is not sent to .* key_origins/)
+  })
+  it('a vendor with an address in each region is at home in the region that is set, and nowhere else', async () => {
+    const asked: { url: string; authorization: string }[] = []
+    const fetch: Fetch = async (url, { headers } = {}) => { asked.push({ url: String(url), authorization: headers?.['authorization'] ?? '' }); throw new UpstreamFailure('bedrock', 'bedrock is not here', { reason: 'network', retry: 'never' }) }
+    const env = { AWS_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE', AWS_SECRET_ACCESS_KEY: 'the secret', AWS_REGION: 'eu-central-1' }
+    const call = async (options: RigOptions): Promise<void> => {
+      await using part = await createRig({ fetch, drivers: [bedrock], ...options })
+      await part.ask(await part.inference.resolve({ provider: 'bedrock', model: 'a:0' }))
+    }
+    await expect(call({ env })).rejects.toThrow(/not here/)
+    await expect(call({ env, config: { providers: { bedrock: { region: 'us-west-2' } } } })).rejects.toThrow(/not here/)
+    await expect(call({ env: { AWS_BEARER_TOKEN_BEDROCK: 'CANARY' }, config: { providers: { bedrock: { base_url: 'https://proxy.example' } } } })).rejects.toThrow(/not here/)
+    expect(asked.map(({ url }) => url)).toEqual(['https://bedrock-runtime.eu-central-1.amazonaws.com/model/a%3A0/converse-stream', 'https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse-stream', 'https://proxy.example/model/a%3A0/converse-stream'])
+    expect(asked.map(({ authorization }) => /Credential=AKIAIOSFODNN7EXAMPLE\/\d+\/([^/]+)/.exec(authorization)?.[1] ?? authorization)).toEqual(['eu-central-1', 'us-west-2', ''])
+    await expect(call({ env, config: { providers: { bedrock: { region: 'EU west' } } } })).rejects.toThrow(/\[providers\.bedrock\] region: expected a region/)
   })
   it('none goes to an address of a manifest, neither from the environment nor from the section nor the vault', async () => {
     await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY', OTHER_SECRET: 'CANARY' }, config: { providers: { groq: { api_key: 'CANARY' } } } })
