@@ -12,7 +12,8 @@ export const ProviderRow = v.object({
 export type ProviderRow = v.InferOutput<typeof ProviderRow>
 
 const Url = v.pipe(v.string(), v.trim(), v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'))
-const Secret = v.pipe(v.string(), v.trim(), v.nonEmpty('expected a key'), v.maxLength(8192), v.regex(/^[\x21-\x7e]+$/, 'expected printable characters without spaces'))
+/** Some vendors' keys are a file of JSON, such as that of a Google service account. */
+const Secret = v.pipe(v.string(), v.trim(), v.nonEmpty('expected a key'), v.maxLength(8192), v.regex(/^(?:[\x21-\x7e]+|\{[\x20-\x7e\s]*\})$/, 'expected printable characters without spaces, or the JSON of credentials'))
 
 export const ProviderParams = v.object({ name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected the name of a provider')) })
 /** Both names are in use among clients. */

@@ -71,7 +71,8 @@ describe('providers over the API', () => {
     expect((await host.json('GET', '/api/audit/recent')).body.entries.at(-1).details).toBe(`address of provider openai set to ${other.origin}`)
   })
   it('a key has to be one', async () => {
-    for (const body of [{}, { api_key: '' }, { api_key: 'a b' }, { api_key: 5 }, { api_key: 'a\nb' }, { api_keys: [] }, { api_keys: ['ok', ''] }, { api_key: 'a', key: 'b' }, { add: true }]) expect((await host.json('POST', '/api/providers/openai/key', body)).status).toBe(400)
+    expect((await host.json('POST', '/api/providers/openai/key', { api_key: '{\n  "type": "service_account"\n}' })).status).toBe(200)
+    for (const body of [{}, { api_key: '' }, { api_key: '{ü}' }, { api_key: 'a b' }, { api_key: 5 }, { api_key: 'a\nb' }, { api_keys: [] }, { api_keys: ['ok', ''] }, { api_key: 'a', key: 'b' }, { add: true }]) expect((await host.json('POST', '/api/providers/openai/key', body)).status).toBe(400)
     expect((await host.json('POST', '/api/providers/nonsense/key', { api_key: 'k' })).status).toBe(404)
     expect((await host.json('DELETE', '/api/providers/builtin/key')).status).toBe(400)
   })
