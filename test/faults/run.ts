@@ -1,5 +1,8 @@
 /** `npm run faults [name] [-- --rounds N --seed S]`: the long forms. One JSON line a fault, exit code 1 when one fails. */
 import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { crash } from './crash.ts'
 
@@ -11,7 +14,23 @@ const faults = {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, SVC_RELOADS: '100' } })
     return { problems: status === 0 ? [] : [`the test ended with ${status}`] }
   },
+  // What a provider can do wrong, row by row: over a whole daemon, then the parts that decide with a clock that is moved by hand.
+  provider: () => {
+    const files = ['test/faults/provider.test.ts', 'test/plugins/providers/resilience.test.ts', 'test/plugins/providers/keys.test.ts']
+    const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
+    const report = join(folder, 'report.json')
+    const { stderr } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', '--reporter=json', `--outputFile=${report}`, ...files], { encoding: 'utf8' })
+    const text = existsSync(report) ? readFileSync(report, 'utf8') : undefined
+    rmSync(folder, { recursive: true })
+    if (text === undefined) return { problems: [stderr.trim() || 'the tests did not run'] }
+    const { testResults } = JSON.parse(text) as { testResults: readonly { readonly assertionResults: readonly Row[] }[] }
+    const rows = testResults.flatMap(({ assertionResults }) => assertionResults)
+    const name = ({ ancestorTitles, title }: Row): string => [...ancestorTitles, title].join(' | ')
+    for (const row of rows) console.log(`${row.status === 'passed' ? 'ok  ' : 'FAIL'} ${name(row)}`)
+    return { rows: rows.length, problems: rows.filter(({ status }) => status !== 'passed').map((row) => `${name(row)}: ${row.failureMessages?.[0]?.split('\n')[0] ?? row.status}`) }
+  },
 }
+interface Row { readonly ancestorTitles: readonly string[]; readonly title: string; readonly status: string; readonly failureMessages?: readonly string[] }
 type Name = keyof typeof faults
 const names = positionals.length > 0 ? positionals : Object.keys(faults)
 for (const name of names) {

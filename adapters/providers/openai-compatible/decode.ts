@@ -64,6 +64,8 @@ export class Decoder {
     // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
     if (!this.#sentinel && this.#finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
     const calls = this.#endCalls()
+    // The end marker alone, without a word or a reason, is no answer.
+    if (this.#finish === undefined && this.#outputChars === 0 && calls.length === 0) throw this.#broken('ended its answer without having said anything')
     for (const call of calls) this.#events.push({ type: 'call', call })
     this.#events.push({ type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(calls.length > 0 && this.#replay()) })
     return this.#events
