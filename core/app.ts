@@ -24,7 +24,7 @@ import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { Guards } from './host/guards.ts'
 import { installedGuards } from './host/installed.ts'
-import { watchPlugins } from './host/watch.ts'
+import { PluginWatch } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { createHttp } from './http/server.ts'
@@ -220,11 +220,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
   const outside = await namedFolders([...config.plugins.paths, join(home, 'plugins')])
   await host.start([...builtIns, ...outside])
-  if (config.plugins.watch) {
-    // Built code changes only with an installation, which ends in a restart.
-    const sources = builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts'))
-    owned('plugin watcher', await watchPlugins({ host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources }), (it) => it[Symbol.dispose]())
-  }
+  // Built code changes only with an installation, which ends in a restart; its sources change under those who develop it.
+  const sources = config.development ? builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts')) : []
+  const watcher = owned('plugin watcher', new PluginWatch(config.plugins.watch, { host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources, known: new Set(outside) }), (it) => it[Symbol.asyncDispose]())
+  if (config.development) await watcher.start()
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
   owned('waiting work', host, (it) => it.leave())
 
@@ -241,7 +240,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       url = listening.url
       idempotency.start()
       // Whoever waits for the port is answered first.
-      greeting = endWithin('the greeting', async () => { await delay(FIRST_ANSWER_MS, undefined, { ref: false }); await hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url }) }, GREETING_MS, log)
+      greeting = endWithin('the greeting', async () => {
+        await delay(FIRST_ANSWER_MS, undefined, { ref: false })
+        await Promise.all([watcher.start(), hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url })])
+      }, GREETING_MS, log)
       return { url: listening.url }
     },
     greeted: () => greeting,

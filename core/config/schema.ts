@@ -16,8 +16,8 @@ const ownersOnly: Marks = { file_only: true }
 function count(description: string, fallback: number, min: number, max: number, marks: Marks = {}) {
   return v.optional(v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max), v.description(description), v.metadata({ ...marks })), fallback)
 }
-function flag(description: string, marks: Marks = {}) {
-  return v.optional(v.pipe(v.boolean(), v.description(description), v.metadata({ ...marks })), false)
+function flag(description: string, marks: Marks = {}, fallback = false) {
+  return v.optional(v.pipe(v.boolean(), v.description(description), v.metadata({ ...marks })), fallback)
 }
 function text(description: string, marks: Marks = {}) {
   return v.optional(v.pipe(v.string(), v.minLength(1), v.description(description), v.metadata({ ...marks })))
@@ -67,7 +67,7 @@ export const Outbound = section('Limits of requests the daemon makes itself.', {
 export const Plugins = v.optional(v.pipe(v.objectWithRest({
   paths: texts('Folders of further plugins, relative to the file that names them.', { ...atStart, ...ownersOnly }),
   disabled: texts('Names of plugins that are not loaded.', atStart),
-  watch: flag('Load, reload and unload plugins when their folders change.', { ...atStart, ...ownersOnly }),
+  watch: flag('Load, reload and unload plugins in <home>/plugins and in paths when their files change.', { ...atStart, ...ownersOnly }, true),
   drain_ms: count('Time running work has to end by itself before a plugin is unloaded or the daemon stops.', 5000, 0, 3_600_000),
 }, v.record(v.string(), v.unknown())), v.description('Which plugins load; [plugins.<name>] is the section of one plugin.')), {})
 

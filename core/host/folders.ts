@@ -1,22 +1,26 @@
 import { readdir, stat } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const entries = ['index.js', 'index.ts'] as const
 
-/** The file a plugin folder is loaded from, or `undefined` when it is none. Built code goes before source. */
+/** A file that may be a plugin by itself; a plugin of several files is a folder. */
+function isModule(name: string): boolean { return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name) }
+
+/** The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes before source. */
 export function findEntry(folder: string): string | undefined {
+  if (isModule(basename(folder))) return statSync(folder, { throwIfNoEntry: false })?.isFile() ? folder : undefined
   return entries.map((name) => join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Plugin folders directly in a folder, by name; none when it does not exist. */
-export async function pluginFoldersIn(parent: string): Promise<readonly string[]> {
+/** Plugin folders directly in a folder, by name, and with `files` plugins of one file; none when it does not exist. */
+export async function pluginFoldersIn(parent: string, { files = false } = {}): Promise<readonly string[]> {
   const found = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
     throw error
   })
-  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModule(entry.name))) && !entry.name.startsWith('.'))
     .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
 }
 
@@ -24,7 +28,7 @@ export function isPluginFolder(folder: string): boolean { return findEntry(folde
 
 /** The plugin folders that these paths name: a plugin folder stands for itself, another folder for those in it. */
 export async function namedFolders(paths: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(paths.map((path) => resolve(path)).map((path) => (isPluginFolder(path) ? [path] : pluginFoldersIn(path))))
+  const found = await Promise.all(paths.map((path) => resolve(path)).map((path) => (isPluginFolder(path) ? [path] : pluginFoldersIn(path, { files: true }))))
   return found.flat()
 }
 
@@ -38,7 +42,7 @@ export function builtInParents(): readonly string[] {
 }
 
 export async function builtInFolders(): Promise<readonly string[]> {
-  return (await Promise.all(builtInParents().map(pluginFoldersIn))).flat()
+  return (await Promise.all(builtInParents().map((parent) => pluginFoldersIn(parent)))).flat()
 }
 
 /** Names in a plugin folder that are not the plugin's own code: dependencies, hidden files, what editors leave. */
@@ -57,6 +61,7 @@ export async function directoriesOf(folder: string, depth = 0): Promise<readonly
 
 /** Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is gone. */
 export async function fingerprint(folder: string): Promise<string> {
+  if (isModule(basename(folder))) return line(folder)
   const directories = await directoriesOf(folder)
   const lines = await Promise.all(directories.map(async (directory) => {
     const entries = await readdir(directory, { withFileTypes: true })

@@ -13,6 +13,8 @@ export interface WatchOptions {
   readonly roots: readonly string[]
   /** Plugin folders that are watched for changes only. */
   readonly folders: readonly string[]
+  /** Those in the roots that the host has read. Others came since, or went, and are told to it. Default: all that are there. */
+  readonly known?: ReadonlySet<string>
   /** Quiet time after which a change counts as complete. */
   readonly settleMs?: number
 }
@@ -21,7 +23,7 @@ export interface WatchOptions {
 const PATIENCE = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */
-export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }: WatchOptions): Promise<Disposable> {
+export async function watchPlugins({ host, log, roots, folders, known, settleMs = 60 }: WatchOptions): Promise<Disposable> {
   const watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   const timers = new Map<string, NodeJS.Timeout>()
   /** What each plugin folder looked like when it was last handed to the host; absent: not a plugin then. */
@@ -88,7 +90,16 @@ export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }:
       continue
     }
     await mkdir(root, { recursive: true })
-    for (const folder of await pluginFoldersIn(root)) await adopt(folder)
+    const there = await pluginFoldersIn(root, { files: true })
+    for (const folder of there) {
+      if (known?.has(folder) ?? true) await adopt(folder)
+      else schedule(folder)
+    }
+    for (const folder of known ?? []) {
+      if (dirname(folder) !== root || there.includes(folder)) continue
+      seen.set(folder, 'read by the host')
+      schedule(folder)
+    }
     open(root, (name) => {
       if (name === null || isForeign(name)) return
       const folder = join(root, name)
@@ -103,5 +114,30 @@ export async function watchPlugins({ host, log, roots, folders, settleMs = 60 }:
       for (const timer of timers.values()) clearTimeout(timer)
       for (const path of watchers.keys()) drop(path)
     },
+  }
+}
+
+/** Watching that begins when it is asked to, once, and that a daemon can do without. */
+export class PluginWatch implements AsyncDisposable {
+  readonly #wanted: boolean
+  readonly #options: WatchOptions
+  #watching: Promise<Disposable | undefined> | undefined
+
+  constructor(wanted: boolean, options: WatchOptions) {
+    this.#wanted = wanted
+    this.#options = options
+  }
+  async start(): Promise<void> {
+    if (!this.#wanted) return
+    await (this.#watching ??= watchPlugins(this.#options).catch((error: unknown) => {
+      this.#options.log.warn('plugins are not watched for changes', error)
+      return undefined
+    }))
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    const watching = this.#watching ?? Promise.resolve(undefined)
+    // Whoever starts it from now on starts nothing.
+    this.#watching = Promise.resolve(undefined)
+    ;(await watching)?.[Symbol.dispose]()
   }
 }

@@ -125,7 +125,7 @@ function toConfig({ config = {}, memory }: HostOptions): Record<string, unknown>
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
     // The security probes run when they are asked for: sixteen tries beside every test would be in its way.
-    plugins: { drain_ms: 500, ...config.plugins, security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } },
+    plugins: { drain_ms: 500, watch: false, ...config.plugins, security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } },
   }
 }
 

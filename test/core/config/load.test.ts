@@ -34,7 +34,7 @@ describe('precedence', () => {
     expect(config).toMatchObject({
       listen_addr: '127.0.0.1:4545', log_level: 'info', log_format: 'text', home_dir: home, data_dir: join(home, 'data'),
       database_url: `sqlite:${join(home, 'data', 'svc.db')}`, rate_limit: { tokens_per_minute: 6000, failed_auth_per_minute: 10 },
-      plugins: { paths: [], disabled: [], watch: false }, providers: {}, outbound: { allow: [] }, tools: { timeout_secs: 120, output_chars: 50_000 },
+      plugins: { paths: [], disabled: [], watch: true }, providers: {}, outbound: { allow: [] }, tools: { timeout_secs: 120, output_chars: 50_000 },
     })
     expect(config.api_key).toBeUndefined()
     expect([warnings, files, sources.size]).toEqual([[], [], 0])

@@ -1,6 +1,8 @@
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { createConsola } from 'consola'
 import { describe, expect, it } from 'vitest'
+import { watchPlugins } from '../../../core/host/watch.ts'
 import { startHost } from '../../support/host.ts'
 import { pluginText, routeText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 
@@ -20,6 +22,47 @@ describe('a watched folder of plugins', () => {
     await rm(folder, { recursive: true })
     await host.plugin('one', 'gone')
     expect((await host.fetch('/api/one')).status).toBe(404)
+  })
+
+  it('loads a plugin of one file, follows its edits, and unloads it when it goes', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins')
+    await writePlugin(folder, says('first'), 'one.ts')
+    await host.plugin('one', 'loaded')
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'first' })
+    await writeFile(join(folder, 'one.ts'), says('second'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'second' })
+    await rm(join(folder, 'one.ts'))
+    await host.plugin('one', 'gone')
+    expect((await host.fetch('/api/one')).status).toBe(404)
+  })
+  it('takes no file for a plugin that is none: declarations, tests, notes, what an editor leaves', async () => {
+    await using host = await watching()
+    const folder = join(host.home, 'plugins')
+    for (const name of ['one.d.ts', 'one.test.ts', 'README.md', '.one.ts', 'one.ts~', 'one.ts.tmp']) await writeFile(join(folder, name), says(name))
+    await writePlugin(folder, says('real'), 'one.ts')
+    await host.plugin('one', 'loaded')
+    expect(host.app.daemon.plugins()).toHaveLength(1)
+  })
+  it('is read at a start too, plugins of one file with it', async () => {
+    await using home = await temporaryFolder()
+    await writePlugin(join(home.path, 'plugins'), says('there'), 'one.ts')
+    await using host = await startHost({ plugins: [], home: home.path })
+    expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'there' })
+  })
+  it('that changed between the start and the watching is caught up with', async () => {
+    await using home = await temporaryFolder()
+    const root = join(home.path, 'plugins')
+    for (const name of ['stays', 'goes', 'comes']) await writePlugin(root, 'export default 1', `${name}.ts`)
+    await rm(join(root, 'goes.ts'))
+    const told: string[] = []
+    const all = Promise.withResolvers<void>()
+    const known = new Set(['stays', 'goes'].map((name) => join(root, `${name}.ts`)))
+    const sync = async (path: string): Promise<void> => { if (told.push(basename(path)) === 2) all.resolve() }
+    using _ = await watchPlugins({ host: { sync }, log: createConsola({ level: 0 }), roots: [root], folders: [], known, settleMs: 1 })
+    await all.promise
+    expect(told.toSorted()).toEqual(['comes.ts', 'goes.ts'])
   })
 
   it('follows a file the plugin imports, in a folder of its own', async () => {
