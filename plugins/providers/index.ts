@@ -42,8 +42,7 @@ export default definePlugin({
       rota: new KeyRota(clock), breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
       retrying: (_, failure, waitMs) => log.warn(`${failure.message}; next try in ${Math.round(waitMs)} ms`),
     })
-    ctx.own('drivers', () => registry.close())
-    ctx.own('default model', async () => { announcement.close(); await ollama.close() })
+    ctx.own('drivers', async () => { announcement.close(); await Promise.all([ollama.close(), registry.close()]) })
     ctx.routes.add(...providerRoutes({
       inference, connections, keys, ollama, addresses, fetch, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
       async changed(provider, details, work) {
