@@ -43,7 +43,7 @@ export function countTurn(turn: Turn, family: Family): number {
     return turn.parts.reduce((sum, part) => sum + (part.type === 'text' ? countTokens(part.text, family) : family.image), PER_MESSAGE)
   }
   return turn.calls.reduce(
-    (sum, call) => sum + PER_MESSAGE + countTokens(call.name, family) + countTokens(JSON.stringify(call.args ?? null), family), PER_MESSAGE + countTokens(turn.text, family),
+    (sum, call) => sum + PER_MESSAGE + countTokens(call.name, family) + countTokens(JSON.stringify(call.args ?? null), family), PER_MESSAGE + countTokens(turn.text, family) + Math.ceil((turn.replay?.length ?? 0) * family.latin),
   )
 }
 
@@ -65,7 +65,9 @@ export function mostTokens(turns: readonly Turn[]): number {
     rest += PER_MESSAGE
     if (turn.role === 'user') for (const part of turn.parts) { if (part.type === 'text') chars += part.text.length; else rest += 1600 }
     else chars += turn.text.length
-    if (turn.role === 'assistant') for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
+    if (turn.role !== 'assistant') continue
+    if (turn.replay !== undefined) chars += turn.replay.length
+    for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
   }
   return chars * MOST_PER_CHAR + rest
 }

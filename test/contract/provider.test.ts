@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { openAnthropic } from '../support/anthropic-stage.ts'
 import { openBuiltin, openCompatible } from '../support/provider-stage.ts'
 import { brokenDrivers } from '../fixtures/broken-providers.ts'
 import { checks, testProvider } from './provider.ts'
@@ -11,7 +12,7 @@ describe('the suite finds drivers that break the contract', () => {
     it(`fails ${id}`, async () => {
       const check = checks.find((one) => one.id === id)
       if (!check) throw new Error(`there is no check ${id}`)
-      await using stage = await (network ? openCompatible(driver) : openBuiltin(driver))
+      await using stage = await (network === 'anthropic' ? openAnthropic(undefined, driver) : network ? openCompatible(driver) : openBuiltin(driver))
       await expect(check.run(stage)).rejects.toThrow()
     })
   }

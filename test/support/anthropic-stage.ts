@@ -1,6 +1,7 @@
 import { anthropic } from '../../adapters/providers/anthropic/index.ts'
 import { createOutbound } from '../../core/net/outbound.ts'
 import { parse } from 'svc/sdk'
+import type { ProviderDriver } from 'svc/providers'
 import { request } from '../contract/provider.ts'
 import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
 import { event, startFakeAnthropic } from './fake-anthropic.ts'
@@ -8,11 +9,11 @@ import type { AnthropicAnswer } from './fake-anthropic.ts'
 import { outboundSettings } from './provider-stage.ts'
 
 /** The driver of the Messages API with a fake of the vendor behind it. */
-export async function openAnthropic(model = 'claude-sonnet-4-5-20250929'): Promise<ProviderStage> {
+export async function openAnthropic(model = 'claude-sonnet-4-5-20250929', driver: ProviderDriver<any> = anthropic): Promise<ProviderStage> {
   const fake = await startFakeAnthropic()
   const outbound = createOutbound({ settings: () => outboundSettings })
   return {
-    client: anthropic.connect({ name: 'anthropic', config: parse(anthropic.config, {}), baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
+    client: driver.connect({ name: 'anthropic', config: parse(anthropic.config, {}), baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
     play(scenario) { fake.script(answerFor(scenario)); return { ...request('go on'), model } },
     received: () => fake.requests.length,
     heard: () => heardOf(fake.asked.at(-1) ?? {}),
