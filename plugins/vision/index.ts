@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
+import { Catalog } from '../catalog/contract.ts'
 import { Workspaces } from '../files/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Usage } from '../usage/contract.ts'
@@ -9,11 +10,14 @@ import { visionTools } from './tools.ts'
 export default definePlugin({
   name: 'vision',
   version: '1.0.0',
-  config: v.object({}),
+  config: v.object({
+    /** Which model looks at pictures, whatever model their agent has. */
+    see: v.optional(v.object({ provider: v.string(), model: v.string() })),
+  }),
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },
-  optional: { usage: Usage },
-  setup({ db, optional, services, tools }) {
-    tools.add(...visionTools({ ...services, db, usage: () => optional('usage') }))
+  optional: { usage: Usage, catalog: Catalog },
+  setup({ config, db, optional, services, tools }) {
+    tools.add(...visionTools({ ...services, db, configured: config.see, usage: () => optional('usage'), catalog: () => optional('catalog') }))
     return {}
   },
 })
