@@ -1,4 +1,5 @@
 import type { ConsolaInstance } from 'consola'
+import { tellWritten } from './database.ts'
 import type { Statement } from './database.ts'
 import { codeOf, isBusy, isPoison, translate, unavailable } from './failure.ts'
 import type { Outcome, SqliteConnection } from './sqlite-connection.ts'
@@ -139,8 +140,10 @@ export class GroupCommit {
     this.#taken = taken
     this.#waiting.splice(0, taken)
     for (const result of results) {
-      if ('outcomes' in result) result.batch.resolve(result.outcomes)
-      else result.batch.reject(translate(result.error))
+      if ('outcomes' in result) {
+        tellWritten(result.batch.statements, result.outcomes)
+        result.batch.resolve(result.outcomes)
+      } else result.batch.reject(translate(result.error))
     }
     this.#next()
   }

@@ -1,7 +1,19 @@
 export type Value = string | number | bigint | Uint8Array | null
 /** A statement that has not run yet. Text with `?` for each value; runs on SQLite and PostgreSQL alike. */
-export interface Statement { readonly sql: string; readonly values: readonly Value[] }
+export interface Statement {
+  readonly sql: string
+  readonly values: readonly Value[]
+  /**
+   * Told how many rows were written once they are on disk, before the batch settles and before anything else is read or written: so a
+   * copy in memory changes with its rows. Not told of a statement that was not carried out. Must not throw.
+   */
+  readonly written?: (changes: number) => void
+}
 export interface Changes { readonly changes: number }
+/** For the engines: what was in a batch is on disk. */
+export function tellWritten(statements: readonly Statement[], outcomes: readonly Changes[]): void {
+  for (let at = 0; at < statements.length; at++) statements[at]?.written?.(outcomes[at]?.changes ?? 0)
+}
 
 /**
  * SQL for one plugin. Values are always bound, never spliced. Reads see every write that has settled.

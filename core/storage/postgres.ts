@@ -1,6 +1,7 @@
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { Refusal } from '../errors/error.ts'
+import { tellWritten } from './database.ts'
 import type { Changes, PluginDatabase, Statement, Value } from './database.ts'
 import { codeOf, isConflict, translate, unavailable } from './failure.ts'
 import { toNumbered } from './dialect.ts'
@@ -52,7 +53,13 @@ export class PostgresDatabase implements PluginDatabase {
     if (statements.length === 0) return []
     for (const statement of statements) refuseControl(statement.sql)
     const only = statements[0]
-    if (only && statements.length === 1) return this.#writer.use(async (client) => [changesOf(await this.#ask(client, only))])
+    if (only && statements.length === 1) {
+      return this.#writer.use(async (client) => {
+        const changes = [changesOf(await this.#ask(client, only))]
+        tellWritten(statements, changes)
+        return changes
+      })
+    }
     return this.#writer.use(async (client) => {
       for (let attempt = 1; ; attempt++) {
         await client.query('BEGIN', [])
@@ -60,6 +67,7 @@ export class PostgresDatabase implements PluginDatabase {
           const changes: Changes[] = []
           for (const statement of statements) changes.push(changesOf(await this.#ask(client, statement)))
           await client.query('COMMIT', [])
+          tellWritten(statements, changes)
           return changes
         } catch (error) {
           await rollback(client, error)

@@ -24,6 +24,7 @@ const RESULT_NOTE = '\n[cut: the result was longer]'
  * of one role, a user's message first. A projection: what is stored stays as it is. Applying it twice changes nothing more.
  */
 export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
+  if (isPlain(turns)) return { turns, report: SOUND }
   const report = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
   const slots = answer(turns, report)
   const kept: Turn[] = []
@@ -42,6 +43,16 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   report.leading = first
   if (report.orphanResults + report.moved + report.duplicateResults + report.synthetic + report.leading + report.oversize > 0) enforced('session_repair')
   return { turns: first === 0 ? kept : kept.slice(first), report }
+}
+
+const SOUND: RepairReport = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
+/** Question and answer in turn, without calls: most histories are, and need nothing of all this. */
+function isPlain(turns: readonly Turn[]): boolean {
+  for (let at = 0; at < turns.length; at++) {
+    const turn = turns[at]
+    if (!turn || turn.role === 'tool' || turn.role !== (at % 2 === 0 ? 'user' : 'assistant') || (turn.role === 'assistant' && turn.calls.length > 0) || isEmpty(turn)) return false
+  }
+  return true
 }
 
 /** The calls of each assistant message with the results that belong to them. Ids may be used again by a later message. */

@@ -41,7 +41,8 @@ export function carriedBy(messages: readonly Labelled[]): Carried {
 const sources: Readonly<Record<Label, string>> = {
   ExternalNetwork: 'text from the network', UserInput: 'a message', Pii: 'personal data', Secret: 'a secret', UntrustedAgent: 'a message of another agent',
 }
-export const isLabel = (label: string): label is Label => labels.some((known) => known === label)
+const known: ReadonlySet<string> = new Set(labels)
+export const isLabel = (label: string): label is Label => known.has(label)
 
 /** All labels of several texts put together. */
 export function union(...parts: readonly Carried[]): Carried {

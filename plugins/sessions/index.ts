@@ -24,8 +24,9 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   provides: { sessions: Sessions },
   migrations,
-  setup({ config, db, hooks, jobs, routes, services: { agents, audit } }) {
+  setup({ config, db, hooks, jobs, own, routes, services: { agents, audit } }) {
     const store = new SessionStore(db)
+    own('store', () => store.close())
     const sessions = new SessionService({ store, summaries: new SummaryStore(db), agents, audit, hooks, now: () => new Date().toISOString() })
     const rules = { retentionDays: config.retention_days, most: config.max_sessions_per_agent }
     routes.add(...sessionRoutes(sessions, agents, {

@@ -40,7 +40,7 @@ export class SessionService implements Sessions {
     return row && toSession(row)
   }
   ensure(sessionId: string, agentId: string): readonly Statement[] {
-    return [this.#store.insert(sessionId, agentId, null, this.#now())]
+    return this.#store.isKnown(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
   append(sessionId: string, message: Message, { opens = false }: { readonly opens?: boolean } = {}): readonly Statement[] {
     return this.#store.append(sessionId, message, opens)
@@ -48,12 +48,18 @@ export class SessionService implements Sessions {
 
   async tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]> {
     const [found, summary] = await Promise.all([this.#store.upTo(sessionId, turnId, limit), this.#summaries.current(sessionId)])
-    const rows = found.toReversed()
-    const kept = summary === undefined ? rows : rows.filter((row) => isAfter(row, summary) || row.turn_id === turnId)
-    const first = kept.findIndex((row) => row.role === 'user')
+    const messages: Message[] = summary === undefined ? [] : [toNote(summary)]
+    let asked = false
+    for (let at = found.length - 1; at >= 0; at--) {
+      const row = found[at]
+      if (!row || (summary !== undefined && row.turn_id !== turnId && !isAfter(row, summary))) continue
+      asked ||= row.role === 'user'
+      if (asked || summary !== undefined) messages.push(toMessage(row))
+    }
+    if (asked) return messages
     // The turn alone is longer than the limit: without the question there is nothing to answer.
-    const messages = first < 0 ? await this.turn(sessionId, turnId) : kept.slice(summary === undefined ? first : 0).map(toMessage)
-    return summary === undefined || messages.length === 0 ? messages : [toNote(summary), ...messages]
+    const own = await this.turn(sessionId, turnId)
+    return summary === undefined || own.length === 0 ? own : [toNote(summary), ...own]
   }
   async window(sessionId: string, limit: number): Promise<readonly Message[]> {
     const [found, summary] = await Promise.all([this.#store.newest(sessionId, limit), this.#summaries.current(sessionId)])
@@ -69,9 +75,9 @@ export class SessionService implements Sessions {
     const [summary, undone] = await Promise.all([this.#summaries.current(sessionId), this.#summaries.undone(sessionId)])
     const start = toPlace(summary) ?? START
     const back = undone && isAfter(toPlace(undone) ?? START, summary ?? { last_turn_seq: 0, last_seq: 0 }) ? toPlace(undone) : undefined
-    const [rows, total, rested] = await Promise.all([
-      this.#store.between(sessionId, start, before, limit), this.#store.countAfter(sessionId, start, before),
-      back ? this.#store.countAfter(sessionId, back, before) : undefined,
+    const rows = await this.#store.between(sessionId, start, before, limit)
+    const [total, rested] = await Promise.all([
+      rows.length < limit ? rows.length : this.#store.countAfter(sessionId, start, before), back ? this.#store.countAfter(sessionId, back, before) : undefined,
     ])
     return { messages: rows.toReversed().map(toMessage), total, rested: rested ?? total }
   }

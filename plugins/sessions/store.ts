@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import * as v from 'valibot'
+import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Message } from './contract.ts'
 import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
@@ -13,7 +14,11 @@ const MOST_TURNS = 2_147_483_647
 export class SessionStore {
   readonly #db: PluginDatabase
   readonly #tails = new Tails()
+  #closed = false
   constructor(db: PluginDatabase) { this.#db = db }
+
+  /** From now on nothing is appended here: the store that comes after this one knows only what it wrote itself. */
+  close(): void { this.#closed = true }
 
   async find(id: string): Promise<SessionRow | undefined> {
     return v.parse(v.optional(SessionRow), await this.#db.one`SELECT * FROM sessions_session WHERE id = ${id}`)
@@ -34,29 +39,36 @@ export class SessionStore {
       FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`)
   }
   setLabel(id: string, label: string | null): Statement { return this.#db.sql`UPDATE sessions_session SET label = ${label} WHERE id = ${id}` }
+  /** Whether the session is there for certain, without looking. */
+  isKnown(id: string): boolean { return this.#db.dialect === 'sqlite' && this.#tails.has(id) }
   insert(id: string, agentId: string, label: string | null, at: string): Statement {
     return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
       VALUES (${id}, ${agentId}, ${label}, 0, ${at}, 0, ${anyFingerprint()}) ON CONFLICT (id) DO NOTHING`
   }
   remove(id: string): readonly Statement[] {
-    this.#tails.drop(id)
     return [
-      this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`,
+      this.#forgetting(id, this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`),
       this.#db.sql`DELETE FROM sessions_session WHERE id = ${id}`,
     ]
   }
   removeOfAgent(agentId: string): readonly Statement[] {
     this.#tails.clear()
     return [
-      this.#db.sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
+      { ...this.#db.sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`, written: () => this.#tails.clear() },
       this.#db.sql`DELETE FROM sessions_session WHERE agent_id = ${agentId}`,
     ]
   }
   clear(id: string): readonly Statement[] {
     return [
-      this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`,
+      this.#forgetting(id, this.#db.sql`DELETE FROM sessions_message WHERE session_id = ${id}`),
       this.#db.sql`UPDATE sessions_session SET message_count = 0, fingerprint = ${anyFingerprint()} WHERE id = ${id}`,
     ]
+  }
+
+  /** The copy of the session's messages goes now, and again when the statement is carried out: until then it may be made anew. */
+  #forgetting(id: string, statement: Statement): Statement {
+    this.#tails.drop(id)
+    return { ...statement, written: () => this.#tails.drop(id) }
   }
 
   /**
@@ -64,14 +76,13 @@ export class SessionStore {
    * was removed meanwhile; numbering by it spares a look for the last message.
    */
   append(sessionId: string, message: Message, opens: boolean): readonly Statement[] {
+    if (this.#closed) throw new Refusal('service_unavailable', 'The sessions were unloaded', { retryAfterSecs: 1 })
     const { id, turnId, role, createdAt, mark = null } = message
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
     // A place that is known is put in: a selection from the table that is written goes through a temporary one.
     const place = opens ? undefined : this.#tails.placeOf(sessionId, turnId)
-    this.#tails.coming(sessionId, { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }, blocks.length, opens)
-    return [
-      opens ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+    const insert = opens ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, s.appended + 1, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
       : place !== undefined ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
@@ -80,7 +91,10 @@ export class SessionStore {
       : this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1), s.appended + 1,
           ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
-        FROM sessions_session s WHERE s.id = ${sessionId}`,
+        FROM sessions_session s WHERE s.id = ${sessionId}`
+    const row = { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }
+    return [
+      { ...insert, written: (changes) => { if (changes > 0) this.#tails.add(sessionId, row, blocks.length, opens) } },
       this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
         fingerprint = (fingerprint * 31 + ${numberOf(id)}) % ${MODULUS} WHERE id = ${sessionId}`,
     ]
@@ -88,11 +102,12 @@ export class SessionStore {
 
   /** Newest first; what was accepted after the turn is left out. */
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
-    if (this.#tails.has(sessionId)) {
-      const mark = v.parse(v.optional(MarkRow), await this.#db.one`SELECT appended, fingerprint FROM sessions_session WHERE id = ${sessionId}`)
-      const known = this.#tails.take(sessionId, mark, turnId, limit)
-      if (known) return known
+    // The file of SQLite has one writer, and that is this process.
+    if (this.#db.dialect !== 'sqlite' && this.#tails.has(sessionId)) {
+      this.#tails.check(sessionId, v.parse(v.optional(MarkRow), await this.#db.one`SELECT appended, fingerprint FROM sessions_session WHERE id = ${sessionId}`))
     }
+    const known = this.#tails.take(sessionId, turnId, limit)
+    if (known) return known
     const found = await this.#db.all<{ turn_seq: unknown; newest: unknown; blocks: unknown }>`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
         (SELECT s.appended FROM sessions_session s WHERE s.id = ${sessionId}) AS appended,
         (SELECT s.fingerprint FROM sessions_session s WHERE s.id = ${sessionId}) AS fingerprint,

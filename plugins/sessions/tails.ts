@@ -1,17 +1,16 @@
 import type { MessageRow } from './schema.ts'
 
-/** A row that is about to be written: it gets its place when it is known to be there. */
-export type Coming = Omit<MessageRow, 'turn_seq' | 'seq'>
+/** A row as it is written: it gets its place when it is there. */
+export type Appended = Omit<MessageRow, 'turn_seq' | 'seq'>
 /** What the row of a session says of all that was ever appended to it: how much, and a number that no other messages give. */
 export interface Mark { readonly appended: number; readonly fingerprint: number }
 interface Kept { readonly row: MessageRow; readonly chars: number }
-interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; coming: { readonly row: Coming; readonly chars: number; readonly opens: boolean }[]; chars: number }
+interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; chars: number }
 
 const MOST_SESSIONS = 500
 /** Of all sessions together, and of one. */
 const MOST_CHARS = 4_000_000
 const MOST_CHARS_EACH = 500_000
-const MOST_COMING = 64
 
 /** Below 2^48, so that the next step of the fingerprint is exact in a double as well as in SQL. */
 export const MODULUS = 281_474_976_710_597
@@ -24,8 +23,8 @@ export function numberOf(id: string): number {
 
 /**
  * The newest messages of the sessions that were used last, so that a turn need not read and parse its whole history again. Truth stays
- * on disk: a copy is used only when its fingerprint, with all that was appended since, is that of the session's row at this moment.
- * Whatever changes stored messages otherwise than by appending has to change the row's fingerprint.
+ * on disk: a copy takes up a row once it is written, and is dropped by whatever else changes a session's messages. Where other processes
+ * write too, it is used only when its fingerprint is that of the session's row at this moment.
  */
 export class Tails {
   readonly #tails = new Map<string, Tail>()
@@ -39,19 +38,31 @@ export class Tails {
     return tail?.kept[endOf(tail, turnId) - 1]?.row.turn_seq
   }
 
-  /** A statement that appends this was handed out. Whether it is carried out shows at the next `take`. */
-  coming(sessionId: string, row: Coming, chars: number, opens: boolean): void {
+  /** A message was appended: put into its place as the statement did. */
+  add(sessionId: string, row: Appended, chars: number, opens: boolean): void {
     const tail = this.#tails.get(sessionId)
     if (!tail) return
-    tail.coming.push({ row, chars, opens })
-    if (tail.coming.length > MOST_COMING) this.drop(sessionId)
+    const at = opens ? 0 : endOf(tail, row.turn_id)
+    // The turn may lie before what is kept.
+    if ((at === 0 && !opens && !tail.complete) || tail.chars + chars > MOST_CHARS_EACH) return this.drop(sessionId)
+    const seq = tail.mark.appended + 1
+    const turnSeq = at === 0 ? seq : tail.kept[at - 1]?.row.turn_seq ?? seq
+    tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
+    tail.mark = { appended: seq, fingerprint: (tail.mark.fingerprint * 31 + numberOf(row.id)) % MODULUS }
+    tail.chars += chars
+    this.#chars += chars
+  }
+
+  /** Drops a copy that is not of what the session's row says. */
+  check(sessionId: string, mark: Mark | undefined): void {
+    const own = this.#tails.get(sessionId)?.mark
+    if (own?.appended !== mark?.appended || own?.fingerprint !== mark?.fingerprint) this.drop(sessionId)
   }
 
   /** At most `limit` messages up to the end of a turn, newest first. `undefined`: the database has to be asked. */
-  take(sessionId: string, mark: Mark | undefined, turnId: string, limit: number): readonly MessageRow[] | undefined {
+  take(sessionId: string, turnId: string, limit: number): readonly MessageRow[] | undefined {
     const tail = this.#tails.get(sessionId)
     if (!tail) return undefined
-    if (!mark || !this.#settle(tail, mark)) { this.drop(sessionId); return undefined }
     this.#tails.delete(sessionId)
     this.#tails.set(sessionId, tail)
     const end = endOf(tail, turnId)
@@ -68,7 +79,7 @@ export class Tails {
     const kept = rows.map((row, at): Kept => ({ row, chars: chars[at] ?? 0 })).toReversed()
     const sum = kept.reduce((total, each) => total + each.chars, 0)
     if (sum > MOST_CHARS_EACH) return
-    this.#tails.set(sessionId, { mark, kept, complete, coming: [], chars: sum })
+    this.#tails.set(sessionId, { mark, kept, complete, chars: sum })
     this.#chars += sum
     for (const oldest of this.#tails.keys()) {
       if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) break
@@ -85,27 +96,6 @@ export class Tails {
   clear(): void {
     this.#tails.clear()
     this.#chars = 0
-  }
-
-  /** Whether the copy, with what was to come, is what is stored. Puts the new messages into their places as the statement does. */
-  #settle(tail: Tail, mark: Mark): boolean {
-    let { fingerprint } = tail.mark
-    for (const { row } of tail.coming) fingerprint = (fingerprint * 31 + numberOf(row.id)) % MODULUS
-    if (fingerprint !== mark.fingerprint || tail.mark.appended + tail.coming.length !== mark.appended) return false
-    let seq = tail.mark.appended
-    for (const { row, chars, opens } of tail.coming) {
-      seq++
-      const at = opens ? 0 : endOf(tail, row.turn_id)
-      // The turn may lie before what is kept.
-      if (at === 0 && !opens && !tail.complete) return false
-      const turnSeq = at === 0 ? seq : tail.kept[at - 1]?.row.turn_seq ?? seq
-      tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
-      tail.chars += chars
-      this.#chars += chars
-    }
-    tail.coming = []
-    tail.mark = mark
-    return tail.chars <= MOST_CHARS_EACH
   }
 
   #shorten(tail: Tail, count: number): void {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
+import type { Statement } from '../../../core/storage/database.ts'
 import { engines, open } from './engines.ts'
 import type { EngineName } from './engines.ts'
 
@@ -58,6 +59,20 @@ describe.each(engines)('SQL on %s', (engine) => {
     expect(await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'x') ON CONFLICT (id) DO NOTHING`).toEqual({ changes: 0 })
     expect(await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'y') ON CONFLICT (id) DO UPDATE SET title = excluded.title`).toEqual({ changes: 1 })
     expect(await db.batch([db.sql`DELETE FROM shelf_book WHERE id < 10`, db.sql`DELETE FROM shelf_book`])).toMatchObject([{ changes: 2 }, { changes: 0 }])
+  })
+
+  it('a statement is told what it wrote when it is on disk, and nothing when its batch failed', async () => {
+    const { db } = await start(engine)
+    const told: string[] = []
+    const telling = (name: string, statement: Statement): Statement => ({ ...statement, written: (changes) => { told.push(`${name} ${changes}`) } })
+    const done = await Promise.allSettled([
+      db.batch([telling('a', db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'one')`), telling('b', db.sql`UPDATE shelf_book SET price = 1 WHERE id = 7`)]).then(() => told.push('settled')),
+      db.batch([telling('c', db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'two')`), telling('d', db.sql`INSERT INTO shelf_book (id, title) VALUES (3, 'two')`)]),
+      db.batch([telling('e', db.sql`INSERT INTO shelf_book (id, title) VALUES (4, 'four')`)]),
+    ])
+    expect(done.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(told.filter((line) => line !== 'settled')).toEqual(['a 1', 'b 0', 'e 1'])
+    expect(told.indexOf('settled')).toBeGreaterThan(told.indexOf('b 0'))
   })
 
   it('RETURNING works in a read and counts in a batch', async () => {
