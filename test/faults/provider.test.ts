@@ -199,7 +199,7 @@ describe('calls of tools that are wrong', () => {
 })
 
 describe('figures that cannot be', () => {
-  it.each<[string, Answer['usage']]>([
+  it.each<[string, Exclude<Answer['usage'], undefined>]>([
     ['none', null], ['negative ones', { prompt_tokens: -5, completion_tokens: -1 }], ['absurd ones', { prompt_tokens: 1e30, completion_tokens: 1e30 }], ['text', { prompt_tokens: 'many', completion_tokens: {} }],
   ])('%s: counted here, and the budget stays whole', async (_, usage) => {
     const { agent, body } = await ask([{ text: 'some words', usage }], '[resources]\nmax_cost_per_day_usd = 100\n')
