@@ -8,7 +8,7 @@ const model = (id: string, vision: boolean | null, input: number | null, provide
   supports: { tools: true, vision, streaming: true, thinking: null }, tier: 'fast', origin: 'shipped',
 })
 const models = [model('blind', false, 1), model('unknown', null, 1), model('dear', true, 9), model('cheap', true, 2), model('unpriced', true, null), model('blind', false, 1, 'q'), model('elsewhere', true, 1, 'r')]
-const catalog: Catalog = { ready: async () => {}, find: (provider, id) => models.find((one) => one.provider === provider && one.id === id), resolveAlias: () => undefined, list: (provider) => models.filter((one) => provider === undefined || one.provider === provider) }
+const catalog: Catalog = { ready: async () => {}, find: (provider, id) => models.find((one) => one.provider === provider && one.id === id), resolveAlias: () => undefined, aliasLookup: async () => () => undefined, list: (provider) => models.filter((one) => provider === undefined || one.provider === provider) }
 const never = (): never => { throw new Error('not asked for') }
 const inference = (defaultModel: string): Inference => ({
   resolve: async ({ provider, model }) => ({ provider, model, price: undefined, contextWindow: 1 }),
