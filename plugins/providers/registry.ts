@@ -3,7 +3,7 @@ import type { ProviderClient, ProviderDriver, ProviderLink, ProviderRegistry } f
 import type { Clock } from './clock.ts'
 
 /** A driver that goes may be on its way back with new code, which takes milliseconds: calls wait for it this long. */
-const RETURN_MS = 2000
+const RETURN_MS = 1000
 /** A driver that does not end its calls after an abort is given up on after this long, so that unloading goes on. */
 const SETTLE_MS = 5000
 /** Connections differ by section and address; far more than anyone configures. */
