@@ -15,10 +15,10 @@ export async function openAnthropic(model = 'claude-sonnet-4-5-20250929', driver
   return {
     client: driver.connect({ name: 'anthropic', config: parse(anthropic.config, {}), baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => 'test-key' }),
     play(scenario) { fake.script(answerFor(scenario)); return { ...request('go on'), model } },
-    received: () => fake.requests.length,
+    received: () => fake.calls.length,
     heard: () => heardOf(fake.asked.at(-1) ?? {}),
     detailed: { input: 100, output: 50, cachedInput: 80, cacheWrite: 5, thinking: 20 },
-    lastClosed: () => fake.requests.at(-1)?.closed ?? Promise.reject(new Error('no request')),
+    lastClosed: () => fake.calls.at(-1)?.closed ?? Promise.reject(new Error('no request')),
     async [Symbol.asyncDispose]() { await outbound[Symbol.asyncDispose](); await fake[Symbol.asyncDispose]() },
   }
 }
@@ -31,7 +31,7 @@ function answerFor(scenario: Scenario): AnthropicAnswer {
       ...(scenario.usage && { usage: USAGE[scenario.usage] }),
     }
     case 'calls': return { calls: scenario.calls, ...(scenario.thinking && { thinking: scenario.thinking, redacted: 'secret', text: ['I ', 'look.'] }) }
-    case 'held': return { text: scenario.deltas, fault: 'stall' }
+    case 'held': return { text: scenario.deltas, fault: 'held' }
     case 'embed': throw new Error('this driver does not embed')
     case 'status': {
       const message = scenario.about === 'context_length' ? 'prompt is too long: 250000 tokens > 200000 maximum' : scenario.about === 'content_filter' ? 'Output blocked by content filtering policy' : undefined

@@ -16,11 +16,11 @@ export async function openBedrock(model = 'us.anthropic.claude-sonnet-4-5-202509
   return {
     client: bedrock.connect({ name: 'bedrock', config, baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => key }),
     play(scenario) { fake.script(answerFor(scenario)); return { ...request('go on'), model } },
-    received: () => fake.requests.length,
+    received: () => fake.calls.length,
     heard: () => heardOf(fake.asked.at(-1) ?? {}),
     // It does not say how much of its output was thinking.
     detailed: { input: 100, output: 50, cachedInput: 80, cacheWrite: 5 },
-    lastClosed: () => fake.requests.at(-1)?.closed ?? Promise.reject(new Error('no request')),
+    lastClosed: () => fake.calls.at(-1)?.closed ?? Promise.reject(new Error('no request')),
     async [Symbol.asyncDispose]() { await outbound[Symbol.asyncDispose](); await fake[Symbol.asyncDispose]() },
   }
 }
@@ -33,7 +33,7 @@ function answerFor(scenario: Scenario): BedrockAnswer {
       ...(scenario.usage && { usage: USAGE[scenario.usage] }),
     }
     case 'calls': return { calls: scenario.calls, ...(scenario.thinking && { thinking: scenario.thinking, redacted: 'secret', text: ['I ', 'look.'] }) }
-    case 'held': return { text: scenario.deltas, fault: 'stall' }
+    case 'held': return { text: scenario.deltas, fault: 'held' }
     case 'embed': throw new Error('this driver does not embed')
     case 'status': {
       const message = scenario.about === 'context_length' ? 'Input is too long for requested model.' : scenario.about === 'content_filter' ? 'The request was blocked by our content filter.' : undefined

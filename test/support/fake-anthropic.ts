@@ -1,6 +1,6 @@
 import { models, refuse, sign } from './fake-anthropic-rules.ts'
-import { startFakeVendor } from './fake-vendor.ts'
-import type { FakeVendor, Reply, VendorRequest } from './fake-vendor.ts'
+import { startVendor } from './vendor-server.ts'
+import type { Answering, Line, RecordedCall, VendorServer } from './vendor-server.ts'
 
 export interface AnthropicAnswer {
   readonly text?: readonly string[]
@@ -18,18 +18,16 @@ export interface AnthropicAnswer {
   readonly body?: string
   /** Sent as they are, instead of anything made from the fields above. */
   readonly raw?: readonly string[]
-  readonly fault?: Reply['fault'] | 'cut'
+  readonly fault?: Line | 'cut'
 }
-export interface FakeAnthropic extends FakeVendor {
+export interface FakeAnthropic extends VendorServer {
   /** The answers of the next requests for one, in order. After them `Hello.` is said. */
   script(...answers: readonly AnthropicAnswer[]): void
   /** The bodies of the requests for an answer. */
   readonly asked: readonly Readonly<Record<string, any>>[]
 }
 
-export const problem = (status: number, type: string, message: string): Reply => ({
-  status, headers: { 'content-type': 'application/json', 'request-id': 'req_fake' }, body: JSON.stringify({ type: 'error', error: { type, message }, request_id: 'req_fake' }),
-})
+const problem = (type: string, message: string): object => ({ type: 'error', error: { type, message }, request_id: 'req_fake' })
 export const event = (data: { readonly type: string }): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** A real HTTP server that speaks the Messages API and refuses what Anthropic refuses. Source: https://platform.claude.com/docs/en/api/messages */
@@ -38,36 +36,34 @@ export async function startFakeAnthropic(key = 'test-key'): Promise<FakeAnthropi
   const asked: Readonly<Record<string, any>>[] = []
   let answers = 0
 
-  function answer({ method, path, headers, body }: VendorRequest): Reply {
+  function handle({ method, url: { pathname, searchParams }, headers, text, body }: RecordedCall, answer: Answering): Promise<void> | void {
+    const refuseWith = (status: number, type: string, message: string): void => answer.json(status, problem(type, message))
     // Its newer clients send the key as a bearer token.
     const given = headers['x-api-key'] ?? headers.authorization?.replace(/^Bearer /, '')
-    if (given === undefined) return problem(401, 'authentication_error', 'x-api-key header is required')
-    if (given !== key) return problem(401, 'authentication_error', 'invalid x-api-key')
-    if (headers['anthropic-version'] === undefined) return problem(400, 'invalid_request_error', 'anthropic-version: header is required')
+    if (given === undefined) return refuseWith(401, 'authentication_error', 'x-api-key header is required')
+    if (given !== key) return refuseWith(401, 'authentication_error', 'invalid x-api-key')
+    if (headers['anthropic-version'] === undefined) return refuseWith(400, 'invalid_request_error', 'anthropic-version: header is required')
     const newer = headers['anthropic-version'] === '2026-10-21'
-    if (!newer && headers['anthropic-version'] !== '2023-06-01') return problem(400, 'invalid_request_error', `anthropic-version: "${headers['anthropic-version']}" is not a valid version`)
-    const { pathname, searchParams } = new URL(path, 'http://fake')
-    if (method === 'GET' && pathname === '/v1/models') return listed(searchParams)
-    if (method !== 'POST' || pathname !== '/v1/messages') return problem(404, 'not_found_error', `Not found: ${pathname}`)
-    if (!String(headers['content-type']).startsWith('application/json')) return problem(400, 'invalid_request_error', 'content-type: must be application/json')
-    let json: Readonly<Record<string, any>>
-    try { json = JSON.parse(body.toString()) } catch { return problem(400, 'invalid_request_error', 'The request body is not valid JSON') }
+    if (!newer && headers['anthropic-version'] !== '2023-06-01') return refuseWith(400, 'invalid_request_error', `anthropic-version: "${headers['anthropic-version']}" is not a valid version`)
+    if (method === 'GET' && pathname === '/v1/models') return answer.json(200, listed(searchParams))
+    if (method !== 'POST' || pathname !== '/v1/messages') return refuseWith(404, 'not_found_error', `Not found: ${pathname}`)
+    if (!String(headers['content-type']).startsWith('application/json')) return refuseWith(400, 'invalid_request_error', 'content-type: must be application/json')
+    if (typeof body !== 'object' || body === null) return refuseWith(400, 'invalid_request_error', 'The request body is not valid JSON')
+    const json: Readonly<Record<string, any>> = body
     asked.push(json)
-    if (typeof json['model'] === 'string' && !models[json['model']]) return problem(404, 'not_found_error', `model: ${json['model']}`)
+    if (typeof json['model'] === 'string' && !models[json['model']]) return refuseWith(404, 'not_found_error', `model: ${json['model']}`)
     const gone = newer ? ['temperature', 'top_p', 'top_k'].find((field) => json[field] !== undefined) : undefined
-    const refusal = gone === undefined ? refuse(json, body.toString()) : `${gone}: Extra inputs are not permitted`
-    if (refusal !== undefined) return problem(400, 'invalid_request_error', refusal)
+    const refusal = gone === undefined ? refuse(json, text) : `${gone}: Extra inputs are not permitted`
+    if (refusal !== undefined) return refuseWith(400, 'invalid_request_error', refusal)
     const next = scripted.shift() ?? { text: ['Hello.'] }
     if (next.status !== undefined || next.body !== undefined) {
-      const told = problem(next.status ?? 200, kinds[next.status ?? 0] ?? 'api_error', `status ${next.status}`)
-      return { ...told, headers: { ...told.headers, ...next.headers }, ...(next.body !== undefined && { body: next.body }) }
+      return answer.raw(next.status ?? 200, { 'content-type': 'application/json', ...next.headers }, next.body ?? JSON.stringify(problem(kinds[next.status ?? 0] ?? 'api_error', `status ${next.status}`)))
     }
-    if (json['stream'] !== true) return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(whole(json, next, `msg_fake_${answers++}`)) }
-    const frames = next.raw ?? stream(json, next, `msg_fake_${answers++}`)
-    return { headers: { 'content-type': 'text/event-stream; charset=utf-8', ...next.headers }, frames, ...(next.fault !== 'cut' && { fault: next.fault }) }
+    if (json['stream'] !== true) return answer.json(200, whole(json, next, `msg_fake_${answers++}`))
+    return answer.stream('text/event-stream; charset=utf-8', next.raw ?? [...stream(json, next, `msg_fake_${answers++}`)], next.fault === 'cut' ? 'whole' : next.fault)
   }
 
-  const vendor = await startFakeVendor(answer)
+  const vendor = await startVendor(handle)
   return Object.assign(vendor, { asked, script: (...next: readonly AnthropicAnswer[]) => { scripted.push(...next) } })
 }
 
@@ -76,12 +72,12 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /** Two to a page, whatever is asked for, so that who reads only the first one is found out. */
-function listed(query: URLSearchParams): Reply {
+function listed(query: URLSearchParams): object {
   const ids = Object.keys(models)
   const from = ids.indexOf(query.get('after_id') ?? '') + 1
   const page = ids.slice(from, from + 2)
   const data = page.map((id) => ({ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' }))
-  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ data, has_more: from + 2 < ids.length, first_id: page[0] ?? null, last_id: page.at(-1) ?? null }) }
+  return { data, has_more: from + 2 < ids.length, first_id: page[0] ?? null, last_id: page.at(-1) ?? null }
 }
 
 function blocksOf(body: Readonly<Record<string, any>>, answer: AnthropicAnswer, id: string): readonly Readonly<Record<string, any>>[] {

@@ -2,8 +2,8 @@ import { createHash, createHmac } from 'node:crypto'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { models, refuse } from './fake-bedrock-rules.ts'
-import { startFakeVendor } from './fake-vendor.ts'
-import type { FakeVendor, Reply, VendorRequest } from './fake-vendor.ts'
+import { startVendor } from './vendor-server.ts'
+import type { Answering, Line, RecordedCall, VendorServer } from './vendor-server.ts'
 
 export interface BedrockAnswer {
   readonly text?: readonly string[]
@@ -21,9 +21,9 @@ export interface BedrockAnswer {
   readonly body?: string
   /** Sent as they are, instead of anything made from the fields above. */
   readonly raw?: readonly Uint8Array[]
-  readonly fault?: Reply['fault'] | 'cut'
+  readonly fault?: Line | 'cut'
 }
-export interface FakeBedrock extends FakeVendor {
+export interface FakeBedrock extends VendorServer {
   script(...answers: readonly BedrockAnswer[]): void
   /** The bodies of the requests for an answer. */
   readonly asked: readonly Readonly<Record<string, any>>[]
@@ -54,7 +54,9 @@ class Sha256 {
 }
 const signer = new SignatureV4({ service: 'bedrock', region: REGION, sha256: Sha256, applyChecksum: false, credentials: { accessKeyId: ID, secretAccessKey: SECRET } })
 
-const problem = (status: number, type: string, message: string): Reply => ({ status, headers: { 'content-type': 'application/json', 'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/` }, body: JSON.stringify({ message }) })
+/** Why somebody is not answered: the status, the kind and the words. */
+type Problem = readonly [status: number, type: string, message: string]
+const kindOf = (type: string): Readonly<Record<string, string>> => ({ 'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/` })
 
 /** A real HTTP server that speaks the Converse API and refuses what Bedrock refuses; AWS's own signer checks the signatures. */
 export async function startFakeBedrock(bearer = 'test-key'): Promise<FakeBedrock> {
@@ -62,31 +64,34 @@ export async function startFakeBedrock(bearer = 'test-key'): Promise<FakeBedrock
   const asked: Readonly<Record<string, any>>[] = []
   const given = new Map<string, string>()
 
-  async function answer(request: VendorRequest): Promise<Reply> {
-    const refused = await refuseCaller(request, bearer)
-    if (refused) return refused
-    const { pathname, searchParams } = new URL(request.path, 'http://fake')
-    if (request.method === 'GET') return listed(pathname, searchParams)
+  async function handle(call: RecordedCall, answer: Answering): Promise<void> {
+    const refuseWith = (...[status, type, message]: Problem): void => answer.json(status, { message }, kindOf(type))
+    const refused = await refuseCaller(call, bearer)
+    if (refused) return refuseWith(...refused)
+    const { method, url: { pathname, searchParams }, headers, text } = call
+    if (method === 'GET') {
+      const list = listed(pathname, searchParams)
+      return list ? answer.json(200, list) : refuseWith(404, 'UnknownOperationException', 'unknown operation')
+    }
     const [, id] = /^\/model\/([^/]+)\/converse-stream$/.exec(pathname) ?? []
-    if (id === undefined) return problem(404, 'UnknownOperationException', 'unknown operation')
-    if (request.headers['content-type'] !== 'application/json') return problem(415, 'UnsupportedMediaTypeException', 'content-type')
-    let body: Readonly<Record<string, any>>
-    try { body = JSON.parse(request.body.toString()) } catch { return problem(400, 'SerializationException', 'The request could not be read') }
-    if (/\\ud[89a-f]/i.test(request.body.toString().replaceAll('\\\\', ''))) return problem(400, 'SerializationException', 'The request holds half a character')
+    if (id === undefined) return refuseWith(404, 'UnknownOperationException', 'unknown operation')
+    if (headers['content-type'] !== 'application/json') return refuseWith(415, 'UnsupportedMediaTypeException', 'content-type')
+    if (typeof call.body !== 'object' || call.body === null) return refuseWith(400, 'SerializationException', 'The request could not be read')
+    const body: Readonly<Record<string, any>> = call.body
+    if (/\\ud[89a-f]/i.test(text.replaceAll('\\\\', ''))) return refuseWith(400, 'SerializationException', 'The request holds half a character')
     asked.push(body)
     const refusal = refuse(body, decodeURIComponent(id), given)
-    if (refusal !== undefined) return problem(400, 'ValidationException', refusal)
+    if (refusal !== undefined) return refuseWith(400, 'ValidationException', refusal)
     const next = scripted.shift() ?? { text: ['Hello.'] }
     if (next.status !== undefined || next.body !== undefined) {
       const type = next.type ?? kinds[next.status ?? 0]
       // What stands before the service, such as a load balancer, names no kind.
-      const told = type === undefined ? { status: next.status ?? 200, headers: {}, body: `status ${next.status}` } : problem(next.status ?? 200, type, `status ${next.status}`)
-      return { ...told, headers: { ...told.headers, ...next.headers }, ...(next.body !== undefined && { body: next.body }) }
+      return answer.raw(next.status ?? 200, { ...(type !== undefined && { 'content-type': 'application/json', ...kindOf(type) }), ...next.headers }, next.body ?? (type === undefined ? `status ${next.status}` : JSON.stringify({ message: `status ${next.status}` })))
     }
-    return { headers: { 'content-type': 'application/vnd.amazon.eventstream', ...next.headers }, frames: next.raw ?? stream(body, next, given), ...(next.fault !== 'cut' && { fault: next.fault }) }
+    return answer.stream('application/vnd.amazon.eventstream', next.raw ?? [...stream(body, next, given)], next.fault === 'cut' ? 'whole' : next.fault)
   }
 
-  const vendor = await startFakeVendor(answer)
+  const vendor = await startVendor(handle)
   return Object.assign(vendor, { asked, script: (...next: readonly BedrockAnswer[]) => { scripted.push(...next) } })
 }
 const kinds: Readonly<Record<number, string>> = {
@@ -94,34 +99,32 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /** The request is signed once more with AWS's signer; both signatures have to be the same. */
-async function refuseCaller({ method, path, headers, body }: VendorRequest, bearer: string): Promise<Reply | undefined> {
+async function refuseCaller({ method, url, headers, text }: RecordedCall, bearer: string): Promise<Problem | undefined> {
   const { authorization } = headers
-  if (authorization === undefined) return problem(403, 'MissingAuthenticationTokenException', 'Missing Authentication Token')
-  if (authorization.startsWith('Bearer ')) return authorization === `Bearer ${bearer}` ? undefined : problem(403, 'AccessDeniedException', 'Authentication failed: Please make sure your API Key is valid.')
+  if (authorization === undefined) return [403, 'MissingAuthenticationTokenException', 'Missing Authentication Token']
+  if (authorization.startsWith('Bearer ')) return authorization === `Bearer ${bearer}` ? undefined : [403, 'AccessDeniedException', 'Authentication failed: Please make sure your API Key is valid.']
   const [, signed = ''] = /SignedHeaders=([^,]+)/.exec(authorization) ?? []
-  const { pathname, searchParams } = new URL(path, 'http://fake')
   const time = String(headers['x-amz-date'])
   const at = new Date(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
-  if (Math.abs(at.getTime() - Date.now()) > 300_000) return problem(403, 'InvalidSignatureException', 'Signature expired')
-  for (const needed of ['host', 'x-amz-date']) if (!signed.split(';').includes(needed)) return problem(403, 'InvalidSignatureException', `${needed} has to be signed`)
+  if (Math.abs(at.getTime() - Date.now()) > 300_000) return [403, 'InvalidSignatureException', 'Signature expired']
+  for (const needed of ['host', 'x-amz-date']) if (!signed.split(';').includes(needed)) return [403, 'InvalidSignatureException', `${needed} has to be signed`]
   const own = await signer.sign({
-    method, protocol: 'http:', hostname: 'fake', path: pathname, query: Object.fromEntries(searchParams), body: body.length > 0 ? body : undefined,
+    method, protocol: 'http:', hostname: 'fake', path: url.pathname, query: Object.fromEntries(url.searchParams), body: text === '' ? undefined : text,
     headers: Object.fromEntries(signed.split(';').map((name) => [name, String(headers[name])])),
   }, { signingDate: at })
   const [, expected] = /Signature=(\w+)/.exec(own.headers['authorization'] ?? '') ?? []
   return authorization.endsWith(`Signature=${expected}`) && authorization.includes(`Credential=${ID}/`) ? undefined
-    : problem(403, 'InvalidSignatureException', 'The request signature we calculated does not match the signature you provided.')
+    : [403, 'InvalidSignatureException', 'The request signature we calculated does not match the signature you provided.']
 }
 
-function listed(path: string, query: URLSearchParams): Reply {
-  const json = (body: object): Reply => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+function listed(path: string, query: URLSearchParams): object | undefined {
   const ids = Object.keys(models)
-  if (path === '/foundation-models') return json({ modelSummaries: ids.filter((id) => !/^(?:us|global)\./.test(id)).map((modelId) => ({ modelId, inferenceTypesSupported: ['ON_DEMAND'] })) })
-  if (path !== '/inference-profiles') return problem(404, 'UnknownOperationException', 'unknown operation')
+  if (path === '/foundation-models') return { modelSummaries: ids.filter((id) => !/^(?:us|global)\./.test(id)).map((modelId) => ({ modelId, inferenceTypesSupported: ['ON_DEMAND'] })) }
+  if (path !== '/inference-profiles') return undefined
   // One to a page, whatever is asked for, so that who reads only the first one is found out.
   const profiles = ids.filter((id) => /^(?:us|global)\./.test(id))
   const at = Number(query.get('nextToken')?.replace('page ', '') ?? 0)
-  return json({ inferenceProfileSummaries: profiles.slice(at, at + 1).map((inferenceProfileId) => ({ inferenceProfileId, status: 'ACTIVE' })), ...(at + 1 < profiles.length && { nextToken: `page ${at + 1}` }) })
+  return { inferenceProfileSummaries: profiles.slice(at, at + 1).map((inferenceProfileId) => ({ inferenceProfileId, status: 'ACTIVE' })), ...(at + 1 < profiles.length && { nextToken: `page ${at + 1}` }) }
 }
 
 function* stream(body: Readonly<Record<string, any>>, answer: BedrockAnswer, given: Map<string, string>): Generator<Uint8Array> {

@@ -19,6 +19,8 @@ export type Line = 'whole' | 'held' | 'reset' | 'split' | 'slow-bytes'
 export interface Answering {
   json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void
   text(status: number, body: string, type: string): void
+  /** As it is, with no headers but these. */
+  raw(status: number, headers: Readonly<Record<string, string>>, body: string): void
   /** Sends each piece by itself. */
   stream(type: string, pieces: readonly (string | Uint8Array)[], line?: Line): Promise<void>
 }
@@ -66,6 +68,10 @@ function answering(response: ServerResponse): Answering {
     },
     text(status, body, type) {
       response.writeHead(status, { 'content-type': type })
+      response.end(body)
+    },
+    raw(status, headers, body) {
+      response.writeHead(status, headers)
       response.end(body)
     },
     async stream(type, pieces, line = 'whole') {

@@ -122,8 +122,8 @@ describe('what is sent', () => {
         await ask({ model, temperature: 2, ...(thinking !== undefined && { thinking }) })
         expect(sent()['max_tokens']).toBeGreaterThan(1000)
       }
-      expect(fake.requests).toHaveLength(3)
-      expect(fake.requests[0]?.headers['anthropic-version']).toBe(takesTemperature(model) ? '2023-06-01' : '2026-10-21')
+      expect(fake.calls).toHaveLength(3)
+      expect(fake.calls[0]?.headers['anthropic-version']).toBe(takesTemperature(model) ? '2023-06-01' : '2026-10-21')
     })
   }
   it('thinking has its budget within the answer\'s limit, and none where it does not fit', async () => {
@@ -186,7 +186,7 @@ describe('what is sent', () => {
     await ask({ extra: { top_p: 0.5, model: 'other', stream: false, messages: [], max_tokens: 1 } })
     expect(sent()).toMatchObject({ model: OLDER, stream: true, top_p: 0.5, max_tokens: 32_000 })
     expect(sent()['messages']).toHaveLength(1)
-    expect(fake.requests[0]?.headers['anthropic-beta']).toBe('a-1,b-2')
+    expect(fake.calls[0]?.headers['anthropic-beta']).toBe('a-1,b-2')
   })
 })
 

@@ -84,20 +84,20 @@ describe('keys', () => {
       client = connect(config, key)
       expect((await ask()).at(-1)).toMatchObject({ type: 'end' })
       expect(await client.models?.(never)).toEqual(['amazon.nova-lite-v1:0', 'meta.llama3-3-70b-instruct-v1:0', CLAUDE, 'global.anthropic.claude-opus-5-5'])
-      expect(fake.requests.at(-1)?.headers['x-amz-security-token']).toBe(key.includes('FwoG') ? 'FwoGZXIvYXdzE//a:b+c==' : undefined)
+      expect(fake.calls.at(-1)?.headers['x-amz-security-token']).toBe(key.includes('FwoG') ? 'FwoGZXIvYXdzE//a:b+c==' : undefined)
     })
   }
   it('an access key id without a secret is told what to do, and nothing is sent', async () => {
     client = connect({}, ID)
     await expect(ask()).rejects.toMatchObject({ reason: 'auth', retry: 'never', message: expect.stringContaining('AWS_SECRET_ACCESS_KEY') })
-    expect(fake.requests).toHaveLength(0)
+    expect(fake.calls).toHaveLength(0)
   })
   it('a wrong secret, and none, are refused as such', async () => {
     client = connect({}, `${ID}:wrong`)
     await expect(ask()).rejects.toMatchObject({ reason: 'auth', retry: 'never' })
     client = bedrock.connect({ name: 'bedrock', config: parse(bedrock.config, {}), baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => undefined })
     await expect(ask()).rejects.toMatchObject({ reason: 'auth' })
-    expect(fake.requests.at(-1)?.headers.authorization).toBeUndefined()
+    expect(fake.calls.at(-1)?.headers.authorization).toBeUndefined()
   })
   it('the address is that of the region', () => {
     const at = (region?: string) => bedrock.address?.(parse(bedrock.config, region === undefined ? {} : { region }))
@@ -120,7 +120,7 @@ describe('what is sent', () => {
   for (const model of [CLAUDE, 'global.anthropic.claude-opus-5-5', 'amazon.nova-lite-v1:0', 'meta.llama3-3-70b-instruct-v1:0']) {
     it(`${model} takes a request with thinking on, off and unsaid, with a temperature and without a limit`, async () => {
       for (const thinking of [true, false, undefined]) await ask({ model, temperature: 2, ...(thinking !== undefined && { thinking }) })
-      expect(fake.requests).toHaveLength(3)
+      expect(fake.calls).toHaveLength(3)
     })
   }
   it('cache points stand where the model has them, and nowhere when the cache is off', async () => {
