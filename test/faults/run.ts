@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { crash } from './crash.ts'
+import { webhooks } from './webhooks.ts'
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) } } })
 const faults = {
   crash: () => crash({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
+  webhooks: () => webhooks({ events: Number(values.rounds) * 20, kills: 20, seed: Number(values.seed), built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, SVC_RELOADS: '100' } })

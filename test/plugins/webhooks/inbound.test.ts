@@ -1,0 +1,142 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openChat } from '../../support/chat-stage.ts'
+import type { ChatStage } from '../../support/chat-stage.ts'
+
+const TOKEN = 'a-token-of-more-than-thirty-two-characters'
+let stage: ChatStage
+afterEach(async () => { await stage[Symbol.asyncDispose]() })
+const open = async (triggers: Record<string, unknown> = {}, more: Record<string, unknown> = {}): Promise<void> => {
+  stage = await openChat({ config: { webhook_triggers: { enabled: true, token: TOKEN, ...triggers }, ...more } })
+}
+async function post(path: string, body: unknown, headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` }): Promise<{ status: number; body: any; headers: Headers }> {
+  const response = await stage.host.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) })
+  return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
+}
+function signed(body: string, options: { readonly id?: string; readonly seconds?: number; readonly key?: string } = {}): Record<string, string> {
+  const { id = randomUUID(), seconds = Math.floor(Date.now() / 1000), key = TOKEN } = options
+  return {
+    authorization: `Bearer ${TOKEN}`, 'webhook-id': id, 'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`,
+  }
+}
+/** What the model was asked, in order. */
+const asked = (): readonly string[] => stage.fake.requests.map(({ body }) => String(body.messages?.at(-1)?.content))
+
+describe('POST /api/hooks/agent', () => {
+  it('asks the first agent, or the one that is named, and answers with what it says', async () => {
+    await open()
+    stage.fake.script({ text: 'one' }, { text: 'two' })
+    const first = await post('/api/hooks/agent', { message: 'who are you?' })
+    expect(first).toMatchObject({ status: 200, body: { status: 'completed', agent_id: stage.agent, response: 'one', usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) } } })
+    const named = await stage.spawn('named')
+    expect((await post('/api/hooks/agent', { message: 'and you?', agent: 'named' })).body).toMatchObject({ agent_id: named, response: 'two' })
+    const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')
+    expect(body.total).toBe(2)
+    expect(JSON.stringify((await stage.host.json('GET', `/api/agents/${named}/turns`)).body)).toContain('"door":"hook"')
+  })
+
+  it.each([
+    [{}, 400], [{ message: '' }, 400], [{ message: 'x'.repeat(16_385) }, 400], [{ message: 'x', timeout_secs: 5 }, 400], [{ message: 'x', agent: 'nobody' }, 404], [{ message: 'x', deliver: true }, 400], ['{"message":', 400], [{ message: 'x', model: 'other' }, 400],
+  ])('%j is %i', async (body, status) => {
+    await open()
+    expect((await post('/api/hooks/agent', body)).status).toBe(status)
+    expect(stage.fake.requests).toEqual([])
+  })
+
+  it('one that is repeated under its key or its id is answered with what came of it', async () => {
+    await open()
+    stage.fake.always({ text: 'done' })
+    const keyed = { authorization: `Bearer ${TOKEN}`, 'idempotency-key': 'k-1' }
+    const [a, b] = [await post('/api/hooks/agent', { message: 'once' }, keyed), await post('/api/hooks/agent', { message: 'once' }, keyed)]
+    expect(b.body).toEqual(a.body)
+    const body = JSON.stringify({ message: 'signed' })
+    const headers = signed(body, { id: 'msg-1' })
+    const [c, d] = [await post('/api/hooks/agent', body, headers), await post('/api/hooks/agent', body, headers)]
+    expect(d.body).toEqual({ ...c.body, duplicate: true })
+    expect(asked()).toHaveLength(2)
+  })
+})
+
+describe('POST /api/hooks/wake', () => {
+  it('is answered at once, and the agent gets the text', async () => {
+    await open()
+    stage.fake.always({ text: 'awake' })
+    expect(await post('/api/hooks/wake', { text: 'the build is red' })).toMatchObject({ status: 200, body: { status: 'accepted', mode: 'now' } })
+    await stage.fake.request(0)
+    expect(asked()[0]).toContain('the build is red')
+  })
+
+  it('for the next heartbeat waits for it, and what came meanwhile is one message', async () => {
+    await open({}, { plugins: { webhooks: { heartbeat_secs: 1 } } })
+    stage.fake.always({ text: 'awake' })
+    for (const text of ['first news', 'second news']) expect((await post('/api/hooks/wake', { text, mode: 'next_heartbeat' })).body).toMatchObject({ mode: 'next_heartbeat' })
+    expect(stage.fake.requests).toEqual([])
+    await stage.fake.request(0)
+    expect(asked()).toEqual([expect.stringMatching(/first news\n\nsecond news/)])
+  })
+
+  it.each([{}, { text: '' }, { text: 'x'.repeat(4_097) }, { text: 'x', mode: 'tomorrow' }])('%j is 400', async (body) => {
+    await open()
+    expect((await post('/api/hooks/wake', body)).status).toBe(400)
+  })
+})
+
+describe('inbound hook signature and replay', () => {
+  it('does not exist while it is off, for who has the key, and needs the key before that is told', async () => {
+    await open({ enabled: false }, { api_key: 'the-key' })
+    expect((await post('/api/hooks/wake', { text: 'x' }, {})).status).toBe(401)
+    expect((await post('/api/hooks/wake', { text: 'x' })).status).toBe(401)
+    expect(await post('/api/hooks/wake', { text: 'x' }, { authorization: 'Bearer the-key' })).toMatchObject({ status: 404, body: { error: { message: expect.stringMatching(/webhook_triggers/) } } })
+  })
+
+  it('takes its own token and nothing else, with and without a key', async () => {
+    for (const api_key of [undefined, 'the-key']) {
+      await open({}, api_key === undefined ? {} : { api_key })
+      stage.fake.always({ text: 'ok' })
+      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Bearer ${TOKEN}x` }, { authorization: 'Bearer the-key' }, { authorization: `Basic ${TOKEN}` }] as Record<string, string>[]) {
+        expect((await post('/api/hooks/wake', { text: 'x' }, headers)).status).toBe(401)
+        expect((await post('/api/hooks/agent', { message: 'x' }, headers)).status).toBe(401)
+      }
+      expect((await post('/api/hooks/wake', { text: 'x' })).status).toBe(200)
+      // It opens nothing else.
+      if (api_key !== undefined) expect((await stage.host.json('GET', '/api/agents', undefined, { authorization: `Bearer ${TOKEN}` })).status).toBe(401)
+      if (api_key === undefined) await stage[Symbol.asyncDispose]()
+    }
+  })
+
+  it('with a short token, or none, every request is refused and the log says why', async () => {
+    await open({ token: 'short' })
+    expect((await post('/api/hooks/wake', { text: 'x' }, { authorization: 'Bearer short' })).status).toBe(401)
+    expect(stage.host.log.join('\n')).toMatch(/less than 32 characters/)
+  })
+
+  it('a signed request is taken once; a changed, old or wrongly signed one not at all', async () => {
+    await open({ require_signature: true })
+    stage.fake.always({ text: 'ok' })
+    const body = JSON.stringify({ text: 'pay one' })
+    const headers = signed(body, { id: 'msg-1' })
+    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted' })
+    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted', duplicate: true })
+    expect((await post('/api/hooks/wake', JSON.stringify({ text: 'pay ten' }), headers)).status).toBe(401)
+    expect((await post('/api/hooks/wake', JSON.stringify({ text: 'pay ten' }), signed(JSON.stringify({ text: 'pay ten' }), { id: 'msg-1' }))).status).toBe(409)
+    expect((await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) - 301 }))).status).toBe(401)
+    expect((await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) + 302 }))).status).toBe(401)
+    expect((await post('/api/hooks/wake', body, signed(body, { key: 'another key of more than thirty-two characters' }))).status).toBe(401)
+    expect((await post('/api/hooks/wake', body)).status).toBe(401)
+    const { 'webhook-id': _, ...without } = signed(body)
+    expect((await post('/api/hooks/wake', body, without)).status).toBe(400)
+    await stage.fake.request(0)
+    expect(asked()).toHaveLength(1)
+  })
+
+  it('what is too large, and more than so many in a minute, is refused', async () => {
+    await open({ max_payload_bytes: 1_024, rate_limit_per_minute: 3 })
+    stage.fake.always({ text: 'ok' })
+    expect((await post('/api/hooks/wake', { text: 'x'.repeat(2_000) })).status).toBe(413)
+    for (const text of ['a', 'b', 'c']) expect((await post('/api/hooks/wake', { text })).status).toBe(200)
+    const refused = await post('/api/hooks/wake', { text: 'd' })
+    expect(refused).toMatchObject({ status: 429, body: { error: expect.stringMatching(/3 requests/) } })
+    expect(refused.headers.get('retry-after')).toBe('60')
+  })
+})

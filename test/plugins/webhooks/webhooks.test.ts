@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openChat } from '../../support/chat-stage.ts'
+import type { ChatStage } from '../../support/chat-stage.ts'
+import { startReceiver } from './receiver.ts'
+import type { Receiver } from './receiver.ts'
+
+const SECRET = 'a-secret-that-only-we-know'
+let stage: ChatStage
+let receiver: Receiver
+const allowed = { outbound: { allow: ['127.0.0.1'] } }
+const quick = { webhooks: { poll_ms: 20, back_off_min_ms: 10, back_off_max_ms: 40, timeout_ms: 500 } }
+async function open(config: Record<string, unknown> = { ...allowed, plugins: quick }): Promise<void> {
+  stage = await openChat({ config })
+}
+beforeEach(async () => { receiver = await startReceiver(SECRET) })
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+  await receiver[Symbol.asyncDispose]()
+})
+const api = (method: string, path: string, body?: unknown) => stage.host.json(method, path, body)
+async function subscribe(events: readonly string[], more: Record<string, unknown> = {}): Promise<any> {
+  const answer = await api('POST', '/api/webhooks', { name: 'test', url: `${receiver.url}/hook`, events, secret: SECRET, ...more })
+  expect(answer.status).toBe(201)
+  return answer.body
+}
+
+describe('outbound webhooks', () => {
+  it('are added, read, changed and removed, and their secret is never told', async () => {
+    await open()
+    const made = await subscribe(['agent_spawned', 'all'])
+    expect(made).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), name: 'test', url: `${receiver.url}/hook`, secret: '***', events: ['agent_spawned', 'all'], enabled: true, created_at: expect.any(String), updated_at: expect.any(String) })
+    expect((await api('GET', '/api/webhooks')).body).toEqual({ webhooks: [made], total: 1 })
+    expect((await api('GET', `/api/webhooks/${made.id}`)).body).toEqual(made)
+    const changed = await api('PUT', `/api/webhooks/${made.id}`, { name: 'other', enabled: false, secret: '' })
+    expect(changed).toMatchObject({ status: 200, body: { name: 'other', enabled: false, secret: null, events: made.events } })
+    expect((await api('DELETE', `/api/webhooks/${made.id}`)).status).toBe(204)
+    expect((await api('GET', `/api/webhooks/${made.id}`)).status).toBe(404)
+    expect((await api('GET', '/api/webhooks/not-a-uuid')).status).toBe(400)
+    const { body: audit } = await api('GET', '/api/audit/recent?event_type=webhook_changed')
+    expect(audit.total).toBe(3)
+    expect(JSON.stringify([audit, stage.host.log])).not.toContain(SECRET)
+  })
+
+  it.each([
+    [{ name: '' }, /name/], [{ events: [] }, /at least one/], [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/], [{ url: 'ftp://example.com/x' }, /http/], [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
+    [{ secret: '' }, /secret|empty/], [{ name: 'x'.repeat(129) }, /name|128/], [{ url: 'http://user:pass@example.com/' }, /user name or password/],
+  ])('%j is 400 and says why', async (wrong, why) => {
+    await open()
+    const { status, body } = await api('POST', '/api/webhooks', { name: 'x', url: `${receiver.url}/`, events: ['all'], ...wrong })
+    expect(status).toBe(400)
+    expect(JSON.stringify(body)).toMatch(why)
+  })
+
+  it('to this machine, private networks and metadata services are 400 and name what permits them', async () => {
+    await open({ plugins: quick })
+    for (const url of ['http://127.0.0.1:9/', 'http://localhost/', 'http://10.1.2.3/', 'http://[::1]/', 'http://[::ffff:127.0.0.1]/', 'http://2130706433/', 'http://192.168.0.1/', 'http://printer.local/', 'http://x.internal/', 'http://a.localhost/']) {
+      const { status, body } = await api('POST', '/api/webhooks', { name: 'x', url, events: ['all'] })
+      expect(status, url).toBe(400)
+      expect(JSON.stringify(body), url).toMatch(/\[outbound\] allow/)
+      expect((await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url })).status, url).toBe(400)
+    }
+    expect((await api('POST', '/api/webhooks', { name: 'x', url: 'http://169.254.169.254/latest', events: ['all'] })).status).toBe(400)
+    const fine = await api('POST', '/api/webhooks', { name: 'x', url: 'https://93.184.215.14/hook', events: ['all'], enabled: false })
+    expect(fine.status).toBe(201)
+    expect((await api('PUT', `/api/webhooks/${fine.body.id}`, { url: 'http://127.0.0.1/' })).status).toBe(400)
+  })
+
+  it('a test is sent at once and tells what came back', async () => {
+    await open()
+    const { id } = await subscribe(['all'], { enabled: false })
+    receiver.answer = (response) => { response.writeHead(418).end() }
+    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({ status: 200, body: { status: 'sent', response_status: 418, webhook_id: id } })
+    const [one] = receiver.received
+    expect(one).toMatchObject({ genuine: true, body: { event: 'test', webhook_id: id, message: expect.any(String), timestamp: expect.any(String) }, headers: { 'content-type': 'application/json', 'user-agent': 'Svc-Webhook/1.0' } })
+    await receiver[Symbol.asyncDispose]()
+    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({ status: 502, body: { status: 'error', webhook_id: id, error: expect.stringMatching(/refused the connection/) } })
+    receiver = await startReceiver(SECRET)
+  })
+})
+
+describe('events', () => {
+  it('of agents and of their turns are delivered once, signed and in order', async () => {
+    await open()
+    const { id: target } = await subscribe(['agent_spawned', 'message_received', 'message_completed', 'agent_stopped', 'tool_invoked'])
+    const agent = await stage.spawn('worker')
+    stage.fake.script({ text: 'hello' })
+    const answer = await api('POST', `/api/agents/${agent}/message`, { message: 'hi' })
+    expect(answer.status).toBe(200)
+    await receiver.count(3)
+    await api('DELETE', `/api/agents/${agent}`)
+    const got = await receiver.count(4, ({ body }) => body.data.agent_id === agent)
+    expect(got.map(({ body }) => body.event)).toEqual(['agent_spawned', 'message_received', 'message_completed', 'agent_stopped'])
+    for (const one of got) {
+      expect(one.genuine).toBe(true)
+      expect(one.headers['x-webhook-id']).toBe(one.body.id)
+      expect(one.body).toMatchObject({ id: expect.stringMatching(/^evt_[0-9a-f]{32}$/), webhook_id: target, timestamp: expect.stringMatching(/^\d{4}-.*Z$/) })
+    }
+    expect(got[2]?.body.data).toMatchObject({ agent_id: agent, turn_id: expect.any(String), response: answer.body.response, usage: { input_tokens: expect.any(Number) } })
+    expect(new Set(got.map(({ body }) => body.id)).size).toBe(4)
+    const { body } = await api('GET', `/api/webhooks/${target}/deliveries?state=delivered`)
+    expect(body.deliveries.map((one: { id: string }) => one.id)).toEqual(expect.arrayContaining(got.map((one) => one.body.id)))
+  })
+
+  it('before the subscription, and while it is off, are not told', async () => {
+    await open()
+    await stage.spawn('before')
+    const { id } = await subscribe(['agent_spawned'])
+    await api('PUT', `/api/webhooks/${id}`, { enabled: false })
+    await stage.spawn('meanwhile')
+    await api('PUT', `/api/webhooks/${id}`, { enabled: true })
+    await stage.spawn('after')
+    const [first] = await receiver.count(1)
+    expect(first?.body.data.agent_name).toBe('after')
+    expect((await api('GET', `/api/webhooks/${id}/deliveries`)).body.total).toBe(1)
+  })
+
+  it('are named as they were subscribed to, with one event_type or with dotted names', async () => {
+    await open()
+    const one = await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url: `${receiver.url}/one`, secret: SECRET })
+    expect(one).toMatchObject({ status: 201, body: { event_type: 'agent_spawned', events: ['agent_spawned'], url: `${receiver.url}/one`, secret: '***', enabled: true } })
+    const two = await api('POST', '/api/webhooks/events', { events: ['agent.spawned', 'agent.terminated'], url: `${receiver.url}/two` })
+    expect(two).toMatchObject({ status: 201, body: { secret: null, events: ['agent.spawned', 'agent.terminated'] } })
+    expect((await api('POST', '/api/webhooks/events', { event_type: 'nothing', url: receiver.url })).body.error.message).toMatch(/agent_spawned/)
+    expect((await api('POST', '/api/webhooks/events', { url: receiver.url })).status).toBe(400)
+    expect((await api('GET', '/api/webhooks/events')).body).toEqual([one.body, two.body])
+    expect((await api('GET', '/api/webhooks')).body.total).toBe(0)
+    const agent = await stage.spawn('named')
+    await api('DELETE', `/api/agents/${agent}`)
+    const got = await receiver.count(3)
+    expect(got.filter(({ path }) => path === '/one').map(({ body }) => body.event)).toEqual(['agent_spawned'])
+    expect(got.filter(({ path }) => path === '/two').map(({ body }) => body.event)).toEqual(['agent.spawned', 'agent.terminated'])
+    expect(await api('PUT', `/api/webhooks/events/${one.body.id}`, { event_type: 'agent_stopped' })).toMatchObject({ status: 200, body: { event_type: 'agent_stopped' } })
+    expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(204)
+    expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(404)
+    // The two kinds do not reach into each other.
+    expect((await api('GET', `/api/webhooks/${one.body.id}`)).status).toBe(404)
+  })
+})
+
+describe('outbound webhook forging / replay', () => {
+  it('a receiver that fails gets the same bytes under the same id again, and nothing overtakes them', async () => {
+    await open()
+    const { id } = await subscribe(['agent_spawned'])
+    receiver.answer = (response, _, nth) => { response.writeHead(nth <= 3 ? 500 : 204).end() }
+    await stage.spawn('one')
+    await stage.spawn('two')
+    const got = await receiver.count(5)
+    expect(new Set(got.slice(0, 4).map(({ raw }) => raw)).size).toBe(1)
+    expect(new Set(got.slice(0, 4).map(({ headers }) => headers['x-webhook-id'])).size).toBe(1)
+    expect(got.every(({ genuine }) => genuine)).toBe(true)
+    expect(got.map(({ body }) => body.data.agent_name)).toEqual(['one', 'one', 'one', 'one', 'two'])
+    const { body } = await api('GET', `/api/webhooks/${id}/deliveries`)
+    expect(body.deliveries.find((one: { id: string }) => one.id === got[0]?.body.id)).toMatchObject({ state: 'delivered', attempts: 4, response_status: 204 })
+  })
+
+  it('a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again', async () => {
+    await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_attempts: 2, timeout_ms: 100 } } })
+    const { id } = await subscribe(['agent_spawned'])
+    let fail = true
+    receiver.answer = (response, { body }) => {
+      if (!fail) response.writeHead(200).end('ok')
+      else if (body.data.agent_name === 'redirected') response.writeHead(307, { location: `${receiver.url}/elsewhere` }).end()
+      // The slow one is never answered.
+    }
+    await stage.spawn('slow')
+    await stage.spawn('redirected')
+    await receiver.count(4)
+    let deliveries: any[] = []
+    while (deliveries.length < 2) deliveries = (await api('GET', `/api/webhooks/${id}/deliveries?state=dead`)).body.deliveries
+    expect(deliveries.map((one) => one.error)).toEqual([expect.stringMatching(/redirected to/), expect.stringMatching(/100 ms/)])
+    expect(deliveries[1]).toMatchObject({ attempts: 2, state: 'dead', settled_at: expect.any(String) })
+    expect(receiver.received.some(({ path }) => path === '/elsewhere')).toBe(false)
+    fail = false
+    const again = await api('POST', `/api/webhooks/${id}/deliveries/${deliveries[1].id}/retry`)
+    expect(again).toMatchObject({ status: 200, body: { state: 'pending', attempts: 0 } })
+    const [, , , , last] = await receiver.count(5)
+    expect(last?.body).toMatchObject({ id: deliveries[1].id, data: { agent_name: 'slow' } })
+    expect((await api('POST', `/api/webhooks/${id}/deliveries/evt_${'0'.repeat(32)}/retry`)).status).toBe(404)
+    expect((await api('POST', `/api/webhooks/${id}/deliveries/${deliveries[1].id}/retry`)).status).toBe(409)
+  })
+
+  it('beyond what may wait for one target deliveries are dead letters at once', async () => {
+    await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_waiting: 2, back_off_min_ms: 60_000, back_off_max_ms: 60_000 } } })
+    receiver.answer = (response) => { response.writeHead(503).end() }
+    const { id } = await subscribe(['agent_spawned'])
+    for (const name of ['a', 'b', 'c']) await stage.spawn(name)
+    let body: any = {}
+    while (!(body.dead > 0)) body = (await api('GET', `/api/webhooks/${id}/deliveries`)).body
+    expect(body).toMatchObject({ total: 3, pending: 2, dead: 1 })
+    expect(body.deliveries[0].error).toMatch(/more than 2/)
+  })
+})
