@@ -1,6 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { sessionLength } from './session-length.ts'
+import { models } from './models.ts'
 import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
 import { reload } from './reload.ts'
@@ -195,6 +196,7 @@ export const figures: readonly Figure[] = [
   { name: 'stream', measure: stream },
   { name: 'providers', measure: providers },
   { name: 'provider-count', measure: providerCount },
+  { name: 'models', measure: models },
   { name: 'session', measure: sessionLength },
   { name: 'reload', measure: reload },
   { name: 'agents', measure: agents },
