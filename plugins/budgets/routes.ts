@@ -24,7 +24,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     const { spent, limits } = account
     return {
       agent_id: id, agent_name: agent.name, total_cost_usd: toUsd(total), today_cost_usd: toUsd(spent.dayNano), month_cost_usd: toUsd(spent.monthNano), ...money(account),
-      tokens: { used: spent.hourTokens, limit: limits.hourTokens ?? 0, pct: part(spent.hourTokens, limits.hourTokens) },
+      tokens: { used: spent.hourTokens, limit: limits.hourTokens ?? 0, pct: part(spent.hourTokens, limits.hourTokens), reserved: spent.heldTokens },
     }
   }
 

@@ -16,8 +16,8 @@ export default definePlugin({
   }),
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },
   optional: { usage: Usage, catalog: Catalog },
-  setup({ config, db, optional, services, tools }) {
-    tools.add(...visionTools({ ...services, db, configured: config.see, usage: () => optional('usage'), catalog: () => optional('catalog') }))
+  setup({ config, db, hooks, optional, services, tools }) {
+    tools.add(...visionTools({ ...services, db, hooks, configured: config.see, usage: () => optional('usage'), catalog: () => optional('catalog') }))
     return {}
   },
 })

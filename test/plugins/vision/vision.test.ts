@@ -13,7 +13,7 @@ let stage: ToolStage
 let agent = ''
 beforeAll(async () => {
   fake = await startFakeProvider()
-  stage = await openTools(['vision', 'providers/openai-compatible'], { config: toConfig(fake) })
+  stage = await openTools(['vision', 'providers/openai-compatible', 'budgets'], { config: toConfig(fake) })
   agent = await stage.spawn('watcher')
   const folder = join(stage.host.home, 'data', 'workspaces', agent)
   await mkdir(folder, { recursive: true })
@@ -46,4 +46,18 @@ it.each([['fake.png', 'is no PNG'], ['nowhere.png', 'No file'], ['link.png', 'le
 it('tells what the provider says when its model cannot see', async () => {
   fake.script({ status: 400, body: JSON.stringify({ error: { message: 'This model does not support images.', type: 'invalid_request_error' } }) })
   expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true, text: expect.stringContaining('image_analyze') })
+})
+
+it('is refused where the budget of the agent has no room for it, and gives back what it set aside', async () => {
+  const limit = (tokens: number) => stage.host.json('PUT', `/api/budget/agents/${agent}`, { max_llm_tokens_per_hour: tokens })
+  await limit(1000)
+  const before = fake.requests.length
+  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true, text: expect.stringContaining('hourly token limit of agent') })
+  expect(fake.requests.length).toBe(before)
+  await limit(100_000)
+  fake.script({ status: 400 }, { text: 'A dot.' })
+  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true })
+  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toEqual({ text: 'A dot.', failed: false })
+  expect((await stage.host.json('GET', `/api/budget/agents/${agent}`)).body).toMatchObject({ tokens: { reserved: 0 }, status: 'ok' })
+  await limit(0)
 })
