@@ -29,6 +29,7 @@ export type VertexConfig = v.InferOutput<typeof VertexConfig>
 export const vertexAi: ProviderDriver<typeof VertexConfig> = {
   name: 'vertex-ai', title: 'Google Vertex AI', envVar: 'GOOGLE_APPLICATION_CREDENTIALS', baseUrl: 'https://aiplatform.googleapis.com',
   defaultModel: 'gemini-2.5-flash', embedding, sharedKey: true, config: VertexConfig,
+  configVars: { project: ['GOOGLE_CLOUD_PROJECT', 'GOOGLE_VERTEX_PROJECT'], location: ['GOOGLE_CLOUD_LOCATION', 'GOOGLE_VERTEX_LOCATION'] },
   connect: (link: ProviderLink<VertexConfig>) => lazyClient(async () => {
     const [{ createClient }, { projectDoor }] = await Promise.all([import('./client.ts'), import('./vertex.ts')])
     return createClient(projectDoor(link), link, vertexAi.defaultModel)

@@ -26,6 +26,7 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
     name, title, defaultModel, config: VendorConfig,
     ...(envVar !== undefined && { envVar }), ...(otherEnvVars && { otherEnvVars }), ...(addressVar !== undefined && { addressVar }), ...(sharedKey && { sharedKey }),
     ...(baseUrl !== undefined && { baseUrl }), ...(embedding && { embedding }),
+    ...(vendor.access === 'azure' && { configVars: { resource: ['AZURE_RESOURCE_NAME'], api_version: ['OPENAI_API_VERSION'] } }),
     ...(vendor.access === 'azure' && { address: ({ resource }: VendorConfig) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com`) }),
     ...(vendor.access === 'copilot' && { signIn }),
     connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), { models: !noModels, embed: !vendor.noEmbeddings }),
