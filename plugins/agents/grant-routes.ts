@@ -1,17 +1,14 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, ToolDescription } from 'svc/sdk'
+import { checkAssigned, Names as names } from './assignable.ts'
+import type { Assignable } from './assignable.ts'
 import { AgentParams } from './contract.ts'
 import { selection } from './detail.ts'
 import type { HeldAgent } from './roster.ts'
 import type { AgentService } from './service.ts'
 import { mayUse } from './tool-rights.ts'
 
-/** The names there are to assign now. */
-export type Assignable = (kind: 'skills' | 'mcp_servers') => Promise<readonly string[]>
-
-const name = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256, 'at most 256 characters'), v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'))
-const names = v.pipe(v.array(name), v.maxLength(1000, 'at most 1000'), v.check((list) => new Set(list).size === list.length, 'must not hold a name twice'))
 const Mode = v.picklist(['all', 'allowlist', 'none'])
 
 const ToolsView = v.object({
@@ -76,12 +73,9 @@ export function grantRoutes(agents: AgentService, assignable: Assignable, tools:
           const mode = Array.isArray(body) ? undefined : body.mode
           const agent = await agents.require(params.id)
           if (wanted === undefined && mode === undefined) throw new Refusal('invalid_request', `${kind}: Expected a list of names`)
-          const list = wanted === undefined ? (mode === 'all' ? [] : agent.manifest[kind]) : wanted.includes('*') ? [] : wanted
+          const list = wanted === undefined ? (mode === 'all' ? [] : agent.manifest[kind]) : await checkAssigned(assignable, kind, wanted, agent)
           if (mode === 'allowlist' && list.length === 0) throw new Refusal('invalid_request', `${kind}: mode allowlist needs names`)
           if (mode === 'all' && list.length > 0) throw new Refusal('invalid_request', `mode: all does not go with names in ${kind}`)
-          const available = await assignable(kind)
-          const unknown = list.find((one) => !available.includes(one) && !agent.manifest[kind].includes(one))
-          if (unknown !== undefined) throw new Refusal('invalid_request', `${kind}: there is no "${unknown}"; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`, { details: { unknown, available } })
           const changed = await agents.edit(params.id, { [kind]: list, [disabled]: mode === 'none' })
           return { status: 'ok' as const, ...await facts(kind, changed) }
         },

@@ -4,11 +4,11 @@ import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
+import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentChanged, Agents, AssignablesListed, Family } from './contract.ts'
 import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
-import type { Assignable } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
 import { chooseModel, modelNames, splitModel } from './model-names.ts'
@@ -45,7 +45,7 @@ export default definePlugin({
     await agents.recover()
     await welcome(agents, storage)
     routes.add(
-      ...agentRoutes(agents), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
+      ...agentRoutes(agents, assignable), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
     const family = new Families(agents, services.audit)

@@ -1,6 +1,8 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
+import { checkAssigned } from './assignable.ts'
+import type { Assignable } from './assignable.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
 import { toDetail } from './detail.ts'
 import type { HeldAgent } from './roster.ts'
@@ -9,8 +11,7 @@ import {
 } from './schema.ts'
 import type { AgentService } from './service.ts'
 
-export function agentRoutes(agents: AgentService): readonly AnyRoute[] {
-
+export function agentRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET', path: '/api/agents', summary: 'List agents',
     description: 'Oldest first. `q` searches in names and descriptions.',
@@ -72,7 +73,7 @@ export function agentRoutes(agents: AgentService): readonly AnyRoute[] {
     method: 'PUT', path: '/api/agents/:id/update', summary: 'Change description, system prompt or tags of an agent',
     auth: 'bearer', cost: 10, params: AgentParams, body: AgentChange, returns: Updated, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
-      const agent = await change(agents, params.id, body)
+      const agent = await change(agents, assignable, params.id, body)
       return { status: 'updated' as const, agent_id: agent.id }
     },
   })
@@ -81,7 +82,7 @@ export function agentRoutes(agents: AgentService): readonly AnyRoute[] {
     method: 'PATCH', path: '/api/agents/:id', summary: 'Change parts of an agent, or replace its manifest',
     auth: 'bearer', cost: 10, params: AgentParams, body: AgentChange, returns: Patched, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
-      const agent = await change(agents, params.id, body)
+      const agent = await change(agents, assignable, params.id, body)
       return { status: 'ok' as const, agent_id: agent.id, name: agent.name, warnings: [...agent.warnings] }
     },
   })
@@ -94,16 +95,22 @@ export function toSpawned(agent: HeldAgent, more: readonly string[] = []) {
   return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings, ...more] }
 }
 
-async function change(agents: AgentService, id: string, { manifest_toml: manifestToml, signed_manifest: signedManifest, name, description, tags, ...model }: AgentChange): Promise<HeldAgent> {
+async function change(agents: AgentService, assignable: Assignable, id: string, { manifest_toml: manifestToml, signed_manifest: signedManifest, name, description, tags, mcp_servers: servers, skills, ...model }: AgentChange): Promise<HeldAgent> {
   const given = Object.entries({
-    name, description, tags,
+    name, description, tags, mcp_servers: servers, skills,
     'model.provider': model.provider, 'model.model': model.model, 'model.system_prompt': model.system_prompt,
     'model.temperature': model.temperature, 'model.max_tokens': model.max_tokens,
   }).filter(([, value]) => value !== undefined)
   const replaces = manifestToml !== undefined || signedManifest !== undefined
   if (replaces && given.length > 0) throw new Refusal('invalid_request', 'manifest_toml: replaces everything, so no other field can be given')
   if (replaces) return agents.replace(id, signedManifest === undefined ? { toml: manifestToml ?? '', signedBy: null } : await agents.open({ manifest_toml: manifestToml, signed_manifest: signedManifest }))
-  if (given.length > 0) return agents.edit(id, Object.fromEntries(given))
-  await agents.require(id)
-  throw new Refusal('invalid_request', `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`)
+  if (given.length === 0) {
+    await agents.require(id)
+    throw new Refusal('invalid_request', `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`)
+  }
+  const agent = await agents.require(id)
+  const edits = Object.fromEntries(given)
+  if (servers) Object.assign(edits, { mcp_servers: await checkAssigned(assignable, 'mcp_servers', servers, agent), mcp_disabled: false })
+  if (skills) Object.assign(edits, { skills: await checkAssigned(assignable, 'skills', skills, agent), skills_disabled: false })
+  return agents.edit(id, edits)
 }

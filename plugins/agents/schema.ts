@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Names } from './assignable.ts'
 import { Identity } from './identity.ts'
 
 export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'] as const
@@ -84,6 +85,8 @@ export const AgentChange = v.object({
   temperature: v.optional(v.number()),
   max_tokens: v.optional(v.number()),
   manifest_toml: text,
+  mcp_servers: v.optional(Names),
+  skills: v.optional(Names),
   signed_manifest: v.optional(v.unknown()),
 })
 export type AgentChange = v.InferOutput<typeof AgentChange>

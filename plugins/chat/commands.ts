@@ -1,11 +1,13 @@
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
+import type { Catalog } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { answerApproval, listApprovals } from './approval-commands.ts'
 import type { Chat } from './contract.ts'
 import { explain } from './failure.ts'
+import { listModels, listProviders } from './model-commands.ts'
 
 /** What one conversation over a socket has switched on. */
 export class Conversation {
@@ -22,6 +24,7 @@ export interface CommandParts {
   /** While they are there. */
   readonly approvals: () => Approvals | undefined
   readonly usage: () => UsageLedger | undefined
+  readonly catalog: () => Catalog | undefined
 }
 type Command = (parts: CommandParts, conversation: Conversation, argument: string) => Promise<string> | string
 
@@ -80,17 +83,12 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     },
   },
   models: {
-    does: 'the default models of the providers that can be used',
-    async run({ inference }) {
-      const chosen = await inference.defaultModel()
-      const usable = inference.providers().filter(({ authStatus }) => authStatus !== 'missing')
-      const lines = usable.map(({ name, defaultModel }) => `${name}: ${name === chosen.provider ? `${chosen.model} (used when an agent names none)` : defaultModel}`)
-      return lines.length === 0 ? 'No provider can be used now.' : `${lines.join('\n')}\n\n/model <provider>/<model> takes any model a provider has.`
-    },
+    does: 'the models of the providers that can be used; with a provider, all of its models',
+    run: ({ inference, catalog }, _conversation, provider) => listModels(inference, catalog(), provider),
   },
   providers: {
-    does: 'the providers and whether they have a key',
-    run: ({ inference }) => inference.providers().map(({ name, title, authStatus }) => `${name} (${title}): ${authStatus.replaceAll('_', ' ')}`).join('\n'),
+    does: 'the providers, whether they have a key, and how many models of theirs are known',
+    run: ({ inference, catalog }) => listProviders(inference, catalog()),
   },
   help: { does: 'this list', run: () => Object.entries(commands).map(([name, { does }]) => `/${name}: ${does}`).join('\n') },
 }

@@ -3,6 +3,7 @@ import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Budgets } from '../budgets/contract.ts'
+import { Catalog } from '../catalog/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -26,12 +27,12 @@ export default definePlugin({
   version: '1.0.0',
   config: ChatConfig,
   requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon, guards: Guards },
-  optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads },
+  optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage'), budgets: () => ctx.optional('budgets') })
-    const [usage, uploads, approvals] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals')]
+    const [usage, uploads, approvals, catalog] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals'), () => ctx.optional('catalog')]
     const turns = new TurnLookup({ ...services, chat, usage })
     routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads, screening: config.screening }), ...turnRoutes(turns, services.agents))
     routes.add(...compactRoutes(chat, services.agents, services.sessions))
@@ -39,15 +40,13 @@ export default definePlugin({
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
-      ...services, chat, approvals, usage, uploads, approvalFeed, roster, background, onDefect, screening: config.screening, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+      ...services, chat, approvals, usage, uploads, catalog, approvalFeed, roster, background, onDefect, screening: config.screening, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
     }))
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
-    hooks.on(AgentKilled, ({ agent }) => {
-      chat.abandon({ agentId: agent.id })
-      pace.forget(agent.id)
-    })
+    hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
+    hooks.on(AgentKilled, ({ agent }) => pace.forget(agent.id))
     hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))

@@ -122,3 +122,14 @@ it.each(['tools', 'skills', 'mcp_servers'])('%s of an unknown agent is 404, of n
     expect((await host.json('PUT', `/api/agents/${id}/${kind}`, { [kind]: [] })).status).toBe(status)
   }
 })
+
+it('PATCH assigns servers and skills that there are, with whatever else it changes, or changes nothing', async () => {
+  const id = await spawn()
+  expect((await host.json('PATCH', `/api/agents/${id}`, { description: 'assigned', mcp_servers: ['github'], skills: ['writing'] })).status).toBe(200)
+  expect((await host.json('GET', `/api/agents/${id}`)).body).toMatchObject({ description: 'assigned', mcp_servers: ['github'], mcp_servers_mode: 'allowlist', skills: ['writing'] })
+  const refused = await host.json('PATCH', `/api/agents/${id}`, { description: 'other', mcp_servers: ['nowhere'] })
+  expect([refused.status, refused.body.error.message]).toEqual([400, expect.stringContaining('mcp_servers: there is no "nowhere"')])
+  expect((await host.json('GET', `/api/agents/${id}`)).body.description).toBe('assigned')
+  await host.json('PATCH', `/api/agents/${id}`, { mcp_servers: ['*'] })
+  expect((await host.json('GET', `/api/agents/${id}/mcp_servers`)).body).toMatchObject({ assigned: [], mode: 'all' })
+})

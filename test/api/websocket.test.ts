@@ -196,6 +196,11 @@ describe('slash commands', () => {
     await using client = await Client.open(await spawn())
     expect(await client.command('/providers')).toContain('openai')
     expect(await client.command('/models')).toContain('openai')
+    // The catalog knows more of a provider than its default model.
+    expect(await client.command('/providers')).toMatch(/openai \(.*\): configured, \d+ models/)
+    expect((await client.command('/models openai')).split('\n').length).toBeGreaterThan(5)
+    expect(await client.command('/models openai')).toMatch(/, [\d,]+ tokens, \$[\d.]+ in and \$[\d.]+ out per million/)
+    expect(await client.command('/models nobody')).toContain('There is no provider "nobody"')
     expect(await client.command('/model')).toContain('fake-1')
   })
   it('/model changes it, for this agent and no other', async () => {
