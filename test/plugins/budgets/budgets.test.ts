@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 
 /** A thousandth of a dollar a token, so that limits are soon reached. */
 const prices = { 'fake-1': { input: 1000, output: 1000 } }
@@ -196,6 +197,43 @@ describe('a call whose price nobody knows', () => {
     const { status, body } = await strict.host.json('POST', `/api/agents/${id}/message`, { message: 'go' })
     expect([status, body.error.message]).toEqual([409, expect.stringContaining('[providers.openai.prices."fake-2"]')])
     expect((await strict.host.json('GET', '/api/budget')).body.daily_limit_usd).toBe(5)
+  })
+})
+
+describe('who listens', () => {
+  it('hears of each limit once: when much of it is used, when it is used up, and of a price nobody knows', async () => {
+    await using folder = await temporaryFolder()
+    const hear = (name: string): string => `ctx.hooks.on(notify('budgets:${name}'), (notice: unknown) => { ctx.log.info('HEARD ${name} ' + JSON.stringify(notice)) })`
+    await writePlugin(folder.path, pluginText('listener', { setup: `${['warning', 'exceeded', 'unpriced'].map(hear).join('\n')}\nreturn {}` }))
+    await stage.host.app.host.load(folder.path)
+    const heard = (name: string) => stage.host.log.flatMap((line) => { const json = line.split(`HEARD ${name} `)[1]; return json === undefined ? [] : [JSON.parse(json)] })
+    const id = await agent()
+    await put({ daily_limit_usd: 0.1 }, id)
+    stage.fake.always({ text: 'much', usage: used(40, 50) })
+    await send(id)
+    await expect.poll(() => heard('warning')).toHaveLength(1)
+    expect(heard('warning')[0]).toMatchObject({ agentId: id, period: 'day', unit: 'usd', limit: 0.1, spent: 0.09, part: 0.9, resetsAt: expect.stringMatching(/T00:00:00\.000Z$/) })
+    expect([(await send(id)).status, (await send(id)).status]).toEqual([429, 429])
+    await expect.poll(() => heard('exceeded')).toHaveLength(1)
+    expect(heard('exceeded')[0]).toMatchObject({ agentId: id, period: 'day', limit: 0.1 })
+    await stage.host.json('PUT', `/api/agents/${id}/model`, { model: 'openai/fake-2' })
+    await send(id)
+    await expect.poll(() => heard('unpriced')).toEqual([{ agentId: id, provider: 'openai', model: 'fake-2' }])
+    expect(heard('warning')).toHaveLength(1)
+    await stage.host.app.host.unload('listener')
+  })
+})
+
+describe('while the budgets are being replaced', () => {
+  it('no call slips through', async () => {
+    const id = await agent()
+    await put({ daily_limit_usd: 0.001 }, id)
+    const requests = stage.fake.requests.length
+    const reloading = stage.host.app.host.reload('budgets')
+    const answers = await Promise.all(Array.from({ length: 10 }, () => send(id)))
+    await reloading
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
+    expect(stage.fake.requests.length).toBe(requests)
   })
 })
 

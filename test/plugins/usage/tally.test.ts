@@ -71,9 +71,9 @@ async function agrees(): Promise<void> {
   expect(summary.today).toEqual({ input_tokens: input, output_tokens: output, cost_usd: usd(nano), requests: calls, unpriced_requests: 0 })
   expect(summary.quota).toMatchObject({ hourly_token_limit: null, hourly_tokens_used: input + output })
   const row = (tally: Tally) => ({ input_tokens: tally.input, output_tokens: tally.output, cost_usd: usd(tally.nano), request_count: tally.calls, unpriced_requests: 0 })
-  const rows = [{ model: 'fake-1', provider: 'openai', ...row(tallies['fake-1']) }, { model: 'spare-1', provider: 'groq', ...row(tallies['spare-1']) }]
+  const rows = [{ model: 'fake-1' as const, provider: 'openai', ...row(tallies['fake-1']) }, { model: 'spare-1' as const, provider: 'groq', ...row(tallies['spare-1']) }]
   expect((await get('/api/usage/by-model')).models).toEqual(rows)
-  expect((await get('/api/usage/providers')).providers).toEqual(rows.map(({ model: _, ...rest }) => rest))
+  expect((await get('/api/usage/providers')).providers).toEqual(rows.map(({ provider, ...rest }) => ({ ...row(tallies[rest.model]), provider })))
   const { agents } = await get('/api/usage/agents')
   expect(agents.reduce((sum: number, one: { request_count: number }) => sum + one.request_count, 0)).toBe(calls)
   const { days, today_cost_usd: today } = await get('/api/usage/daily')
@@ -112,7 +112,7 @@ describe('what is used', () => {
     await stage.host[Symbol.asyncDispose]()
     await start()
     await agrees()
-    const [plain] = (await get('/api/agents')).filter(({ name }: { name: string }) => name === 'plain')
+    const plain = (await get('/api/agents')).find(({ name }: { name: string }) => name === 'plain')
     await send(plain.id)
     await agrees()
   })
