@@ -18,7 +18,7 @@ export default definePlugin({
   requires: { audit: Audit },
   provides: { catalog: Catalog },
   migrations,
-  setup({ config, db, hooks, fetch, routes, services: { audit } }) {
+  setup({ config, db, hooks, fetch, routes, signal, services: { audit } }) {
     const now = (): Date => new Date()
     const store = new CatalogStore(db)
     // Nothing is read here: the models cost no start time until someone asks for one.
@@ -26,7 +26,7 @@ export default definePlugin({
     const shipped = (): Promise<Contents> => (reading ??= readShipped(import.meta.url).catch((error: unknown) => { reading = undefined; throw error }))
     const models = new Models({ store, now, shipped: async () => (await shipped()).entries })
     const registry = new RemoteRegistry({
-      store, audit, fetch, now, url: config.registry_url,
+      store, audit, fetch, now, signal, url: config.registry_url,
       limits: { timeoutMs: config.registry_timeout_ms, maxBytes: config.max_registry_bytes, maxModels: config.max_registry_models },
       async changed() {
         await models.refresh()

@@ -4,8 +4,6 @@ import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Entry } from './data.ts'
-import { toEntries } from './offer.ts'
-import { readRegistry } from './registry-format.ts'
 import type { CatalogStore, RegistryState } from './store.ts'
 
 export interface RegistryParts {
@@ -15,6 +13,8 @@ export interface RegistryParts {
   readonly url: string
   readonly limits: { readonly timeoutMs: number; readonly maxBytes: number; readonly maxModels: number }
   readonly now: () => Date
+  /** An update that several wait for does not end with the first one that leaves. */
+  readonly signal: AbortSignal
   /** After the new one is on disk. */
   readonly changed: () => Promise<void>
 }
@@ -36,8 +36,8 @@ export class RemoteRegistry {
   state(): Promise<RegistryState | undefined> { return this.#parts.store.registryState() }
 
   /** Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once. */
-  update(signal: AbortSignal): Promise<Updated> {
-    return (this.#running ??= this.#update(signal).finally(() => { this.#running = undefined }))
+  update(): Promise<Updated> {
+    return (this.#running ??= this.#update().finally(() => { this.#running = undefined }))
   }
   /** Whether the registry has something else than what is stored. Stores nothing. */
   async differs(signal: AbortSignal): Promise<boolean> {
@@ -45,8 +45,8 @@ export class RemoteRegistry {
     return version !== state?.version
   }
 
-  async #update(signal: AbortSignal): Promise<Updated> {
-    const { store, audit, url, now } = this.#parts
+  async #update(): Promise<Updated> {
+    const { store, audit, url, now, signal } = this.#parts
     try {
       const [{ version, entries }, before] = await Promise.all([this.#fetch(signal), this.state()])
       const state = { url, version, fetched_at: now().toISOString(), models: entries.length }
@@ -70,6 +70,8 @@ export class RemoteRegistry {
     const response = await fetch(url, { signal, headers: { accept: 'application/json' }, headersTimeoutMs: limits.timeoutMs, totalTimeoutMs: limits.timeoutMs, maxBytes: limits.maxBytes })
     const bytes = await response.bytes()
     if (!response.ok) throw malformed(`answered ${response.status}`, response.status >= 500 ? 'later' : 'never')
+    // Only an update needs to know the format and the vendors' names in it.
+    const [{ toEntries }, { readRegistry }] = await Promise.all([import('./offer.ts'), import('./registry-format.ts')])
     let entries: readonly Entry[]
     try { entries = toEntries(readRegistry(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))) } catch (cause) {
       throw malformed(`sent something that is no list of models: ${cause instanceof v.ValiError ? `${v.getDotPath(cause.issues[0]) ?? 'it'}: ${cause.issues[0].message}` : 'it is not JSON'}`, 'never', cause)

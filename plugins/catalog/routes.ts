@@ -115,8 +115,8 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
   const update = defineRoute({
     method: 'POST', path: '/api/catalog/update', summary: 'Update the catalog from the remote registry', auth: 'bearer', cost: 50, returns: UpdateDone,
     description: 'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog stays as it was.',
-    async handle({ signal }) {
-      const { state, changed } = await registry.update(signal)
+    async handle() {
+      const { state, changed } = await registry.update()
       return { status: 'ok' as const, changed, files_downloaded: 1, models_count: state.models, version: state.version, timestamp: state.fetched_at }
     },
   })
