@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { crash } from './crash.ts'
+import { table } from './table.ts'
 import { webhooks } from './webhooks.ts'
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) } } })
-const faults = {
-  crash: () => crash({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
-  webhooks: () => webhooks({ events: Number(values.rounds) * 20, kills: 20, seed: Number(values.seed), built: true }),
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) } } })
+const seed = Number(values.seed)
+const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
+  crash: () => crash({ rounds: Number(values.rounds ?? 50), seed, built: true }),
+  webhooks: () => webhooks({ events: Number(values.rounds) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, SVC_RELOADS: '100' } })
@@ -32,11 +34,14 @@ const faults = {
     return { rows: rows.length, problems: rows.filter(({ status }) => status !== 'passed').map((row) => `${name(row)}: ${row.failureMessages?.[0]?.split('\n')[0] ?? row.status}`) }
   },
 }
+for (const [name, { run, long, lacks }] of Object.entries(table)) {
+  Object.assign(faults, { [name]: () => (lacks === undefined ? run({ rounds: Number(values.rounds ?? long), seed, built: true }) : { problems: [`needs ${lacks}`] }) })
+}
+interface Outcome { readonly problems: readonly string[] }
 interface Row { readonly ancestorTitles: readonly string[]; readonly title: string; readonly status: string; readonly failureMessages?: readonly string[] }
-type Name = keyof typeof faults
 const names = positionals.length > 0 ? positionals : Object.keys(faults)
 for (const name of names) {
-  const run = faults[name as Name]
+  const run = faults[name]
   if (!run) { console.error(`no such fault: ${name}; there are: ${Object.keys(faults).join(', ')}`); process.exit(2) }
   const report = await run()
   console.log(JSON.stringify({ fault: name, passed: report.problems.length === 0, ...report }))
