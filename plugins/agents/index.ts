@@ -45,7 +45,7 @@ export default definePlugin({
     await agents.recover()
     await welcome(agents, storage)
     routes.add(
-      ...agentRoutes(agents, assignable), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents, inference),
+      ...agentRoutes(agents, assignable), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
     const family = new Families(agents, services.audit)

@@ -1,11 +1,9 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { Inference } from '../providers/contract.ts'
 import { AgentParams } from './contract.ts'
 import { identityChange, identityFields } from './identity.ts'
 import { Address, Variable } from './manifest-schema.ts'
-import { splitModel } from './model-names.ts'
 import { toSpawned } from './routes.ts'
 import { SpawnedAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
@@ -33,7 +31,7 @@ const CloneBody = v.object({
 })
 
 /** How an agent is called and shown, its settings one by one, and its clones. */
-export function profileRoutes(agents: AgentService, inference: () => Inference | undefined): readonly AnyRoute[] {
+export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
   const identity = defineRoute({
     method: 'PATCH', path: '/api/agents/:id/identity', summary: 'Change how an agent is called and shown',
     description: '`avatar` is `avatar_url`, or `emoji` when it is no address; `persona` is `vibe`. `null` clears a field.',
@@ -47,12 +45,12 @@ export function profileRoutes(agents: AgentService, inference: () => Inference |
 
   const config = defineRoute({
     method: 'PATCH', path: '/api/agents/:id/config', summary: 'Change settings of an agent',
-    description: 'All of them or none. `model` may be `provider/model`.',
+    description: 'All of them or none. `model` may be `provider/model` or an alias.',
     auth: 'bearer', cost: 10, params: AgentParams, body: ConfigBody, returns: Ok, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
       checkLengths(body)
       const { name, description, system_prompt, provider, model, api_key_env, base_url, fallback_models, max_tokens, temperature, web_search_augmentation, ...shown } = body
-      const chosen = model === undefined ? { provider } : provider === undefined ? splitModel(inference(), model) : { provider, model }
+      const chosen = model === undefined ? { provider } : provider === undefined ? await agents.choose(model) : { provider, model }
       const edits = Object.fromEntries(Object.entries({
         name, description, fallback_models, web_search_augmentation,
         'model.system_prompt': system_prompt, 'model.provider': chosen.provider, 'model.model': 'model' in chosen ? chosen.model : undefined,

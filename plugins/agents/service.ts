@@ -69,6 +69,7 @@ export class AgentService implements Agents {
     return agent
   }
   names(): Promise<NameModel> { return this.#parts.names() }
+  choose(model: string): ReturnType<AgentParts['choose']> { return this.#parts.choose(model) }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
   }

@@ -9,6 +9,8 @@ export interface ResolvedModel {
   readonly price: Price | undefined
   /** Tokens. */
   readonly contextWindow: number
+  /** Tokens an answer may have at most; absent when nobody knows. */
+  readonly maxOutputTokens?: number
   /** What the manifest overrides, as `resolve` was given it. */
   readonly baseUrl?: string
   readonly apiKeyEnv?: string
@@ -42,7 +44,7 @@ export interface Inference {
    * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as
    * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is for the caller to record.
    */
-  embed(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string }, texts: readonly string[], signal: AbortSignal): Promise<Embedded>
+  embed(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string; readonly purpose?: 'query' | 'document' }, texts: readonly string[], signal: AbortSignal): Promise<Embedded>
   providers(): readonly ProviderState[]
   /** What answers any agent when its own models and fallbacks cannot, in this order. */
   fallbacks(): readonly { readonly provider: string; readonly model: string; readonly base_url?: string; readonly api_key_env?: string }[]

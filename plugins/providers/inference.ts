@@ -39,7 +39,9 @@ export function createInference(parts: InferenceParts): Inference {
 
   /** `through` stands between the call and the client: an answer goes straight through. */
   async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through?: (client: ProviderClient) => ProviderClient): AsyncGenerator<CompletionEvent> {
-    const request: CompletionRequest = { ...asked, model: model.model }
+    const { maxOutputTokens: most } = model
+    // A vendor refuses a longer answer than its model gives.
+    const request: CompletionRequest = { ...asked, model: model.model, ...(most !== undefined && asked.maxTokens !== undefined && asked.maxTokens > most && { maxTokens: most }) }
     const deadline = clock.now() + config.answer_ms
     let changes = 0
     for (let tries = 1; ; tries++) {

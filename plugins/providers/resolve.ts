@@ -58,6 +58,7 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
       provider, model,
       price: priceOf(),
       contextWindow: section?.context_window ?? found?.contextWindow ?? CONTEXT_WINDOW,
+      ...(found && found.maxOutputTokens !== null && { maxOutputTokens: found.maxOutputTokens }),
       ...(choice.baseUrl !== undefined && { baseUrl: choice.baseUrl }),
       ...(choice.apiKeyEnv !== undefined && { apiKeyEnv: choice.apiKeyEnv }),
     }

@@ -56,6 +56,21 @@ describe('the model of a turn', () => {
   })
 })
 
+describe('the length of an answer', () => {
+  const asked = async (model: string, maxTokens: number): Promise<unknown> => {
+    const agent = await stage.spawn(`length-${count++}`, [], `[model]\nprovider = "openai"\nmodel = "${model}"\nmax_tokens = ${maxTokens}`)
+    stage.fake.script({ text: 'ok' })
+    expect((await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'hi' })).status).toBe(200)
+    const body: Record<string, unknown> = { ...stage.fake.requests.at(-1)?.body }
+    return body['max_completion_tokens'] ?? body['max_tokens']
+  }
+  it('is asked for as the manifest says, and never beyond what the model gives: a vendor refuses that', async () => {
+    expect(await asked('gpt-4o', 5000)).toBe(5000)
+    expect(await asked('gpt-4o', 50_000)).toBe(16_384)
+    expect(await asked('nobody-knows-it', 50_000)).toBe(50_000)
+  })
+})
+
 describe('the cost of a turn', () => {
   const cached = { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500, prompt_tokens_details: { cached_tokens: 400 }, completion_tokens_details: { reasoning_tokens: 300 } }
   it('counts cached input at its price, and thinking as output', async () => {
@@ -104,6 +119,8 @@ describe('an agent whose model is named by an alias', () => {
   it('can be given it over the API: the model it stands for is what is stored', async () => {
     const agent = await stage.spawn('alias-set', [], '[model]\nprovider = "openai"\nmodel = "gpt-5"')
     expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet' })).body).toEqual({ status: 'updated', provider: 'anthropic', model: 'claude-sonnet-5' })
+    await stage.host.json('PATCH', `/api/agents/${agent}/config`, { model: 'opus' })
+    expect((await stage.host.json('GET', `/api/agents/${agent}`)).body.model).toMatchObject({ provider: 'anthropic', model: 'claude-opus-5' })
     expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet', provider: 'openai' })).body).toEqual({ status: 'updated', provider: 'openai', model: 'sonnet' })
   })
 })
