@@ -96,13 +96,15 @@ export interface ProviderClient {
   /** The ids of the models on offer, when the vendor can say. */
   models?(signal: AbortSignal): Promise<readonly string[]>
   /** One vector for each text, in their order. Fails as `complete` does. */
-  embed?(request: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal): Promise<Embeddings>
+  embed?(request: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings>
   /** A cheap call that proves the address and the key. */
   probe(signal: AbortSignal): Promise<{ readonly model: string }>
 }
 
 /** What is used when no model is named, and how much one request may hold: texts, and characters of all of them together. */
 export interface Embedding { readonly model: string; readonly texts: number; readonly chars: number }
+/** `purpose`: what is looked for and what it is looked for in, for models that make a difference; a document when absent. */
+export interface EmbeddingRequest { readonly model: string; readonly texts: readonly string[]; readonly purpose?: 'query' | 'document' }
 /** All vectors have the same length. */
 export interface Embeddings {
   readonly vectors: readonly Float32Array[]
@@ -134,7 +136,7 @@ export function lazyClient(load: () => Promise<ProviderClient>, can: { readonly 
     },
     probe: async (signal) => { signal.throwIfAborted(); return (await open()).probe(signal) },
     ...(can.models && { models: async (signal: AbortSignal) => await (await open()).models?.(signal) ?? [] }),
-    ...(can.embed && { async embed(request: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal) {
+    ...(can.embed && { async embed(request: EmbeddingRequest, signal: AbortSignal) {
       const client = await open()
       if (!client.embed) throw new Error('the client cannot embed')
       return client.embed(request, signal)

@@ -1,5 +1,5 @@
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, Embedding, Embeddings, ProviderClient } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, Embedding, EmbeddingRequest, Embeddings, ProviderClient } from 'svc/providers'
 import type { Connections } from './connection.ts'
 import type { Embedded, Inference, ResolvedModel } from './contract.ts'
 import { isDefault } from './default-model.ts'
@@ -35,7 +35,7 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderP
     let input = 0
     let estimated = false
     for (const part of parts(texts, most, chars)) {
-      const { vectors: some, usage } = await embedPart(model, part, signal)
+      const { vectors: some, usage } = await embedPart(model, { model: model.model, texts: part, ...(choice.purpose && { purpose: choice.purpose }) }, signal)
       vectors.push(...some)
       input += usage.input
       estimated ||= usage.estimated === true
@@ -45,15 +45,15 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderP
   }
 
   /** One request is a call with a single event, so that time, keys, circuits and retries are those of every call. */
-  async function embedPart(model: ResolvedModel, texts: readonly string[], signal: AbortSignal): Promise<Embeddings> {
+  async function embedPart(model: ResolvedModel, request: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings> {
     let found: Embeddings | undefined
     const through = (client: ProviderClient): ProviderClient => ({
       ...client,
       async *complete(_, inner) {
         if (!client.embed) throw new Refusal('invalid_request', `Provider ${model.provider} cannot embed texts`)
-        const embedded = await client.embed({ model: model.model, texts }, inner)
+        const embedded = await client.embed(request, inner)
         const { input } = embedded.usage
-        if (embedded.vectors.length !== texts.length) throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${texts.length} texts`)
+        if (embedded.vectors.length !== request.texts.length) throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${request.texts.length} texts`)
         if (!embedded.vectors.every((vector) => vector.length > 0 && vector.every(Number.isFinite))) throw broken(model.provider, 'sent a vector that is none')
         if (!Number.isInteger(input) || input < 0) throw broken(model.provider, `counted ${input} tokens`)
         found = embedded

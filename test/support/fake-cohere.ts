@@ -38,7 +38,7 @@ export async function startFakeCohere(key: string): Promise<FakeCohere> {
     if (scenario?.kind === 'status') return answer.json(scenario.status, { message: 'It failed.' })
     const { texts, input_type: kind, embedding_types: types, model } = call.body as { texts: unknown[]; input_type?: string; embedding_types?: string[]; model?: string }
     if (!Array.isArray(texts) || texts.length === 0 || texts.length > 96) return answer.json(400, { message: 'invalid request: total number of texts must be at most 96' })
-    if (texts.some((text) => typeof text !== 'string' || text === '') || !model || kind !== 'search_document' || types?.join() !== 'float') return answer.json(400, { message: 'invalid request: valid input_type must be provided with the provided model' })
+    if (texts.some((text) => typeof text !== 'string' || text === '') || !model || !['search_document', 'search_query'].includes(kind ?? '') || types?.join() !== 'float') return answer.json(400, { message: 'invalid request: valid input_type must be provided with the provided model' })
     answer.json(200, { id: '1', embeddings: { float: scenario?.kind === 'embed' ? scenario.vectors : [] }, texts, meta: { api_version: { version: '2' }, billed_units: { input_tokens: 4 } } })
   }
 

@@ -57,7 +57,7 @@ export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance):
     if (scenario?.kind === 'status') return refusedBy(answer, scenario)
     const { requests } = call.body as { requests: { model: string; content: { parts: { text: string }[] } }[] }
     if (requests.length > 100) return answer.json(400, problem(400, 'at most 100 requests can be in one batch'))
-    if (requests.some((one) => one.model !== `models/${model}` || typeof one.content.parts[0]?.text !== 'string')) return answer.json(400, problem(400, 'BatchEmbedContentsRequest.requests[0].model: does not match.'))
+    if (requests.some((one) => one.model !== `models/${model}` || typeof one.content.parts[0]?.text !== 'string' || one.content.parts[0].text === '')) return answer.json(400, problem(400, 'BatchEmbedContentsRequest.requests[0].model: does not match.'))
     answer.json(200, { embeddings: (scenario?.kind === 'embed' ? scenario.vectors : []).map((values) => ({ values })) })
   }
   /** The platform's models of this family take one text a request; the next one is the next vector. */

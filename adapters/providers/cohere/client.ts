@@ -1,7 +1,7 @@
 import { parse, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
-import type { CompletionEvent, CompletionRequest, Embeddings, ProviderClient, ProviderLink } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, EmbeddingRequest, Embeddings, ProviderClient, ProviderLink } from 'svc/providers'
 import { Decoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { failureOf } from './errors.ts'
@@ -53,8 +53,8 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
     return ids
   }
 
-  async function embed({ model, texts }: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal): Promise<Embeddings> {
-    const body = JSON.stringify({ model, texts: texts.map((text) => (text === '' ? ' ' : text)), input_type: 'search_document', embedding_types: ['float'], truncate: 'END' })
+  async function embed({ model, texts, purpose = 'document' }: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings> {
+    const body = JSON.stringify({ model, texts: texts.map((text) => (text === '' ? ' ' : text)), input_type: `search_${purpose}`, embedding_types: ['float'], truncate: 'END' })
     const { embeddings, meta } = readAs(Vectors, await (await call(`${base}/embed`, signal, body)).json(), 'vectors')
     const input = meta?.billed_units?.input_tokens
     return {

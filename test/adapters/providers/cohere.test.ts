@@ -27,6 +27,14 @@ describe('Cohere', () => {
     expect(encoded({ responseFormat }).response_format).toBeUndefined()
     expect(encoded({ responseFormat, tools: [] }).response_format).toEqual({ type: 'json_object', json_schema: { type: 'object' } })
   })
+  it('a question is embedded as one', async () => {
+    await using stage = await openCohere()
+    for (const purpose of ['query', 'document'] as const) {
+      stage.play({ kind: 'embed', vectors: [[1]] })
+      await stage.client.embed?.({ model: 'embed-v4.0', texts: ['x'], purpose }, new AbortController().signal)
+      expect(stage.fake.calls.at(-1)?.body).toMatchObject({ input_type: `search_${purpose}` })
+    }
+  })
   it('every page of its models is read', async () => {
     await using stage = await openCohere()
     expect(await stage.client.models?.(new AbortController().signal)).toEqual(['command-a-03-2025', 'command-r7b-12-2024'])

@@ -57,6 +57,17 @@ describe('what is sent', () => {
   })
 })
 
+describe('embedding', () => {
+  it('says what a text is for to the models that are told', async () => {
+    await using stage = await openGemini()
+    for (const [model, purpose, expected] of [['gemini-embedding-001', 'query', 'RETRIEVAL_QUERY'], ['gemini-embedding-001', 'document', 'RETRIEVAL_DOCUMENT'], ['gemini-embedding-2', 'query', undefined]] as const) {
+      stage.play({ kind: 'embed', vectors: [[1]] })
+      await stage.client.embed?.({ model, texts: ['x'], purpose }, never)
+      expect(stage.fake.calls.at(-1)?.body).toEqual({ requests: [{ model: `models/${model}`, content: { parts: [{ text: 'x' }] }, ...(expected && { taskType: expected }) }] })
+    }
+  })
+})
+
 describe('what comes back', () => {
   it.each([['STOP', 'done'], ['MAX_TOKENS', 'length'], ['SAFETY', 'refused'], ['RECITATION', 'refused'], ['PROHIBITED_CONTENT', 'refused'], ['BLOCKLIST', 'refused'], ['SPII', 'refused'], ['OTHER', 'done'], ['SOMETHING_NEW', 'done']])('%s ends with %s', (finish, stop) => {
     expect(decode(said([{ text: 'x' }]), end(finish)).at(-1)).toMatchObject({ type: 'end', stop })
