@@ -23,6 +23,7 @@ import { createSafekeeping, Safekeeping } from './host/safekeeping.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { Guards } from './host/guards.ts'
+import { Guests, lazyGuests } from './host/guests.ts'
 import { installedGuards } from './host/installed.ts'
 import { PluginWatch } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
@@ -206,6 +207,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   host.provide(Daemon, daemon)
   host.provide(Safekeeping, createSafekeeping(config, (file) => database.snapshot(file)))
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
+  host.provide(Guests, lazyGuests())
   host.provide(Configuration, createConfiguration({
     live, host, section, reread: options.reread, providersPlugin: PROVIDERS,
     taken(next) {

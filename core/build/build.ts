@@ -68,6 +68,7 @@ async function buildCore(out: string): Promise<void> {
       sdk: join(root, 'core/sdk.ts'),
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
+      'wasm-worker': join(root, 'core/wasm/worker.ts'),
     }),
     plugins: [lazyResponse(), builtins(), ascii(), groups.plugin],
     output: {

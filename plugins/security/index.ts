@@ -1,4 +1,4 @@
-import { Daemon, DaemonListening, definePlugin, Guards } from 'svc/sdk'
+import { Daemon, DaemonListening, definePlugin, Guards, Guests } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { tell } from './alarm.ts'
 import { ProbesListed } from './contract.ts'
@@ -12,15 +12,15 @@ export default definePlugin({
   name: 'security',
   version: '1.0.0',
   config: SecurityConfig,
-  requires: { audit: Audit, daemon: Daemon, guards: Guards },
+  requires: { audit: Audit, daemon: Daemon, guards: Guards, guests: Guests },
   setup(ctx) {
-    const { config, hooks, jobs, log, metrics, own, routes, run, services: { audit, daemon, guards }, signal } = ctx
+    const { config, hooks, jobs, log, metrics, own, routes, run, services: { audit, daemon, guards, guests }, signal } = ctx
     const enforcements = new Enforcements(metrics.counter('svc_security_enforcements_total', 'Refusals by a security system.'))
     own('enforcement count', () => enforcements[Symbol.dispose]())
     const failures = metrics.counter('svc_security_probe_failures_total', 'Times a security system began to fail its probe.')
     const up = metrics.gauge('svc_security_system_up', 'Whether a security system passed its last probe, 0 or 1; absent until one fails.')
     const runner = new ProbeRunner({
-      probes: () => hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, apiKeySet: () => daemon.config().apiKeySet })),
+      probes: () => hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, guests, apiKeySet: () => daemon.config().apiKeySet })),
       timeoutMs: config.probe_timeout_ms, staleMs: config.stale_ms,
       now: () => performance.now(),
       changed: (row) => tell({ audit, guards, log, failures, up }, row),

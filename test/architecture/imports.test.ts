@@ -34,7 +34,7 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/', 'core/cli/checks.ts']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
   [/^(node:)?vm$/, []],
-  [/^(node:)?worker_threads$/, ['core/storage/check-file.ts']],
+  [/^(node:)?worker_threads$/, ['core/storage/check-file.ts', 'core/wasm/']],
 ]
 
 const allowed = (path: string, places: readonly string[]): boolean => places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
