@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { basename, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
@@ -172,6 +174,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       if (database.dialect !== 'sqlite' || config.database_url === 'sqlite::memory:') return
       if (await isNew(database) || !(await database.pending(plugins))) return
       const file = join(config.data_dir, 'snapshots', `before-migration-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.db`)
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      if (existsSync(join(home, 'audit.anchor'))) await copyFile(join(home, 'audit.anchor'), file.replace(/\.db$/, '.anchor'))
       await database.snapshot(file)
       log.info(`the database is copied to ${file} before its tables change`)
     },

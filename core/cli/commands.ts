@@ -47,6 +47,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       test: { summary: 'Call a provider once', load: () => import('./providers-test.ts') },
     },
   },
+  audit: {
+    summary: 'Check the audit trail',
+    commands: {
+      verify: { summary: 'Check the hash chain of the audit trail, with or without a daemon', load: () => import('./audit-verify.ts') },
+    },
+  },
+  backup: { summary: 'Make a backup of everything', load: () => import('./backup.ts') },
+  restore: { summary: 'Put a backup, or a copy of the database, in the place of what is there', load: () => import('./restore.ts') },
   plugin: {
     summary: 'List and reload plugins',
     commands: {

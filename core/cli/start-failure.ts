@@ -1,6 +1,7 @@
 import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
+import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
 import { exits, Failure } from './failure.ts'
 
 /** Why the daemon did not start, with what to do about it; anything else stays as it is. */
@@ -8,6 +9,12 @@ export function explainStart(error: unknown, config: Config): unknown {
   if (error instanceof HomeInUse) {
     return new Failure(exits.inUse, `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
       'stop it with `svc stop`, or choose another home with --home', { cause: error })
+  }
+  if (error instanceof DatabaseRefused) {
+    const [copy] = snapshots(error.path)
+    return new Failure(exits.failed, error.message, copy === undefined
+      ? `there is no copy of it yet; \`svc restore <backup.zip> --home ${config.home_dir}\` puts a backup in its place`
+      : `svc restore ${copy} --home ${config.home_dir}`, { cause: error })
   }
   const { host, port } = parseListenAddr(config.listen_addr)
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, statSync, chmodSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, chmodSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SqliteConnection } from './sqlite-connection.ts'
 
@@ -9,11 +9,21 @@ const HEADER = 'SQLite format 3\0'
 /** Where the daemon keeps the copies of a database: beside it. */
 export function snapshotFolder(path: string): string { return join(dirname(path), 'snapshots') }
 
+/** The copies of a database, newest first. */
+export function snapshots(path: string): readonly string[] {
+  const folder = snapshotFolder(path)
+  if (!existsSync(folder)) return []
+  const named = readdirSync(folder).filter((name) => name.endsWith('.db'))
+  return named.map((name) => ({ file: join(folder, name), at: statSync(join(folder, name)).mtimeMs })).toSorted((a, b) => b.at - a.at).map(({ file }) => file)
+}
+
 /** The database cannot be used as it is, and nothing was changed. The message says what to do. */
 export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
+  readonly path: string
   constructor(path: string, problem: string, options: ErrorOptions = {}) {
-    super(`The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty.`, options)
+    super(`The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty. \`svc restore <copy>\` does the same.`, options)
+    this.path = path
   }
 }
 

@@ -18,8 +18,8 @@ const KEY_NAME = 'anchor-key'
  */
 export class AnchorFile {
   readonly #file: string
-  readonly #vault: Vault
-  constructor(file: string, vault: Vault) {
+  readonly #vault: Pick<Vault, 'read' | 'write'>
+  constructor(file: string, vault: Pick<Vault, 'read' | 'write'>) {
     this.#file = file
     this.#vault = vault
   }

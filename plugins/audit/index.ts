@@ -22,6 +22,7 @@ export default definePlugin({
   requires: { daemon: Daemon },
   provides: { audit: Audit, feed: AuditFeed },
   migrations,
+  offline: { verify: async (parts, options) => (await import('./offline.ts')).verifyOffline(parts, options) },
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
     const anchor = new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault)
     const trail = new AuditTrail(db, anchor, new Signer(vault), log)

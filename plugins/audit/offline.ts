@@ -1,0 +1,25 @@
+import { join } from 'node:path'
+import type { OfflineParts, OfflineWork } from 'svc/sdk'
+import { AnchorFile } from './anchor.ts'
+import { AuditStore } from './store.ts'
+import { Signer } from './tree/signer.ts'
+import { TreeStore } from './tree/store.ts'
+import { walkTrail } from './walk.ts'
+
+/** The trail of a database that is read only. `bare`: it is no more than a file, without anchor and keys. */
+export const verifyOffline: OfflineWork = async (parts, { bare }) => {
+  const { db, safekeeping } = parts
+  if (!db) throw new Error('there is no database to verify')
+  const trail = new AuditStore(db)
+  if (!(await trail.exists())) throw new Error('this database holds no audit trail')
+  const tree = new TreeStore(db)
+  const empty = { blocks: async () => new Map<number, Buffer>(), checkpoints: async () => [], origin: async () => undefined }
+  const vault = readOnlyVault(parts)
+  const keys = bare === true ? {} : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
+  const verdict = await walkTrail({ trail, tree: await tree.exists() ? tree : empty, ...keys })
+  return { ...verdict, signatures: bare !== true && verdict.checkpoint !== null }
+}
+
+function readOnlyVault({ secret }: OfflineParts) {
+  return { read: secret, write: () => Promise.reject(new Error('nothing is written here')) }
+}
