@@ -11,7 +11,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Servers run on one core and the load on another, so that neither takes from the other. */
 const pinned = cpus().length > 1 && existsSync('/usr/bin/taskset')
 
-export interface Server extends AsyncDisposable { readonly pid: number; readonly port: number; readonly startedMs: number; cpuMs(): number; rssMb(): number; privateMb(): number }
+export interface Server extends AsyncDisposable { readonly pid: number; readonly port: number; readonly startedMs: number; cpuMs(): number; rssMb(): number; privateMb(): number; /** What it printed last. */ output(): string }
 
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
@@ -60,6 +60,7 @@ export async function startServer(args: readonly string[], options: { readonly p
     cpuMs: () => { const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []; return (Number(fields[11]) + Number(fields[12])) * 10 },
     rssMb: () => status('VmRSS'),
     privateMb: () => status('RssAnon'),
+    output: () => output,
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null) return
       child.kill('SIGTERM')
@@ -86,9 +87,9 @@ export class Home implements Disposable {
   [Symbol.dispose](): void { rmSync(this.path, { recursive: true, force: true }) }
 }
 
-export async function startSvc(home: Home, env: NodeJS.ProcessEnv = {}): Promise<Server> {
+export async function startSvc(home: Home, env: NodeJS.ProcessEnv = {}, flags: readonly string[] = []): Promise<Server> {
   const port = await freePort()
-  return startServer([join(root, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], { port, path: '/api/health', env: { SVC_HOME: home.path, ...env } })
+  return startServer([...flags, join(root, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], { port, path: '/api/health', env: { SVC_HOME: home.path, ...env } })
 }
 export async function startFloor(script: string, env: NodeJS.ProcessEnv = {}): Promise<Server> {
   return startServer([join(root, 'test/bench/floor', script)], { port: await freePort(), path: '/', env })
