@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
 
 /** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
-const external = [/^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', '@electric-sql/pglite', 'croner']
+const external = [/^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', 'yauzl', 'yazl', '@electric-sql/pglite', 'croner']
 
 const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
