@@ -44,7 +44,7 @@ export const vendors: readonly Vendor[] = [
   { name: 'baseten', title: 'Baseten', envVar: 'BASETEN_API_KEY', baseUrl: 'https://inference.baseten.co/v1', defaultModel: 'openai/gpt-oss-120b', noEmbeddings: true },
   { name: 'upstage', title: 'Upstage', envVar: 'UPSTAGE_API_KEY', baseUrl: 'https://api.upstage.ai/v1', defaultModel: 'solar-pro2' },
   { name: 'modelscope', title: 'ModelScope', envVar: 'MODELSCOPE_API_KEY', baseUrl: 'https://api-inference.modelscope.cn/v1', defaultModel: 'Qwen/Qwen3-30B-A3B-Instruct-2507', noEmbeddings: true },
-  { name: 'github-models', title: 'GitHub Models', envVar: 'GITHUB_TOKEN', sharedKey: true, baseUrl: 'https://models.github.ai/inference', defaultModel: 'openai/gpt-5-mini', noModels: true, maxTokensField: 'max_completion_tokens', noEmbeddings: true },
+  { name: 'github-models', title: 'GitHub Models', envVar: 'GITHUB_TOKEN', sharedKey: true, baseUrl: 'https://models.github.ai/inference', defaultModel: 'openai/gpt-4.1-mini', noModels: true, noEmbeddings: true },
   { name: 'llama', title: 'Llama API', envVar: 'LLAMA_API_KEY', baseUrl: 'https://api.llama.com/compat/v1', defaultModel: 'llama-3.3-70b-instruct', noEmbeddings: true },
   { name: 'morph', title: 'Morph', envVar: 'MORPH_API_KEY', baseUrl: 'https://api.morphllm.com/v1', defaultModel: 'auto', noEmbeddings: true },
   { name: 'inception', title: 'Inception', envVar: 'INCEPTION_API_KEY', baseUrl: 'https://api.inceptionlabs.ai/v1', defaultModel: 'mercury', noEmbeddings: true },
