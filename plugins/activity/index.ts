@@ -4,6 +4,7 @@ import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Usage } from '../usage/contract.ts'
+import { countTurns } from './counters.ts'
 import { activityRoutes } from './routes.ts'
 
 /** What an agent did, put together from those who recorded it. It keeps nothing of its own. */
@@ -13,7 +14,8 @@ export default definePlugin({
   config: v.object({}),
   requires: { agents: Agents, audit: Audit, journal: Journal },
   optional: { usage: Usage },
-  setup({ optional, routes, services: { agents, audit, journal } }) {
+  setup({ hooks, metrics, optional, routes, services: { agents, audit, journal } }) {
+    countTurns(metrics, hooks)
     routes.add(...activityRoutes({ agents, audit, journal, usage: () => optional('usage'), now: Date.now }))
     return {}
   },

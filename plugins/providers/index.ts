@@ -1,4 +1,4 @@
-import { Daemon, DaemonListening, definePlugin } from 'svc/sdk'
+import { Configuration, Daemon, DaemonListening, definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
@@ -23,7 +23,7 @@ export default definePlugin({
   name: 'providers',
   version: '1.0.0',
   config: Config,
-  requires: { daemon: Daemon },
+  requires: { configuration: Configuration, daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
   migrations,
@@ -44,14 +44,15 @@ export default definePlugin({
     })
     ctx.own('drivers', async () => { announcement.close(); await Promise.all([ollama.close(), registry.close()]) })
     ctx.routes.add(...providerRoutes({
-      inference, connections, keys, ollama, addresses, fetch, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
+      inference, connections, keys, ollama, addresses, fetch, configuration: services.configuration, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
+      announce: async (details) => ctx.optional('audit')?.write({ event: 'config_change', details }),
       async changed(provider, details, work) {
         const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
         await work(entry ? [entry] : [])
         await changed(provider)
       },
     }))
-    ctx.hooks.on(ModelsListed, (listing) => told(listing, { inference, connections, ollama }))
+    ctx.hooks.on(ModelsListed, (listing) => told(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }))
     ctx.hooks.on(DaemonListening, () => announcement.now())
     announcement.soon()
     return { providers: registry, inference }

@@ -1,4 +1,4 @@
-import type { CatalogModel, ModelsListing } from '../catalog/contract.ts'
+import type { Catalog, CatalogModel, ModelsListing } from '../catalog/contract.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import type { Ollama } from './ollama.ts'
@@ -7,7 +7,7 @@ import type { Ollama } from './ollama.ts'
 const UNKNOWN = 'default'
 
 /** Which providers can be used, for the list of models: those with a key, and those on this machine that answer. */
-export async function told(listing: ModelsListing, { inference, connections, ollama }: { inference: Inference; connections: Connections; ollama: Ollama }): Promise<ModelsListing> {
+export async function told(listing: ModelsListing, { inference, connections, ollama, catalog }: { inference: Inference; connections: Connections; ollama: Ollama; catalog: () => Catalog | undefined }): Promise<ModelsListing> {
   const usable = new Set(listing.usable)
   const models: CatalogModel[] = [...listing.models]
   for (const state of inference.providers()) {
@@ -23,8 +23,10 @@ export async function told(listing: ModelsListing, { inference, connections, oll
     // Nobody can tell without asking whether another local server runs: it counts when somebody configured it.
     if (authStatus === 'missing' || (authStatus === 'no_key_needed' && name !== 'builtin' && section === undefined)) continue
     usable.add(name)
-    // Under a name of its own it is in no catalog: what its section names is what is known.
+    // A vendor under another name has the vendor's models; of any other service what its section names is what is known.
     if (section && connections.driver(name)?.driver.name !== name) {
+      const vendor = connections.catalogName(name)
+      if (vendor !== name) for (const model of catalog()?.list(vendor) ?? []) models.push({ ...model, provider: name })
       for (const id of new Set([...(defaultModel === UNKNOWN ? [] : [defaultModel]), ...Object.keys(section.prices)])) models.push(await ofSection(id))
       async function ofSection(id: string): Promise<CatalogModel> {
         const { price, contextWindow } = await inference.resolve({ provider: name, model: id })

@@ -1,9 +1,10 @@
 import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
-import type { AnyRoute, Fetch, Statement } from 'svc/sdk'
+import type { AnyRoute, Configuration, Fetch, Statement } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
+import { defaultRoutes, tryProvider } from './default-routes.ts'
 import { detectRoutes } from './detect-routes.ts'
 import { KeyBody, KeyRemoved, KeySaved, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
 import { signInRoutes } from './sign-in-routes.ts'
@@ -11,7 +12,6 @@ import type { ProviderRow } from './schema.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 
-const TEST_MS = 30_000
 const REACH_MS = 3000
 
 export interface RouteParts {
@@ -22,14 +22,17 @@ export interface RouteParts {
   readonly catalog: () => Catalog | undefined
   readonly fetch: Fetch
   readonly addresses: Addresses
+  readonly configuration: Configuration
   /** How long a local server has to answer the question whether it is there. */
   readonly detectMs: number
+  /** Writes an entry of the audit log for a change that is no row. */
+  readonly announce: (details: string) => Promise<void>
   /** Makes a change: its entry in the audit log, one line, is for the batch of the change. */
   readonly changed: (provider: string, details: string, work: (entries: readonly Statement[]) => Promise<unknown>) => Promise<void>
 }
 
 /** Providers and their keys and addresses (Interface 4.6). */
-export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, detectMs, changed }: RouteParts): readonly AnyRoute[] {
+export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, configuration, detectMs, changed, announce }: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const state = inference.providers().find((provider) => provider.name === name)
     if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
@@ -70,19 +73,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     method: 'POST', path: '/api/providers/:name/test', summary: 'Call a provider once to prove its address and key', auth: 'bearer', cost: 20,
     description: 'A provider that fails is an answer of 200 with `status` error, so that the reason can be shown.',
     params: ProviderParams, returns: Tested, errors: ['provider_not_found', 'invalid_request'],
-    async handle({ params: { name }, signal }) {
-      if (known(name).authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${known(name).envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
-      const started = performance.now()
-      try {
-        const { entry, client } = await connections.open({ provider: name })
-        const { model } = await entry.use(TEST_MS, (inner) => client.probe(inner), signal)
-        return { status: 'ok' as const, provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
-      } catch (error) {
-        signal.throwIfAborted()
-        if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
-        return { status: 'error' as const, provider: name, latency_ms: Math.round(performance.now() - started), error: error.message }
-      }
-    },
+    handle: ({ params, signal }) => tryProvider(connections, known(params.name), signal),
   })
 
   const setKey = defineRoute({
@@ -137,5 +128,5 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     }
   }
 
-  return [list, ...detectRoutes({ connections, ollama, detectMs }), ...signInRoutes({ connections, keys, fetch, changed }), read, test, setKey, removeKey, setUrl]
+  return [list, ...detectRoutes({ connections, ollama, detectMs }), ...signInRoutes({ connections, keys, fetch, changed }), ...defaultRoutes({ inference, connections, configuration, known, announce }), read, test, setKey, removeKey, setUrl]
 }

@@ -35,4 +35,6 @@ export const Tested = v.object({
   status: v.picklist(['ok', 'error']), provider: v.string(),
   latency_ms: v.optional(v.number()), model_tested: v.optional(v.string()), error: v.optional(v.string()),
 })
+export const DefaultBody = v.object({ provider: v.optional(ProviderParams.entries.name), model: v.optional(v.pipe(v.string(), v.trim(), v.nonEmpty('expected a model'), v.maxLength(256))) })
+export const DefaultProvider = v.object({ provider: v.string(), model: v.string(), auth_status: ProviderRow.entries.auth_status, api_key_env: v.optional(v.string()), base_url: v.optional(v.string()) })
 export const UrlSaved = v.object({ status: v.literal('saved'), provider: v.string(), base_url: v.string(), reachable: v.boolean(), latency_ms: v.optional(v.number()) })

@@ -5,7 +5,7 @@ import type { Agents } from '../agents/contract.ts'
 /** Registers the daemon's own metrics. The returned function brings them up to date and is called before they are read. */
 export function createGauges(metrics: Metrics, hooks: Hooks, daemon: Daemon, agents: () => Agents | undefined): () => Promise<void> {
   metrics.observed('svc_info', 'The build that runs, always 1.', () => [{ value: 1, labels: { version: daemon.build.version } }])
-  metrics.observed('svc_uptime_seconds', 'Time since the daemon was started.', () => [{ value: (Date.now() - Date.parse(daemon.startedAt)) / 1000 }])
+  metrics.observed('svc_uptime_seconds', 'Time since the daemon was started.', () => [{ value: daemon.health().uptimeSecs }])
   const active = metrics.gauge('svc_agents_active', 'Agents in state Running.')
   const registered = metrics.gauge('svc_agents', 'Agents that exist.')
   // Decision: a name that ends in _total belongs to a counter, so this one counts and `svc_agents` tells how many there are.

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startFakeProvider } from '../../support/fake-provider.ts'
 import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
 
@@ -145,3 +146,23 @@ describe('reading the configuration again', () => {
 
 /** A plugin with a section of its own and a route that shows it. */
 function configured(): string { return new URL('../../../playground/plugins/hello', import.meta.url).pathname }
+
+describe('the default provider', () => {
+  const base = ['audit', 'settings', 'providers', 'providers/builtin', 'providers/openai-compatible']
+  it('is read, chosen and tried', async () => {
+    await using fake = await startFakeProvider()
+    await using host = await start({ plugins: base, config: { providers: { openai: { base_url: fake.url, api_key: 'test-key' } } } })
+    expect((await host.json('PUT', '/api/config/provider', { provider: 'builtin' })).body).toMatchObject({ provider: 'builtin', model: 'offline', auth_status: 'no_key_needed' })
+    expect((await host.json('PUT', '/api/config/provider', { provider: 'openai', model: 'fake-1' })).body).toMatchObject({ provider: 'openai', model: 'fake-1', auth_status: 'configured', base_url: fake.url })
+    expect((await host.json('GET', '/api/config/provider')).body).toMatchObject({ provider: 'openai', model: 'fake-1' })
+    expect(await readFile(file(), 'utf8')).toBe('default_provider = "openai"\ndefault_model = "fake-1"\n')
+    expect((await host.json('POST', '/api/config/provider/test')).body).toMatchObject({ status: 'ok', provider: 'openai' })
+    expect(await events(host)).toEqual(expect.arrayContaining(['default provider set to openai, model fake-1']))
+  })
+  it('is not chosen when there is none of that name, or nothing is said', async () => {
+    await using host = await start({ plugins: base })
+    expect((await host.json('PUT', '/api/config/provider', { provider: 'nobody' })).status).toBe(404)
+    expect((await host.json('PUT', '/api/config/provider', {})).status).toBe(400)
+    expect(await events(host)).toEqual([])
+  })
+})

@@ -1,0 +1,69 @@
+import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import type { AnyRoute, Configuration } from 'svc/sdk'
+import type * as v from 'valibot'
+import type { Connections } from './connection.ts'
+import type { Inference, ProviderState } from './contract.ts'
+import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
+
+const TEST_MS = 30_000
+
+export interface DefaultParts {
+  readonly inference: Inference
+  readonly connections: Connections
+  readonly configuration: Configuration
+  readonly known: (name: string) => ProviderState
+  /** Writes an entry of the audit log before a file is changed. */
+  readonly announce: (details: string) => Promise<void>
+}
+
+/** Calls the provider once. One that fails is an answer, so that the reason can be shown. */
+export async function tryProvider(connections: Connections, { name, authStatus, envVar }: ProviderState, signal: AbortSignal): Promise<v.InferOutput<typeof Tested>> {
+  if (authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
+  const started = performance.now()
+  try {
+    const { entry, client } = await connections.open({ provider: name })
+    const { model } = await entry.use(TEST_MS, (inner) => client.probe(inner), signal)
+    return { status: 'ok', provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
+    return { status: 'error', provider: name, latency_ms: Math.round(performance.now() - started), error: error.message }
+  }
+}
+
+/** The provider that agents get which name none (Interface 4.5). */
+export function defaultRoutes({ inference, connections, configuration, known, announce }: DefaultParts): readonly AnyRoute[] {
+  async function current() {
+    const { provider, model } = await inference.defaultModel()
+    const state = known(provider)
+    return { provider, model, auth_status: state.authStatus, ...(state.envVar !== undefined && { api_key_env: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }) }
+  }
+
+  const read = defineRoute({
+    method: 'GET', path: '/api/config/provider', summary: 'Read the default provider and model', auth: 'bearer', cost: 2, returns: DefaultProvider,
+    handle: () => current(),
+  })
+
+  const set = defineRoute({
+    method: 'PUT', path: '/api/config/provider', summary: 'Choose the default provider and model', auth: 'bearer', cost: 10,
+    description: 'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
+    body: DefaultBody, returns: DefaultProvider, errors: ['provider_not_found', 'conflict'], example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
+    async handle({ body }) {
+      const provider = body.provider ?? (await inference.defaultModel()).provider
+      const model = body.model ?? (body.provider === undefined ? undefined : known(provider).defaultModel)
+      known(provider)
+      if (body.provider === undefined && model === undefined) throw new Refusal('invalid_request', 'provider: is missing; give it, or `model`, or both')
+      await announce(`default provider set to ${provider}${model === undefined ? '' : `, model ${model}`}`)
+      await configuration.set('default_provider', provider)
+      if (model !== undefined) await configuration.set('default_model', model)
+      return current()
+    },
+  })
+
+  const test = defineRoute({
+    method: 'POST', path: '/api/config/provider/test', summary: 'Call the default provider once to prove its address and key', auth: 'bearer', cost: 20, returns: Tested, errors: ['invalid_request'],
+    async handle({ signal }) { return tryProvider(connections, known((await inference.defaultModel()).provider), signal) },
+  })
+
+  return [read, set, test]
+}
