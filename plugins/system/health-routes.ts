@@ -2,6 +2,7 @@ import { defineRoute } from 'svc/sdk'
 import type { AnyRoute, Daemon } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Inference } from '../providers/contract.ts'
+import { publicHealth } from './public-health.ts'
 import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
 
 export interface Around {
@@ -9,11 +10,6 @@ export interface Around {
   /** Asked each time: both may be reloaded, or missing. */
   agents(): Agents | undefined
   inference(): Inference | undefined
-}
-
-/** All that anyone may know of the health (Interface 4.5): named one by one, so that whatever is added to it stays inside. */
-export function publicHealth({ status, uptimeSecs, panicCount, restartCount }: ReturnType<Daemon['health']>) {
-  return { status, uptime_seconds: Math.floor(uptimeSecs), panic_count: panicCount, restart_count: restartCount }
 }
 
 /** What the daemon says about itself (Interface 4.5 and 9). */

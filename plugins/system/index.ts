@@ -4,6 +4,7 @@ import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
+import { Spending } from '../usage/contract.ts'
 import { controlRoutes } from './control-routes.ts'
 import { createGauges } from './gauges.ts'
 import { healthRoutes } from './health-routes.ts'
@@ -16,10 +17,10 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   requires: { audit: Audit, daemon: Daemon, guards: Guards },
-  optional: { agents: Agents, inference: Inference },
+  optional: { agents: Agents, inference: Inference, spending: Spending },
   setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards }, tools }) {
     const agents = () => optional('agents')
-    const refresh = createGauges(metrics, hooks, daemon, agents)
+    const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
     routes.add(
       ...healthRoutes({ daemon, agents, inference: () => optional('inference') }),
       ...controlRoutes(daemon, audit, refresh),

@@ -1,6 +1,6 @@
 import type { Daemon, Guards, RawAnswer } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../security/contract.ts'
-import { publicHealth } from './health-routes.ts'
+import { publicHealth } from './public-health.ts'
 
 const keys = 'panic_count,restart_count,status,uptime_seconds'
 
