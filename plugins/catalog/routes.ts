@@ -35,7 +35,8 @@ const toRow = (model: CatalogModel, usable: ReadonlySet<string>): ModelRow => ({
 export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteParts): readonly AnyRoute[] {
   /** Every model, with those only their provider knows of; it may know one better than the catalog does. */
   async function listed(provider?: string): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
-    const [{ usable, models: told }] = await Promise.all([hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] }), models.ready()])
+    await models.ready()
+    const { usable, models: told } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
     const known = models.list(provider)
     const further = told.filter((model) => (provider === undefined || model.provider === provider))
     if (further.length === 0) return { models: known, usable }

@@ -34,8 +34,7 @@ export default definePlugin({
     const registry = new DriverRegistry(clock, (name) => { void changed(name) })
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
     const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
-    const wanted = ({ defaultProvider: provider, defaultModel: model } = services.daemon.config()) => ({ provider, model })
-    const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => wanted() })
+    const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: services.daemon.config().defaultProvider, model: services.daemon.config().defaultModel }) })
     const announcement = new Announcement(defaults, clock, log)
     const inference = createInference({
       config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random,

@@ -13,6 +13,7 @@ beforeEach(async () => {
     plugins: ['audit', 'catalog', 'providers', 'providers/builtin', 'providers/openai-compatible'], memory: true,
     config: { providers: {
       openai: { base_url: fake.url, api_key: 'right' }, ollama: { base_url: fake.url },
+      work: { base_url: fake.url, api_key: 'right', driver: 'groq' },
       mine: { base_url: fake.url, api_key: 'right', default_model: 'own-1', prices: { 'own-2': { input: 1, output: 2 } } },
     } },
   })
@@ -44,7 +45,7 @@ describe('GET /api/models', () => {
   it('says which can be used now', async () => {
     const { models, available } = await list()
     const usable = new Set(models.filter((row) => row.available).map(({ provider }) => provider))
-    expect([...usable].toSorted()).toEqual(['builtin', 'mine', 'ollama', 'openai'])
+    expect([...usable].toSorted()).toEqual(['builtin', 'mine', 'ollama', 'openai', 'work'])
     expect(available).toBe(models.filter((row) => row.available).length)
     expect((await list('?available=true')).models.every((row) => row.available)).toBe(true)
     expect((await list('?available=false')).models.some(({ provider }) => provider === 'openai')).toBe(false)
@@ -52,6 +53,12 @@ describe('GET /api/models', () => {
   it('has what only a provider knows: what Ollama has installed, what a section names', async () => {
     expect((await list('?provider=ollama')).models.map(({ id, tier }) => `${id} ${tier}`)).toEqual(expect.arrayContaining(['fake-1 local', 'fake-2 local']))
     expect((await list('?provider=mine')).models).toMatchObject([{ id: 'own-1', pricing_known: false, tier: 'custom' }, { id: 'own-2', input_cost_per_1m: 1, output_cost_per_1m: 2 }])
+  })
+  it('has the models of a vendor that a section uses under another name, which can be used while the vendor\'s own cannot', async () => {
+    const [work, groq] = await Promise.all([list('?provider=work'), list('?provider=groq')])
+    expect(work.models.map(({ id }) => id)).toEqual(expect.arrayContaining(groq.models.map(({ id }) => id)))
+    expect([work.available === work.total, groq.available]).toEqual([true, 0])
+    expect(work.models.find(({ id }) => id === 'llama-3.3-70b-versatile')).toMatchObject({ input_cost_per_1m: 0.59 })
   })
   it('is filtered by provider and tier together', async () => {
     const { models } = await list('?provider=anthropic&tier=frontier')
