@@ -89,7 +89,7 @@ export class TurnRecord {
     return this.#parts.audit.entry({ event: 'injection_suspected', agentId, details: `turn ${id}: ${text}` })
   }
   withheld({ id, agentId }: TurnFacts, text: string): Statement {
-    return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: refused: ${text}` })
+    return this.#parts.audit.entry({ event: 'taint_violation', agentId, details: `turn ${id}: refused: ${text}` })
   }
   compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
     return this.#parts.audit.entry({ event: 'session_changed', agentId, details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept` })

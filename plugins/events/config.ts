@@ -1,0 +1,7 @@
+import * as v from 'valibot'
+
+export const EventsConfig = v.object({
+  /** Of the payload of one event, as JSON. */
+  payload_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 65_536),
+})
+export type EventsConfig = v.InferOutput<typeof EventsConfig>
