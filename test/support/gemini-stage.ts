@@ -26,6 +26,8 @@ export async function openGemini(model = 'gemini-3-flash-preview', key = KEY): P
 }
 
 export interface VertexStage extends GeminiStage {
+  /** The JSON of the service account. */
+  readonly key: string
   /** Grants of tokens so far. */
   readonly grants: () => number
   /** The tokens given out so far are worth nothing any more. */
@@ -55,7 +57,7 @@ export async function openVertex({ expiresIn = 3599, project, key: given }: { re
   })
   const outbound = createOutbound({ settings: () => outboundSettings })
   const client = vertexAi.connect({ name: 'vertex-ai', config: { location: 'global', project }, baseUrl: fake.origin, fetch: outbound.forOperator(), apiKey: async () => key })
-  return { ...stage(fake, client, 'gemini-2.5-pro', outbound), grants: () => grants, revoke: () => { valid = 'none' } }
+  return { ...stage(fake, client, 'gemini-2.5-pro', outbound), key, grants: () => grants, revoke: () => { valid = 'none' } }
 }
 
 function stage(fake: FakeGemini, client: ProviderClient, model: string, outbound: AsyncDisposable): GeminiStage {
