@@ -51,6 +51,7 @@ export default definePlugin({
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon(where))
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
+    metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [{ value: chat.activeSessions }])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
     await goOn()
     return { chat, turns }

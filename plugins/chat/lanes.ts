@@ -12,6 +12,8 @@ export class Lanes<T> {
 
   /** How many wait or run. */
   length(key: string): number { return this.#lanes.get(key)?.length ?? 0 }
+  /** Lines with something in them. */
+  get size(): number { return this.#lanes.size }
   get total(): number {
     let sum = 0
     for (const lane of this.#lanes.values()) sum += lane.length

@@ -60,6 +60,8 @@ export class ChatService implements Chat {
 
   /** Turns that wait or run. */
   get open(): number { return this.#lanes.total }
+  /** Sessions with a turn that waits or runs. */
+  get activeSessions(): number { return this.#lanes.size }
 
   busy(sessionId: string): boolean { return this.#lanes.length(sessionId) > 0 }
 
