@@ -45,7 +45,7 @@ it('an agent on Cohere gets its plan back with the results of its tools', async 
   const agent = await stage.spawn('clock')
   for (const scenario of [calls, { kind: 'text' as const, deltas: ['late'] }]) vendor.fake.play(scenario)
   expect(await (await stage.post(`/api/agents/${agent}/message`, { message: 'what time is it?' })).json()).toMatchObject({ response: 'late' })
-  const { messages } = vendor.fake.completions.at(-1)?.body as { messages: { tool_plan?: string; role: string }[] }
+  const messages = (vendor.fake.completions.at(-1)?.body as { messages: { tool_plan?: string; role: string }[] } | undefined)?.messages ?? []
   expect(messages.filter(({ tool_plan: plan }) => plan === 'let me look')).toHaveLength(1)
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
 })
