@@ -4,7 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { backup } from './backup.ts'
 import { crash } from './crash.ts'
+import { migrate } from './migrate.ts'
 import { table } from './table.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -12,6 +14,8 @@ const { values, positionals } = parseArgs({ allowPositionals: true, options: { r
 const seed = Number(values.seed)
 const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   crash: () => crash({ rounds: Number(values.rounds ?? 50), seed, built: true }),
+  backup: () => backup({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
+  migrate: () => migrate({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {

@@ -19,7 +19,7 @@ export interface DaemonProcess extends AsyncDisposable {
 }
 
 /** The real daemon in a process group of its own. From source, or the built one. Port from the system unless given. */
-export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[]; /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[] }): Promise<DaemonProcess> {
+export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[]; /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[]; /** Kills it, whether or not it listens by then. */ readonly signal?: AbortSignal }): Promise<DaemonProcess> {
   const entry = options.built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
   const begun = performance.now()
   const [program = '', ...before] = [...options.under ?? [], process.execPath]
@@ -29,6 +29,7 @@ export async function startDaemon(options: { readonly home: string; readonly bui
   })
   const pid = child.pid
   if (pid === undefined) throw new Error('the daemon did not start')
+  options.signal?.addEventListener('abort', () => { if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL') }, { once: true })
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
