@@ -31,7 +31,7 @@ export default definePlugin({
       accounts: async (agent) => [[undefined, await desk.accountOfAll()], [agent, await desk.accountOf(agent)]],
       background: (work) => { run(work).catch((error: unknown) => { log.error('a budget could not be looked after', error) }) },
     })
-    const desk: BudgetDesk = new BudgetDesk({ config, store, spending, audit, herald, now: Date.now, refused: () => { refusals.add() } })
+    const desk: BudgetDesk = new BudgetDesk({ config, store, spending, audit, herald, now: Date.now, shared: db.dialect === 'postgresql', refused: () => { refusals.add() } })
     own('looks at budgets', () => herald.close())
     listen(hooks, desk, agents)
     jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))

@@ -20,6 +20,8 @@ export interface DeskParts {
   readonly audit: Audit
   readonly herald: Herald
   readonly now: () => number
+  /** Other processes may set limits too. */
+  readonly shared: boolean
   readonly refused: () => void
 }
 type Of = { readonly id: string; readonly manifest: { readonly resources: Resources } }
@@ -29,15 +31,20 @@ export interface Account { readonly limits: SpendLimits; readonly spent: Spent; 
 /** Between looking and taking another call may be faster; who loses so often is told to come back. */
 const TRIES = 3
 const ALL = ''
+/** What another process has set holds here after so long. */
+const REREAD_MS = 5000
 
 /** Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit. */
 export class BudgetDesk implements Budgets {
   readonly #parts: DeskParts
   #set: Map<string, SetLimits> | undefined
   #reading: Promise<Map<string, SetLimits>> | undefined
+  #readAt = 0
   constructor(parts: DeskParts) { this.#parts = parts }
 
   limits(agent: Of): boolean {
+    // The gate reads again now and then.
+    if (this.#parts.shared) return true
     if (!this.#set) {
       // Read with the first call there is, so that a start is not held up; until then every call asks.
       this.#read().catch(() => undefined)
@@ -121,6 +128,9 @@ export class BudgetDesk implements Budgets {
   #defaultTokens(set: ReadonlyMap<string, SetLimits>): number { return set.get(ALL)?.defaultHourTokens ?? this.#parts.config.default_max_llm_tokens_per_hour }
 
   #read(): Promise<Map<string, SetLimits>> {
+    const { shared, now } = this.#parts
+    if (shared && this.#set && now() - this.#readAt > REREAD_MS) this.#reading = undefined
+    if (!this.#reading) this.#readAt = now()
     return (this.#reading ??= this.#parts.store.limits().then((found) => (this.#set = new Map(found)), (error: unknown) => { this.#reading = undefined; throw error }))
   }
 }

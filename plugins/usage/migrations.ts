@@ -14,9 +14,10 @@ export const migrations: readonly Migration[] = [
   { id: '002-agent', sql: 'CREATE INDEX usage_record_agent ON usage_record (agent_id, session_id)' },
   {
     id: '003-spending',
-    // Sums by agent and hour, of all agents under the empty name, of the records up to to_id; what came since from_id is being added.
-    sql: `CREATE TABLE usage_hour (
-      agent_id TEXT NOT NULL, hour TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (agent_id, hour)
+    // Sums of the records up to to_id; those after from_id are being added. By agent and, under the empty name, of all; by hour, day and
+    // month as their time begins, and, under the empty one, for ever.
+    sql: `CREATE TABLE usage_tally (
+      scope TEXT NOT NULL, period TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, calls INTEGER NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (scope, period)
     );
     CREATE TABLE usage_fold (id INTEGER PRIMARY KEY, from_id INTEGER NOT NULL, to_id INTEGER NOT NULL);
     INSERT INTO usage_fold (id, from_id, to_id) VALUES (1, 0, 0);

@@ -5,8 +5,8 @@ import type { UsageStore } from './store.ts'
 const SLICE = 20_000
 
 /**
- * The sums by hour follow the records: each claim adds what came since the last one and takes its place in the same transaction, so
- * writing a record costs nothing more, and a claim looks at a few hundred rows however many records there are.
+ * The sums follow the records: each claim adds what came since the last one and takes its place in the same transaction, so writing a
+ * record costs nothing more, and a claim looks at a handful of sums however many records there are.
  */
 export function createSpending(store: UsageStore, now: () => number): Spending {
   const iso = (): string => new Date(now()).toISOString()
@@ -26,7 +26,13 @@ export function createSpending(store: UsageStore, now: () => number): Spending {
       return store.claim(claim, limits, iso(), SLICE)
     },
     release: (id) => store.release(id),
-    total: async (agentId) => Math.round((await store.agentTotals(agentId, undefined)).cost_usd * 1_000_000_000),
-    ranking: () => store.ranking(iso()),
+    async total(agentId) {
+      await ready()
+      return store.total(agentId)
+    },
+    async ranking() {
+      await ready()
+      return store.ranking(iso())
+    },
   }
 }

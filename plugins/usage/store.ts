@@ -68,7 +68,7 @@ export class UsageStore {
     return row?.at?.slice(0, 10) ?? null
   }
 
-  /** Adds at most `most` records to the sums by hour; how many numbers it went on by. */
+  /** Adds at most `most` records to the sums; how many numbers it went on by. */
   async fold(most: number): Promise<number> {
     await this.#db.batch(this.#folding(most))
     const row = await this.#db.one<{ added: number }>`SELECT to_id - from_id AS added FROM usage_fold WHERE id = 1`
@@ -82,32 +82,34 @@ export class UsageStore {
     return [
       this.#db.sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
         AND recorded_at || '' < ${settled} ORDER BY id DESC LIMIT 1), to_id) WHERE id = 1`,
-      this.#db.sql`INSERT INTO usage_hour (agent_id, hour, nano, tokens, unpriced)
-        SELECT agent_id, hour, sum(nano), sum(tokens), sum(unpriced) FROM (
-          SELECT agent_id, substr(recorded_at, 1, 13) AS hour, COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0) AS nano, input_tokens + output_tokens AS tokens,
-            CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END AS unpriced
-          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1)
-          UNION ALL
-          SELECT '', substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
-          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1)
-        ) AS fresh WHERE true GROUP BY agent_id, hour
-        ON CONFLICT (agent_id, hour) DO UPDATE SET nano = usage_hour.nano + excluded.nano, tokens = usage_hour.tokens + excluded.tokens, unpriced = usage_hour.unpriced + excluded.unpriced`,
+      this.#db.sql`INSERT INTO usage_tally (scope, period, nano, tokens, calls, unpriced)
+        SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END AS scope, substr(hour, 1, span.length) AS period, sum(nano), sum(tokens), sum(calls), sum(unpriced) FROM (
+          SELECT agent_id, substr(recorded_at, 1, 13) AS hour, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS nano, sum(input_tokens + output_tokens) AS tokens,
+            count(*) AS calls, count(*) - count(cost_usd) AS unpriced
+          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1) GROUP BY agent_id, substr(recorded_at, 1, 13)
+        ) AS fresh CROSS JOIN (
+          SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7 UNION ALL SELECT 0, 0 UNION ALL SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7 UNION ALL SELECT 1, 0
+        ) AS span WHERE true GROUP BY CASE WHEN span.own = 1 THEN agent_id ELSE '' END, substr(hour, 1, span.length)
+        ON CONFLICT (scope, period) DO UPDATE SET nano = usage_tally.nano + excluded.nano, tokens = usage_tally.tokens + excluded.tokens,
+          calls = usage_tally.calls + excluded.calls, unpriced = usage_tally.unpriced + excluded.unpriced`,
     ]
   }
 
   /** `scope` is an agent, or the empty name for all. */
   async spent(scope: string, at: string): Promise<Spent> {
+    const [hour, day, month] = [at.slice(0, 13), at.slice(0, 10), at.slice(0, 7)]
     const row = await this.#db.one<Spent>`SELECT
-        COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 13)} THEN nano ELSE 0 END), 0) AS "hourNano", COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 10)} THEN nano ELSE 0 END), 0) AS "dayNano",
-        COALESCE(sum(nano), 0) AS "monthNano", COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 13)} THEN tokens ELSE 0 END), 0) AS "hourTokens",
-        COALESCE(sum(CASE WHEN hour >= ${at.slice(0, 10)} THEN unpriced ELSE 0 END), 0) AS "unpricedToday",
+        COALESCE(sum(CASE WHEN period = ${hour} THEN nano ELSE 0 END), 0) AS "hourNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "dayNano",
+        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano", COALESCE(sum(CASE WHEN period = ${hour} THEN tokens ELSE 0 END), 0) AS "hourTokens",
+        COALESCE(sum(CASE WHEN period = ${day} THEN unpriced ELSE 0 END), 0) AS "unpricedToday",
         (SELECT COALESCE(sum(nano), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldNano",
         (SELECT COALESCE(sum(tokens), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldTokens"
       FROM (
-        SELECT hour, nano, tokens, unpriced FROM usage_hour WHERE agent_id = ${scope} AND hour >= ${at.slice(0, 7)}
+        SELECT period, nano, tokens, unpriced FROM usage_tally WHERE scope = ${scope} AND period IN (${hour}, ${day}, ${month})
         UNION ALL
-        SELECT substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END FROM usage_record
-        WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND recorded_at >= ${at.slice(0, 7)} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))
+        SELECT substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
+        FROM usage_record CROSS JOIN (SELECT 13 AS length UNION ALL SELECT 10 UNION ALL SELECT 7) AS span
+        WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))
       ) AS used`
     return row ?? { hourNano: 0, dayNano: 0, monthNano: 0, hourTokens: 0, heldNano: 0, heldTokens: 0, unpricedToday: 0 }
   }
@@ -115,45 +117,57 @@ export class UsageStore {
   /** Whether there was room. Looking and taking are one statement. */
   async claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }, at: string, most: number): Promise<boolean> {
     const { all, agent } = limits
+    const { id, agentId, nano, tokens, expiresAt } = claim
+    const [hour, day, month] = [at.slice(0, 13), at.slice(0, 10), at.slice(0, 7)]
     const outcomes = await this.#db.batch([
       ...this.#folding(most),
       this.#db.sql`DELETE FROM usage_claim WHERE expires_at <= ${at}`,
       this.#db.sql`INSERT INTO usage_claim (id, agent_id, nano, tokens, expires_at)
-        SELECT CAST(${claim.id} AS TEXT), CAST(${claim.agentId} AS TEXT), CAST(${claim.nano} AS BIGINT), CAST(${claim.tokens} AS BIGINT), CAST(${claim.expiresAt} AS TEXT)
+        SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${nano} AS BIGINT), CAST(${tokens} AS BIGINT), CAST(${expiresAt} AS TEXT)
         FROM (
-          SELECT COALESCE(sum(CASE WHEN all_hour THEN nano ELSE 0 END), 0) AS all_hour, COALESCE(sum(CASE WHEN all_day THEN nano ELSE 0 END), 0) AS all_day,
-            COALESCE(sum(CASE WHEN scope = '' THEN nano ELSE 0 END), 0) AS all_month,
-            COALESCE(sum(CASE WHEN own_hour THEN nano ELSE 0 END), 0) AS own_hour, COALESCE(sum(CASE WHEN own_day THEN nano ELSE 0 END), 0) AS own_day,
-            COALESCE(sum(CASE WHEN scope <> '' THEN nano ELSE 0 END), 0) AS own_month, COALESCE(sum(CASE WHEN own_hour THEN tokens ELSE 0 END), 0) AS own_tokens
+          SELECT COALESCE(sum(CASE WHEN scope = '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS all_hour, COALESCE(sum(CASE WHEN scope = '' AND period = ${day} THEN nano ELSE 0 END), 0) AS all_day,
+            COALESCE(sum(CASE WHEN scope = '' AND period = ${month} THEN nano ELSE 0 END), 0) AS all_month,
+            COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS own_hour, COALESCE(sum(CASE WHEN scope <> '' AND period = ${day} THEN nano ELSE 0 END), 0) AS own_day,
+            COALESCE(sum(CASE WHEN scope <> '' AND period = ${month} THEN nano ELSE 0 END), 0) AS own_month, COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN tokens ELSE 0 END), 0) AS own_tokens
           FROM (
-            SELECT scope, nano, tokens, scope = '' AND hour >= ${at.slice(0, 13)} AS all_hour, scope = '' AND hour >= ${at.slice(0, 10)} AS all_day,
-              scope <> '' AND hour >= ${at.slice(0, 13)} AS own_hour, scope <> '' AND hour >= ${at.slice(0, 10)} AS own_day
-            FROM (
-              SELECT agent_id AS scope, hour, nano, tokens FROM usage_hour WHERE agent_id IN ('', ${claim.agentId}) AND hour >= ${at.slice(0, 7)}
-              UNION ALL
-              SELECT own.scope, substr(recorded_at, 1, 13), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens
-              FROM usage_record JOIN (SELECT '' AS scope UNION ALL SELECT CAST(${claim.agentId} AS TEXT)) AS own ON own.scope = '' OR own.scope = usage_record.agent_id
-              WHERE usage_record.id > (SELECT to_id FROM usage_fold WHERE id = 1) AND recorded_at >= ${at.slice(0, 7)}
-              UNION ALL
-              SELECT own.scope, ${at.slice(0, 13)}, nano, tokens
-              FROM usage_claim JOIN (SELECT '' AS scope UNION ALL SELECT CAST(${claim.agentId} AS TEXT)) AS own ON own.scope = '' OR own.scope = usage_claim.agent_id
-            ) AS spent
-          ) AS timed
-        ) AS used
-        WHERE all_hour + CAST(${claim.nano} AS BIGINT) <= CAST(${all.hourNano ?? NONE} AS BIGINT) AND all_day + CAST(${claim.nano} AS BIGINT) <= CAST(${all.dayNano ?? NONE} AS BIGINT)
-          AND all_month + CAST(${claim.nano} AS BIGINT) <= CAST(${all.monthNano ?? NONE} AS BIGINT)
-          AND own_hour + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.hourNano ?? NONE} AS BIGINT) AND own_day + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.dayNano ?? NONE} AS BIGINT)
-          AND own_month + CAST(${claim.nano} AS BIGINT) <= CAST(${agent.monthNano ?? NONE} AS BIGINT) AND own_tokens + CAST(${claim.tokens} AS BIGINT) <= CAST(${agent.hourTokens ?? NONE} AS BIGINT)`,
+            SELECT scope, period, nano, tokens FROM usage_tally WHERE scope IN ('', ${agentId}) AND period IN (${hour}, ${day}, ${month})
+            UNION ALL
+            SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END, substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens
+            FROM usage_record CROSS JOIN (SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7 UNION ALL SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7) AS span
+            WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND (span.own = 0 OR agent_id = ${agentId})
+          ) AS spent
+        ) AS used CROSS JOIN (
+          SELECT COALESCE(sum(nano), 0) + CAST(${nano} AS BIGINT) AS of_all, COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN nano ELSE 0 END), 0) + CAST(${nano} AS BIGINT) AS of_own,
+            COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN tokens ELSE 0 END), 0) + CAST(${tokens} AS BIGINT) AS tokens
+          FROM usage_claim
+        ) AS held
+        WHERE all_hour + of_all <= CAST(${all.hourNano ?? NONE} AS BIGINT) AND all_day + of_all <= CAST(${all.dayNano ?? NONE} AS BIGINT) AND all_month + of_all <= CAST(${all.monthNano ?? NONE} AS BIGINT)
+          AND own_hour + of_own <= CAST(${agent.hourNano ?? NONE} AS BIGINT) AND own_day + of_own <= CAST(${agent.dayNano ?? NONE} AS BIGINT) AND own_month + of_own <= CAST(${agent.monthNano ?? NONE} AS BIGINT)
+          AND own_tokens + held.tokens <= CAST(${agent.hourTokens ?? NONE} AS BIGINT)`,
     ])
     return (outcomes.at(-1)?.changes ?? 0) > 0
   }
   release(id: string): Statement { return this.#db.sql`DELETE FROM usage_claim WHERE id = ${id}` }
 
   ranking(at: string): Promise<SpendRank[]> {
-    return this.#db.all`SELECT agent_id AS "agentId", COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS "totalNano",
-        COALESCE(sum(CASE WHEN recorded_at >= ${at.slice(0, 10)} THEN CAST(round(cost_usd * 1000000000) AS BIGINT) ELSE 0 END), 0) AS "todayNano",
-        COALESCE(sum(CASE WHEN recorded_at >= ${at.slice(0, 7)} THEN CAST(round(cost_usd * 1000000000) AS BIGINT) ELSE 0 END), 0) AS "monthNano",
-        count(*) AS calls, count(*) - count(cost_usd) AS unpriced
-      FROM usage_record GROUP BY agent_id ORDER BY "totalNano" DESC, agent_id`
+    const [day, month] = [at.slice(0, 10), at.slice(0, 7)]
+    return this.#db.all`SELECT scope AS "agentId", COALESCE(sum(CASE WHEN period = '' THEN nano ELSE 0 END), 0) AS "totalNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "todayNano",
+        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano", COALESCE(sum(CASE WHEN period = '' THEN calls ELSE 0 END), 0) AS calls,
+        COALESCE(sum(CASE WHEN period = '' THEN unpriced ELSE 0 END), 0) AS unpriced
+      FROM (
+        SELECT scope, period, nano, calls, unpriced FROM usage_tally WHERE scope <> '' AND period IN ('', ${day}, ${month})
+        UNION ALL
+        SELECT agent_id, substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), 1, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
+        FROM usage_record CROSS JOIN (SELECT 10 AS length UNION ALL SELECT 7 UNION ALL SELECT 0) AS span WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1)
+      ) AS used GROUP BY scope ORDER BY "totalNano" DESC, scope`
+  }
+  /** All that an agent ever spent, in billionths of a dollar. */
+  async total(agentId: string): Promise<number> {
+    const row = await this.#db.one<{ nano: number }>`SELECT COALESCE(sum(nano), 0) AS nano FROM (
+        SELECT nano FROM usage_tally WHERE scope = ${agentId} AND period = ''
+        UNION ALL
+        SELECT COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0) FROM usage_record WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND agent_id = ${agentId}
+      ) AS used`
+    return row?.nano ?? 0
   }
 }
