@@ -76,7 +76,9 @@ export class Slots {
 
   service(id: string): unknown {
     if (this.#core.has(id)) return this.#core.get(id)
-    return this.all().find((slot) => slot.state === 'loaded' && slot.instance?.services.has(id))?.instance?.services.get(id)
+    // Plugins ask for what is optional again and again, so no list is made for it.
+    for (const { state, instance } of this.#slots.values()) if (state === 'loaded' && instance?.services.has(id)) return instance.services.get(id)
+    return undefined
   }
 
   coreIds(): Set<string> { return new Set(this.#core.keys()) }

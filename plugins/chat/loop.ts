@@ -52,7 +52,7 @@ const GAP = '\n\n'
 export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerator<Exclude<TurnEvent, { type: 'end' }>, LoopEnd> {
   const { signal, maxIterations } = input
   const turns = [...input.turns]
-  const ids = new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : [])))
+  let ids: Set<string> | undefined
   let { iterations, pending } = input
   let gap = ''
   let repaired = false
@@ -83,7 +83,7 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
             yield { type: 'text', delta: gap + event.delta }
             gap = ''
           }
-        } else if (event.type === 'call') calls.push(distinct(event.call, ids, iterations))
+        } else if (event.type === 'call') calls.push(distinct(event.call, ids ??= idsOf(turns), iterations))
         else if (event.type === 'end') end = event
       }
       if (!end) throw new Error('the provider ended without an end event')
@@ -173,6 +173,7 @@ async function run(each: Plan, ports: LoopPorts, signal: AbortSignal): Promise<O
   return warning === undefined ? outcome : { ...outcome, text: `${outcome.text}\n\n[warning: ${warning}]` }
 }
 
+function idsOf(turns: readonly Turn[]): Set<string> { return new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : []))) }
 /** Some vendors give every call the same id, or none: within a turn an id means one call. */
 function distinct(call: ToolCall, ids: Set<string>, iteration: number): ToolCall {
   let { id } = call

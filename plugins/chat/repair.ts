@@ -24,16 +24,17 @@ const RESULT_NOTE = '\n[cut: the result was longer]'
  * of one role, a user's message first. A projection: what is stored stays as it is. Applying it twice changes nothing more.
  */
 export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
-  if (isPlain(turns)) return { turns, report: SOUND }
   const report = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
-  const slots = answer(turns, report)
+  // Most histories have no calls, and nothing to look for.
+  const slots = turns.some((turn) => turn.role === 'tool' || (turn.role === 'assistant' && turn.calls.length > 0)) ? answer(turns, report) : NO_CALLS
   const kept: Turn[] = []
   let merged: Merged | undefined
-  for (const [place, turn] of turns.entries()) {
-    if (turn.role === 'tool') continue
+  for (let place = 0; place < turns.length; place++) {
+    const turn = turns[place]
+    if (!turn || turn.role === 'tool') continue
     if (isEmpty(turn)) { report.empty++; continue }
     merged = add(kept, turn, merged, report)
-    for (const slot of slots.get(place) ?? []) {
+    for (const slot of slots.get(place) ?? NO_SLOTS) {
       if (!slot.result) report.synthetic++
       kept.push(slot.result ? shorten(slot.result, report) : { role: 'tool', callId: slot.call.id, tool: slot.call.name, text: UNANSWERED, failed: true })
     }
@@ -45,15 +46,8 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   return { turns: first === 0 ? kept : kept.slice(first), report }
 }
 
-const SOUND: RepairReport = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
-/** Question and answer in turn, without calls: most histories are, and need nothing of all this. */
-function isPlain(turns: readonly Turn[]): boolean {
-  for (let at = 0; at < turns.length; at++) {
-    const turn = turns[at]
-    if (!turn || turn.role === 'tool' || turn.role !== (at % 2 === 0 ? 'user' : 'assistant') || (turn.role === 'assistant' && turn.calls.length > 0) || isEmpty(turn)) return false
-  }
-  return true
-}
+const NO_SLOTS: readonly Slot[] = []
+const NO_CALLS: ReadonlyMap<number, readonly Slot[]> = new Map()
 
 /** The calls of each assistant message with the results that belong to them. Ids may be used again by a later message. */
 function answer(turns: readonly Turn[], report: { orphanResults: number; moved: number; duplicateResults: number }): ReadonlyMap<number, readonly Slot[]> {

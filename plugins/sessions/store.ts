@@ -126,6 +126,8 @@ export class SessionStore {
   }
   /** Newest first, of those after one place and before a turn; without a turn up to the end. */
   async between(sessionId: string, after: { readonly turn_seq: number; readonly seq: number }, before: string | undefined, limit: number): Promise<readonly MessageRow[]> {
+    const known = this.#db.dialect === 'sqlite' ? this.#tails.between(sessionId, after, before, limit) : undefined
+    if (known) return known
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
     return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)

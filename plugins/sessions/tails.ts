@@ -73,6 +73,22 @@ export class Tails {
     return rows
   }
 
+  /** Newest first, of those after one place and before a turn. `undefined`: the database has to be asked. */
+  between(sessionId: string, after: Place, before: string | undefined, limit: number): readonly MessageRow[] | undefined {
+    const tail = this.#tails.get(sessionId)
+    const [first] = tail?.kept ?? []
+    if (!tail || !first || (isAfter(first.row, after) && !tail.complete)) return undefined
+    const end = before === undefined ? tail.kept.length : tail.kept.findIndex(({ row }) => row.turn_id === before)
+    if (end < 0) return undefined
+    const rows: MessageRow[] = []
+    for (let at = end - 1; at >= 0 && rows.length < limit; at--) {
+      const row = tail.kept[at]?.row
+      if (!row || !isAfter(row, after)) break
+      rows.push(row)
+    }
+    return rows
+  }
+
   /** Newest first, up to the newest message of the session; `complete` when they are all there are. */
   put(sessionId: string, mark: Mark, rows: readonly MessageRow[], chars: readonly number[], complete: boolean): void {
     this.drop(sessionId)
@@ -104,6 +120,8 @@ export class Tails {
   }
 }
 
+type Place = Pick<MessageRow, 'turn_seq' | 'seq'>
+function isAfter(row: Place, place: Place): boolean { return row.turn_seq > place.turn_seq || (row.turn_seq === place.turn_seq && row.seq > place.seq) }
 /** Behind the last message of a turn; 0 when there is none. */
 function endOf({ kept }: Tail, turnId: string): number {
   let end = kept.length

@@ -73,6 +73,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     const fresh = () => new SessionService({ ...partsOf(db), store: new SessionStore(db) })
     const same = async (turnId: string, limit = 6): Promise<void> => {
       expect(await sessions.tail('s', turnId, limit)).toEqual(await fresh().tail('s', turnId, limit))
+      expect(await sessions.uncovered('s', { limit, before: turnId })).toEqual(await fresh().uncovered('s', { limit, before: turnId }))
     }
     for (let n = 1; n <= 9; n++) {
       await say(`t${n}`, 'user', `q${n}`)
