@@ -6,11 +6,12 @@ import { fileURLToPath } from 'node:url'
 const entries = ['index.js', 'index.ts'] as const
 
 /** A file that may be a plugin by itself; a plugin of several files is a folder. */
-function isModule(name: string): boolean { return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name) }
+function isModule(path: string): boolean { return isModuleName(basename(path)) && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false) }
+function isModuleName(name: string): boolean { return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name) }
 
 /** The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes before source. */
 export function findEntry(folder: string): string | undefined {
-  if (isModule(basename(folder))) return statSync(folder, { throwIfNoEntry: false })?.isFile() ? folder : undefined
+  if (isModule(folder)) return folder
   return entries.map((name) => join(folder, name)).find((file) => existsSync(file))
 }
 
@@ -20,7 +21,7 @@ export async function pluginFoldersIn(parent: string, { files = false } = {}): P
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
     throw error
   })
-  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModule(entry.name))) && !entry.name.startsWith('.'))
+  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModuleName(entry.name))) && !entry.name.startsWith('.'))
     .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
 }
 
@@ -61,7 +62,7 @@ export async function directoriesOf(folder: string, depth = 0): Promise<readonly
 
 /** Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is gone. */
 export async function fingerprint(folder: string): Promise<string> {
-  if (isModule(basename(folder))) return line(folder)
+  if (isModule(folder)) return line(folder)
   const directories = await directoriesOf(folder)
   const lines = await Promise.all(directories.map(async (directory) => {
     const entries = await readdir(directory, { withFileTypes: true })
