@@ -6,9 +6,9 @@ export interface Target { readonly provider: string; readonly model: string }
  * agent that must not move names the model itself, or is in mode Stable.
  */
 const table: Readonly<Record<string, string>> = {
-  sonnet: 'anthropic/claude-sonnet-5', 'claude-sonnet': 'anthropic/claude-sonnet-5', 'claude-code': 'anthropic/claude-sonnet-5',
-  opus: 'anthropic/claude-opus-5', 'claude-opus': 'anthropic/claude-opus-5',
-  haiku: 'anthropic/claude-haiku-4-5', 'claude-haiku': 'anthropic/claude-haiku-4-5',
+  sonnet: 'anthropic/claude-sonnet-5-5', 'claude-sonnet': 'anthropic/claude-sonnet-5-5', 'claude-code': 'anthropic/claude-sonnet-5-5',
+  opus: 'anthropic/claude-opus-5-5', 'claude-opus': 'anthropic/claude-opus-5-5',
+  haiku: 'anthropic/claude-haiku-5-5', 'claude-haiku': 'anthropic/claude-haiku-5-5',
   gpt4: 'openai/gpt-4o', gpt4o: 'openai/gpt-4o', 'gpt4-mini': 'openai/gpt-4o-mini', gpt5: 'openai/gpt-5', 'gpt5-mini': 'openai/gpt-5-mini',
   codex: 'openai/gpt-5.3-codex',
   flash: 'gemini/gemini-2.5-flash', 'gemini-flash': 'gemini/gemini-2.5-flash', 'gemini-pro': 'gemini/gemini-2.5-pro',

@@ -80,7 +80,7 @@ describe('GET /api/models', () => {
 
 describe('GET /api/models/{id}', () => {
   it.each([
-    ['gpt-5-mini', 'openai', 'gpt-5-mini'], ['sonnet', 'anthropic', 'claude-sonnet-5'], ['SONNET', 'anthropic', 'claude-sonnet-5'], ['openai/gpt-oss-120b', 'groq', 'openai/gpt-oss-120b'],
+    ['gpt-5-mini', 'openai', 'gpt-5-mini'], ['sonnet', 'anthropic', 'claude-sonnet-5-5'], ['SONNET', 'anthropic', 'claude-sonnet-5-5'], ['openai/gpt-oss-120b', 'groq', 'openai/gpt-oss-120b'],
     ['openrouter/anthropic/claude-sonnet-4.5', 'openrouter', 'anthropic/claude-sonnet-4.5'], ['anthropic%2Fclaude-sonnet-4.5', 'requesty', 'anthropic/claude-sonnet-4.5'], ['fake-1', 'ollama', 'fake-1'], ['ollama/fake-1', 'ollama', 'fake-1'],
   ])('%s is %s/%s', async (name, provider, id) => {
     const { status, body } = await host.json('GET', `/api/models/${name}`)
@@ -104,7 +104,7 @@ describe('GET /api/models/{id}', () => {
 describe('aliases', () => {
   it('are a map with the ones that clients know', async () => {
     const { body } = await host.json('GET', '/api/models/aliases')
-    expect(body.aliases).toMatchObject({ sonnet: 'claude-sonnet-5', gpt4: 'gpt-4o', llama: 'llama-3.3-70b-versatile' })
+    expect(body.aliases).toMatchObject({ sonnet: 'claude-sonnet-5-5', gpt4: 'gpt-4o', llama: 'llama-3.3-70b-versatile' })
     expect(body.total).toBe(Object.keys(body.aliases).length)
   })
   it('are made, used, audited and removed', async () => {
@@ -117,7 +117,7 @@ describe('aliases', () => {
     expect(await audited()).toContain('model alias writer removed')
   })
   it('may stand for another alias\'s model, and that is what they keep', async () => {
-    expect((await host.json('POST', '/api/models/aliases', { alias: 'boss', model_id: 'opus' })).body.model_id).toBe('claude-opus-5')
+    expect((await host.json('POST', '/api/models/aliases', { alias: 'boss', model_id: 'opus' })).body.model_id).toBe('claude-opus-5-5')
   })
   it('that are there from the start can be replaced once they are removed', async () => {
     expect((await host.json('POST', '/api/models/aliases', { alias: 'sonnet', model_id: 'gpt-5' })).status).toBe(409)

@@ -118,9 +118,9 @@ describe('an agent whose model is named by an alias', () => {
   })
   it('can be given it over the API: the model it stands for is what is stored', async () => {
     const agent = await stage.spawn('alias-set', [], '[model]\nprovider = "openai"\nmodel = "gpt-5"')
-    expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet' })).body).toEqual({ status: 'updated', provider: 'anthropic', model: 'claude-sonnet-5' })
+    expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet' })).body).toEqual({ status: 'updated', provider: 'anthropic', model: 'claude-sonnet-5-5' })
     await stage.host.json('PATCH', `/api/agents/${agent}/config`, { model: 'opus' })
-    expect((await stage.host.json('GET', `/api/agents/${agent}`)).body.model).toMatchObject({ provider: 'anthropic', model: 'claude-opus-5' })
+    expect((await stage.host.json('GET', `/api/agents/${agent}`)).body.model).toMatchObject({ provider: 'anthropic', model: 'claude-opus-5-5' })
     expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet', provider: 'openai' })).body).toEqual({ status: 'updated', provider: 'openai', model: 'sonnet' })
   })
 })
