@@ -26,7 +26,7 @@ for (const figure of chosen) {
     rows.push([figure.name, 'failed', '', '', '', error instanceof Error ? error.message.slice(0, 200) : String(error)])
     continue
   }
-  for (const { label, value, floor, ratio, goal, reached } of results) rows.push([label, value, floor, ratio, goal, reached ? 'reached' : 'MISSED'])
+  for (const { label, value, floor, ratio, goal, reached } of results) rows.push([label, value, floor, ratio, goal, reached === undefined ? '' : reached ? 'reached' : 'MISSED'])
 }
 const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length))) ?? []
 for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
