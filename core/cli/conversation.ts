@@ -7,6 +7,7 @@ import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { note, renderTable } from './output.ts'
 import { renderFailure, toFailure } from './report.ts'
+import { Whereabouts } from './whereabouts.ts'
 
 const Chunk = v.looseObject({ content: v.string() })
 const ToolUse = v.looseObject({ tool: v.string() })
@@ -32,6 +33,7 @@ interface ConversationParts {
 export class Conversation {
   readonly #parts: ConversationParts
   readonly #approvals: ApprovalWatch
+  readonly #whereabouts: Whereabouts
   #agent: AgentItem
   #answer: AbortController | undefined
   /** Whether the last answer was ended by the user. */
@@ -41,6 +43,7 @@ export class Conversation {
     this.#parts = parts
     this.#agent = parts.agent
     this.#approvals = new ApprovalWatch(parts.connection.client)
+    this.#whereabouts = new Whereabouts(parts.connection.client, (text) => this.#dim(text))
   }
 
   get prompt(): string { return this.#parts.colored ? '\u001b[36m> \u001b[0m' : '> ' }
@@ -67,11 +70,13 @@ export class Conversation {
     this.cancelled = false
     let written = ''
     let finished = false
+    if (!json) this.#whereabouts.heard(this.#agent.id)
     try {
       const path = `/api/agents/${this.#agent.id}/message/stream`
       for await (const event of connection.client.stream(path, { body: { message }, signal: this.#answer.signal })) {
         if (json) process.stdout.write(`${JSON.stringify(event)}\n`)
         if (event.event === 'done') finished = true
+        if (!json) this.#whereabouts.heard(this.#agent.id)
         // Between the start of a call and its result somebody may have to say yes.
         if (event.event === 'tool_use') this.#approvals.start(this.#agent.id)
         else this.#approvals.stop()
@@ -82,6 +87,7 @@ export class Conversation {
     } finally {
       this.#answer = undefined
       this.#approvals.stop()
+      this.#whereabouts.end()
       if (!json && written !== '' && !written.endsWith('\n')) process.stdout.write('\n')
     }
     if (this.cancelled) note('(stopped)')
@@ -115,9 +121,11 @@ export class Conversation {
     return failure.exit !== exits.notRunning
   }
 
+  #dim(text: string): string { return this.#parts.colored ? `\u001b[90m${text}\u001b[0m` : text }
+
   /** Prints one event; returns what is written of the answer so far. */
   #show({ event, data }: ServerEvent, written: string): string {
-    const dim = (text: string): string => (this.#parts.colored ? `\u001b[90m${text}\u001b[0m` : text)
+    const dim = (text: string): string => this.#dim(text)
     const out = (text: string): string => {
       if (!this.#parts.json) process.stdout.write(text)
       return written + text

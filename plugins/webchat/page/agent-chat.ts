@@ -4,6 +4,7 @@ import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
 import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, withoutLastExchange } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
+import { Whereabouts } from './whereabouts.ts'
 import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
@@ -18,6 +19,7 @@ export class AgentChat {
   readonly more = new Observable(false)
   readonly history = new Observable<History>('loading')
   readonly connection: Connection
+  readonly whereabouts: Whereabouts
   readonly #api: Api
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
   readonly #onApproval: () => void
@@ -30,12 +32,20 @@ export class AgentChat {
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
+  /** Of the message that is being answered, once the daemon has named it. */
+  #turnId: string | undefined
 
   constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void; readonly onApproval: () => void }) {
     this.agentId = agentId
     this.#api = api
     this.#onAgents = parts.onAgents
     this.#onApproval = parts.onApproval
+    this.whereabouts = new Whereabouts(async () => {
+      const turns = await api.turns(agentId)
+      return turns.find(({ turn_id: id }) => id === this.#turnId) ?? turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
+    })
+    // Whatever changes while an answer is open is a word of it.
+    this.transcript.watch(() => { if (this.busy) this.whereabouts.heard(); else this.whereabouts.end() })
     this.connection = new Connection({
       open: () => api.socket(agentId),
       reachable: parts.reachable,
@@ -62,6 +72,7 @@ export class AgentChat {
   end(): void {
     this.#era++
     this.#shown = false
+    this.whereabouts.end()
     this.#streaming?.abort()
     this.connection.close()
   }
@@ -98,6 +109,7 @@ export class AgentChat {
   send(text: string): void {
     if (this.busy || text.trim() === '') return
     this.#era++
+    this.#turnId = undefined
     this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
     this.transcript.update((transcript) => ask(transcript, text))
@@ -145,6 +157,7 @@ export class AgentChat {
   #receive(frame: ServerFrame): void {
     if (frame.type === 'agents_updated') return this.#onAgents(frame.agents)
     if (frame.type === 'approval') return this.#onApproval()
+    if (frame.type === 'thinking') this.#turnId = frame.turn_id
     const question = lastQuestion(this.transcript.value)?.text ?? ''
     const wasBusy = this.busy
     this.transcript.update((transcript) => receive(transcript, frame))

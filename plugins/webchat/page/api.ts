@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { AgentList, ApprovalPage, ApprovalView, Problem, SessionView, Spawned, Ticket } from './wire.ts'
-import type { AgentSummary, Approval, ServerFrame } from './wire.ts'
+import { AgentList, ApprovalPage, ApprovalView, Problem, SessionView, Spawned, Ticket, TurnPage } from './wire.ts'
+import type { AgentSummary, Approval, ServerFrame, Turn } from './wire.ts'
 import { readEvents } from './events.ts'
 
 /** What the daemon refused, or `unreachable` when it did not answer at all. */
@@ -36,6 +36,8 @@ export class Api {
     const query = before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
     return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session${query}`, SessionView)
   }
+  /** The newest messages to an agent and where they stand, the newest one first. */
+  async turns(agentId: string): Promise<readonly Turn[]> { return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns?limit=20`, TurnPage)).turns }
   spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> { return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml }) }
   async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
   async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }

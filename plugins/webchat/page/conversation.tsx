@@ -29,6 +29,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
   const more = useValue(chat.more)
+  const whereabouts = useValue(chat.whereabouts.text)
   const link = useValue(chat.connection.link)
   const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string>()
@@ -93,7 +94,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
           <ol class="entries">
             {entries.map((entry, at) => entry.kind === 'question'
               ? <QuestionItem key={entry.id} question={entry} />
-              : <AnswerItem key={entry.id} answer={entry} name={agent.name} last={at === entries.length - 1}
+              : <AnswerItem key={entry.id} answer={entry} name={agent.name} last={at === entries.length - 1} whereabouts={at === entries.length - 1 ? whereabouts : undefined}
                 onRetry={() => { scroll.follow(); chat.retry() }} onReload={() => void chat.load()} />)}
           </ol>
         </div>

@@ -16,9 +16,9 @@ export function QuestionItem({ question }: { readonly question: Question }) {
   )
 }
 
-interface AnswerProps { readonly answer: Answer; readonly name: string; readonly last: boolean; readonly onRetry: () => void; readonly onReload: () => void }
+interface AnswerProps { readonly answer: Answer; readonly name: string; readonly last: boolean; /** Where the message is, when that takes long. */ readonly whereabouts: string | undefined; readonly onRetry: () => void; readonly onReload: () => void }
 
-export function AnswerItem({ answer, name, last, onRetry, onReload }: AnswerProps) {
+export function AnswerItem({ answer, name, last, whereabouts, onRetry, onReload }: AnswerProps) {
   const open = answer.state === 'thinking' || answer.state === 'streaming'
   const lastPart = answer.parts.at(-1)
   // Between a tool's result and the next word there is nothing to see either.
@@ -31,7 +31,8 @@ export function AnswerItem({ answer, name, last, onRetry, onReload }: AnswerProp
         {answer.parts.map((part, at) => part.kind === 'tool'
           ? <ToolCall key={at} call={part.call} />
           : <Markdown key={at} text={part.text} growing={open && at === answer.parts.length - 1} />)}
-        {pondering && <p class="thinking"><span class="dots" aria-hidden="true"><i /><i /><i /></span>Thinking</p>}
+        {pondering && <p class="thinking"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span role="status">{whereabouts ?? 'Thinking'}</span></p>}
+        {open && !pondering && whereabouts !== undefined && <p class="aside" role="status">{whereabouts}</p>}
         {answer.state === 'detached' && <p class="aside" role="status">The connection went away. {name} goes on, and the answer appears here when it is ready.</p>}
         {answer.state === 'unanswered' && <Unanswered last={last} onRetry={onRetry} onReload={onReload} />}
         {answer.aside !== undefined && <p class="aside">{answer.aside}</p>}

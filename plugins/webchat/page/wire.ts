@@ -48,9 +48,13 @@ export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }
 export const ApprovalPage = v.object({ approvals: v.array(Approval) })
 
+const Turn = v.object({ turn_id: v.string(), state: v.string(), ahead: v.optional(v.array(v.string()), []) })
+export type Turn = v.InferOutput<typeof Turn>
+export const TurnPage = v.object({ turns: v.array(Turn) })
+
 const tokens = v.optional(v.number(), 0)
 const Connected = v.object({ type: v.literal('connected') })
-const Thinking = v.object({ type: v.literal('thinking') })
+const Thinking = v.object({ type: v.literal('thinking'), turn_id: v.optional(v.string()) })
 const TextDelta = v.object({ type: v.literal('text_delta'), content: v.string() })
 const ToolStart = v.object({ type: v.literal('tool_start'), tool: v.string(), id: v.optional(v.string()) })
 /** Beyond Interface 6.1, which names the start of a call only. */

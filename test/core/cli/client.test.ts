@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { byHand } from '../../support/chat-stage.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { runHere } from './here.ts'
@@ -113,6 +114,15 @@ describe('chat', () => {
     const { code, stdout, stderr } = await runCli(['chat', '--home', home], { input: 'first\n/model\n\nsecond\n/agents\n/nonsense\n/new\n/exit\nnever sent\n' })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'one\ntwo\n' })
     expect(stderr).toMatch(/^openai\/m\n[^]*\* {2}assistant[^]*There is no command \/nonsense[^]*A new session begins/)
+  })
+  it('says on standard error where a message is whose answer is slow', async () => {
+    const hand = byHand()
+    provider.script({ text: hand.text })
+    const cli = startCli(['chat', '-m', 'Hi', '--home', home])
+    await cli.prints(/\(received; the model is at it\)/)
+    hand.say('there')
+    hand.end()
+    expect(await cli.ended).toMatchObject({ code: 0, stdout: 'there\n' })
   })
   it('ends with the failure of an answer, with a reason', async () => {
     provider.script({ status: 401, body: '{"error":{"message":"bad key"}}' })

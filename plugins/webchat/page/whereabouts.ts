@@ -1,0 +1,48 @@
+import { Observable } from './observable.ts'
+import type { Turn } from './wire.ts'
+
+/** Nothing was heard for so long: then the daemon is asked, and again after as long. */
+const slowMs = 3000
+
+/** "Where is my message?": while an answer is slow, what the daemon says of the message. */
+export class Whereabouts {
+  readonly text = new Observable<string | undefined>(undefined)
+  readonly #look: () => Promise<Turn | undefined>
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #quietSinceMs = 0
+  /** Counts what was heard, so that an answer to an older question says nothing. */
+  #heard = 0
+
+  /** `look` throws when the daemon cannot be asked. */
+  constructor(look: () => Promise<Turn | undefined>) { this.#look = look }
+
+  /** The message was sent, or something of the answer came. */
+  heard(): void {
+    this.end()
+    this.#quietSinceMs = Date.now()
+    this.#again(this.#heard)
+  }
+  end(): void {
+    this.#heard++
+    clearTimeout(this.#timer)
+    this.text.set(undefined)
+  }
+
+  #again(heard: number): void {
+    this.#timer = setTimeout(() => {
+      this.#look().then((turn) => {
+        if (heard === this.#heard) this.text.set(turn && describeTurn(turn, Math.round((Date.now() - this.#quietSinceMs) / 1000)))
+      }, () => undefined /* The connection shows that the daemon does not answer. */).finally(() => { if (heard === this.#heard) this.#again(heard) })
+    }, slowMs)
+  }
+}
+
+/** One sentence; nothing for a message that is not on its way any more. */
+export function describeTurn({ state, ahead }: Turn, quietSecs: number): string | undefined {
+  switch (state) {
+    case 'queued': return ahead.length === 0 ? 'Received. It is about to be answered.' : `Received. ${ahead.length === 1 ? 'One message is' : `${ahead.length} messages are`} answered before it.`
+    case 'running': return `Received. The model has been at it for ${quietSecs} seconds.`
+    case 'waiting': return 'It waits for your approval.'
+    default: return undefined
+  }
+}
