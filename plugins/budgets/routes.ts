@@ -23,14 +23,15 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     const [account, total] = await Promise.all([desk.accountOf(agent), spending.total(id)])
     const { spent, limits } = account
     return {
-      agent_id: id, agent_name: agent.name, total_cost_usd: toUsd(total), today_cost_usd: toUsd(spent.dayNano), month_cost_usd: toUsd(spent.monthNano), ...money(account),
+      agent_id: id, agent_name: agent.name, total_cost_usd: toUsd(total), today_cost_usd: toUsd(spent.dayNano), month_cost_usd: toUsd(spent.monthNano),
+      today_spent_usd: toUsd(spent.dayNano), month_spent_usd: toUsd(spent.monthNano), ...money(account),
       tokens: { used: spent.hourTokens, limit: limits.hourTokens ?? 0, pct: part(spent.hourTokens, limits.hourTokens), reserved: spent.heldTokens },
     }
   }
 
   const read = defineRoute({
     method: 'GET', path: '/api/budget', summary: 'What all agents together may spend, and what they spent', auth: 'bearer', cost: 3, returns: Budget,
-    description: 'Hours, days and months are those of UTC. A limit of 0 is unlimited. What nobody knows the price of is in no sum; `unpriced_requests_today` says how many calls that were.',
+    description: 'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how many calls that were.',
     handle: () => whole(),
   })
   const change = defineRoute({

@@ -37,7 +37,7 @@ const Money = {
 }
 export const Budget = v.object({ ...Money, hour_spent_usd: v.number(), today_spent_usd: v.number(), month_spent_usd: v.number(), alert_threshold: v.number(), default_max_llm_tokens_per_hour: v.number() })
 export const AgentBudget = v.object({
-  agent_id: v.string(), agent_name: v.nullable(v.string()), total_cost_usd: v.number(), today_cost_usd: v.number(), month_cost_usd: v.number(), ...Money,
+  agent_id: v.string(), agent_name: v.nullable(v.string()), total_cost_usd: v.number(), today_cost_usd: v.number(), month_cost_usd: v.number(), today_spent_usd: v.number(), month_spent_usd: v.number(), ...Money,
   tokens: v.object({ used: v.number(), limit: v.number(), pct: v.number(), reserved: v.number() }),
 })
 export const AgentRank = v.array(v.object({

@@ -157,8 +157,9 @@ function refusal(agent: Agent | undefined, line: Line, needs: number, at: number
     })
 }
 export function dollars(nano: number): string {
-  const usd = toUsd(nano)
-  return `$${usd.toFixed(usd !== 0 && usd < 1 ? 6 : 2)}`
+  const exact = toUsd(nano).toFixed(6)
+  // Cents at least, and no more than it takes.
+  return `$${exact.replace(/0{1,4}$/, '')}`
 }
 function unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): Refusal {
   return new Refusal('conflict', `What ${model} by ${provider} costs is not known, and the money of agent "${agent.name}" is limited: set [providers.${provider}.prices."${model}"] input and output, `
