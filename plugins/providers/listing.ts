@@ -20,18 +20,18 @@ export async function told(listing: ModelsListing, { inference, connections, oll
       for (const id of installed) models.push(own(state, id, section?.context_window))
       continue
     }
-    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it.
-    if (authStatus === 'missing' || (authStatus === 'no_key_needed' && name !== 'builtin' && section === undefined)) continue
+    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it. What has no address is here.
+    if (authStatus === 'missing' || (authStatus === 'no_key_needed' && state.baseUrl !== undefined && section === undefined)) continue
     usable.add(name)
-    // A vendor under another name has the vendor's models; of any other service what its section names is what is known.
-    if (section && connections.driver(name)?.driver.name !== name) {
-      const vendor = connections.catalogName(name)
-      if (vendor !== name) for (const model of catalog()?.list(vendor) ?? []) models.push({ ...model, provider: name })
-      for (const id of new Set([...(defaultModel === UNKNOWN ? [] : [defaultModel]), ...Object.keys(section.prices)])) models.push(await ofSection(id))
-      async function ofSection(id: string): Promise<CatalogModel> {
-        const { price, contextWindow } = await inference.resolve({ provider: name, model: id })
-        return { ...own(state, id, contextWindow), price: price ?? null, tier: 'custom' }
-      }
+    const vendor = connections.catalogName(name)
+    const known = catalog()?.list(vendor) ?? []
+    // A vendor under another name has the vendor's models; of what is in no catalog that is known which its driver or its section names.
+    if (vendor !== name) for (const model of known) models.push({ ...model, provider: name })
+    const named = [...(defaultModel === UNKNOWN ? [] : [defaultModel]), ...Object.keys(section?.prices ?? {})]
+    for (const id of new Set(named)) if (!known.some((model) => model.id === id)) models.push(await asNamed(id))
+    async function asNamed(id: string): Promise<CatalogModel> {
+      const { price, contextWindow } = await inference.resolve({ provider: name, model: id })
+      return { ...own(state, id, contextWindow), price: price ?? null, tier: authStatus === 'no_key_needed' ? 'local' : 'custom' }
     }
   }
   return { usable, models }

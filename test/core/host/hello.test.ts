@@ -50,3 +50,14 @@ describe('the plugin of a third party, outside the repository', () => {
     expect(host.app.registrations().filter((line) => line.includes('hello'))).toEqual([])
   })
 })
+
+describe('a provider of a third party, in one file', () => {
+  it('is loaded from a path of the configuration and answers an agent, and its model is listed', async () => {
+    await using outside = await temporaryFolder()
+    await cp(fileURLToPath(new URL('../../../playground/plugins/parrot.ts', import.meta.url)), join(outside.path, 'parrot.ts'))
+    await using host = await startHost({ memory: true, config: { plugins: { paths: [outside.path] } } })
+    const { body: { agent_id: id } } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "polly"\n[model]\nprovider = "parrot"\n' })
+    expect((await host.json('POST', `/api/agents/${id}/message`, { message: 'Pieces of eight' })).body).toMatchObject({ response: 'Pieces of eight', provider: 'parrot', model: 'grey', cost_usd: 0 })
+    expect((await host.json('GET', '/api/models?provider=parrot')).body.models).toMatchObject([{ id: 'grey', available: true, tier: 'local' }])
+  })
+})
