@@ -29,6 +29,8 @@ export interface AskParts {
   readonly db: Pick<PluginDatabase, 'batch'>
   readonly log: Pick<ConsolaInstance, 'warn'>
   readonly historyMessages: number
+  /** What the models of one turn may take together. */
+  readonly turnMs: number
 }
 /** After the provider said that the window is full, this much of what it was thought to be is used. */
 const SHRUNK = 0.6
@@ -99,8 +101,10 @@ export class Asking {
       if (this.#parts.toll.due(this.#agent)) {
         progress.held = await this.#parts.toll.pass({ agent: this.#agent, turnId: this.#live.id, sessionId: this.#live.sessionId, model, request })
       }
+      const restMs = this.#parts.turnMs - progress.modelMs
       try {
-        for await (const event of this.#parts.inference.complete(model, request, signal)) {
+        if (restMs <= 0) throw overdue(model, this.#parts.turnMs)
+        for await (const event of this.#parts.inference.complete(model, request, signal, restMs)) {
           tried.first ??= performance.now() - tried.from
           if (event.type === 'text' && tried.chars.length < 200) tried.chars += event.delta
           if (event.type === 'text' || event.type === 'thinking') progress.written += event.delta.length
@@ -114,6 +118,7 @@ export class Asking {
         signal.throwIfAborted()
         if (told || !isOfProvider(error)) throw error
         await this.#settle(model, request)
+        if (this.#parts.turnMs <= progress.modelMs) throw overdue(model, this.#parts.turnMs, error)
         if (error instanceof UpstreamFailure && error.reason === 'context_length' ? !await this.#makeRoom(turns, model, signal) : !await this.#fallBack(error)) throw error
       }
     }
@@ -183,9 +188,14 @@ export class Asking {
 
   #trace(tried: { readonly at: string; readonly from: number; readonly first: number | undefined }, failed: boolean, output: string, usage?: { readonly input: number; readonly output: number }): void {
     const { model } = this.#progress
+    this.#progress.modelMs += performance.now() - tried.from
     this.#progress.trace({
       kind: 'model', name: model ? `${model.provider}/${model.model}` : '', startedAt: tried.at, durationMs: performance.now() - tried.from, firstMs: tried.first,
       failed, tokens: usage && { input: usage.input, output: usage.output }, input: '', output,
     })
   }
+}
+
+function overdue({ provider }: ResolvedModel, turnMs: number, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure(provider, `${provider} did not finish this turn in time: its models may take ${turnMs / 1000} s together`, { reason: 'timeout', retry: 'later', cause })
 }

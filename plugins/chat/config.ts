@@ -26,6 +26,8 @@ export const ChatConfig = v.object({
   queue_length: v.optional(count, 256),
   /** Messages of the session the model is given. */
   history_messages: v.optional(count, 50),
+  /** Time the models may take in one turn, all calls, tries and fallbacks together. Waiting for a person and tools are not part of it. */
+  turn_ms: v.optional(count, 1_800_000),
   /** Calls of the model in one turn; a manifest may ask for fewer. */
   max_iterations: v.optional(count, 50),
   /** Tool calls in one turn. */

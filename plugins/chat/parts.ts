@@ -52,7 +52,7 @@ export function createParts({ config, db, hooks, tools, log, metrics, signal, le
     db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
     personalData: config.personal_data,
     withheld: (agent, label, tool) => withheld.add(1, { agent: agent.id, label, tool }),
-    waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, loaded: whenLoaded,
+    waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, turnMs: config.turn_ms, loaded: whenLoaded,
     waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })

@@ -31,6 +31,8 @@ export class Progress {
   request: CompletionRequest | undefined
   /** Characters the model wrote in the call that runs, what it thought included. */
   written = 0
+  /** Time the models took, in all calls. */
+  modelMs = 0
   /** What was set aside for the call that runs. */
   held: GiveBack | undefined
   iterations = 0

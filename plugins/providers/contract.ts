@@ -35,10 +35,10 @@ export interface Inference {
    */
   resolve(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string }): Promise<ResolvedModel>
   /**
-   * Retries with back-off, but never after the first event. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
+   * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
    * comes last.
    */
-  complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal): AsyncIterable<CompletionEvent>
+  complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal, withinMs?: number): AsyncIterable<CompletionEvent>
   /**
    * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the provider needs. `default`
    * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as

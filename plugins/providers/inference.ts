@@ -38,11 +38,11 @@ export function createInference(parts: InferenceParts): Inference {
   const resolve = createResolver(parts)
 
   /** `through` stands between the call and the client: an answer goes straight through. */
-  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through?: (client: ProviderClient) => ProviderClient): AsyncGenerator<CompletionEvent> {
+  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through?: (client: ProviderClient) => ProviderClient, withinMs = Infinity): AsyncGenerator<CompletionEvent> {
     const { maxOutputTokens: most } = model
     // A vendor refuses a longer answer than its model gives.
     const request: CompletionRequest = { ...asked, model: model.model, ...(most !== undefined && asked.maxTokens !== undefined && asked.maxTokens > most && { maxTokens: most }) }
-    const deadline = clock.now() + config.answer_ms
+    const deadline = clock.now() + Math.min(config.answer_ms, withinMs)
     let changes = 0
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
@@ -140,7 +140,7 @@ export function createInference(parts: InferenceParts): Inference {
 
   const embed = createEmbedder({ connections, calls: complete, resolve, usual: { provider: config.embedding.provider, model: config.embedding.model } })
 
-  return { resolve, complete: (model, request, signal) => complete(model, request, signal), embed, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
+  return { resolve, complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs), embed, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
 }
 
 /** The provider failed so often that it is left alone for a while. */

@@ -270,6 +270,34 @@ describe('a provider that keeps failing', () => {
   })
 })
 
+describe('a turn that takes too long', () => {
+  it('ends at its deadline, whatever is still said, and no fallback begins after it', async () => {
+    await using other = await openChat({
+      fake, config: {
+        providers: { openai: { base_url: fake.url, api_key: 'k' }, groq: { base_url: spare.url, api_key: 'k' } },
+        plugins: { providers: { ...limits, idle_ms: 5000, first_event_ms: 5000 }, chat: { turn_ms: 400 } },
+      },
+    })
+    const agent = await other.spawn('slow', ['*'], '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n')
+    const send = () => other.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
+    const before = spare.requests.length
+    // Each piece comes in time, the whole does not.
+    serve([{ text: times(100, (n) => `${n} `), gapMs: 30 }])
+    const from = performance.now()
+    const spoken = await send()
+    expect([spoken.status, spoken.body.error.message]).toEqual([503, expect.stringContaining('openai did not finish')])
+    expect(performance.now() - from).toBeLessThan(2000)
+    expect((await other.session(agent)).messages.at(-1)).toMatchObject({ role: 'Assistant', mark: 'cut' })
+    serve([{ fault: 'silent' }])
+    const silent = await send()
+    expect([silent.status, silent.body.error.message]).toEqual([503, expect.stringContaining('its models may take 0.4 s together')])
+    expect(spare.requests.length).toBe(before)
+    serve(times(10, (n) => ({ calls: [{ name: 'kv_set', args: { key: `k${n}`, value: n } }], delayMs: 150 })))
+    const looping = await send()
+    expect([looping.status, looping.body.error.message]).toEqual([503, expect.stringMatching(/did not (finish|begin)/)])
+  })
+})
+
 describe('a model that cannot be had any more', () => {
   const config = { providers: { openai: { base_url: 'https://api.openai.com/v1' } } }
   it('the fallback of the daemon answers any agent, and one whose key goes away uses its own', async () => {
