@@ -211,7 +211,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   host.provide(Daemon, daemon)
   host.provide(Safekeeping, createSafekeeping(config, (file) => database.snapshot(file)))
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
-  host.provide(Guests, lazyGuests())
+  host.provide(Guests, owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()))
   host.provide(Configuration, createConfiguration({
     live, host, section, reread: options.reread, providersPlugin: PROVIDERS,
     taken(next) {

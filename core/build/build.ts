@@ -68,6 +68,7 @@ async function buildCore(out: string): Promise<void> {
       sdk: join(root, 'core/sdk.ts'),
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
+      'guest-host': join(root, 'core/wasm/guest-host.ts'),
       'wasm-worker': join(root, 'core/wasm/worker.ts'),
     }),
     plugins: [lazyResponse(), builtins(), ascii(), groups.plugin],
@@ -91,9 +92,11 @@ async function buildTogether(sources: ReadonlyMap<string, string>, out: string):
   const code = [...sources].map(([name, source]) => `export { default as ${toName(name)} } from ${JSON.stringify(join(root, source, 'index.ts'))}`).join('\n')
   const entry: Plugin = { name: 'built-ins', resolveId: (source) => (source === id ? id : null), load: (loaded) => (loaded === id ? code : null) }
   const options = input({ plugins: id })
+  // What a plugin needs at once stays in one file, although other parts of it, which are imported later, need it too.
+  const groups = closures({ 'built-ins': [...sources.values()].map((source) => join(source, 'index.ts')) })
   await build({
-    ...options, plugins: [entry, options.plugins],
-    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
+    ...options, plugins: [entry, options.plugins, groups.plugin],
+    output: { codeSplitting: { groups: [{ name: 'built-ins', test: (module: string) => groups.has('built-ins', module) }] }, dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
   })
 }
 

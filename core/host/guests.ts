@@ -1,4 +1,5 @@
-import type { GuestEnd, GuestRun, GuestRunner } from '../wasm/runner.ts'
+import type { GuestProcess } from '../wasm/guest-process.ts'
+import type { GuestEnd, GuestRun } from '../wasm/runner.ts'
 import { defineService } from './define.ts'
 
 export type { GuestEnd, GuestRun }
@@ -10,9 +11,12 @@ export interface Guests {
 }
 export const Guests = defineService<Guests>()('guests')
 
-/** The runner is made with the first guest: most daemons never have one. */
-export function lazyGuests(): Guests {
-  let runner: Promise<GuestRunner> | undefined
-  const make = async (): Promise<GuestRunner> => new (await import('../wasm/runner.ts')).GuestRunner()
-  return { run: async (request) => (await (runner ??= make())).run(request) }
+/** The process for guests is there while there are guests: most daemons never have one. */
+export function lazyGuests(): Guests & AsyncDisposable {
+  let guests: Promise<GuestProcess> | undefined
+  const make = async (): Promise<GuestProcess> => new (await import('../wasm/guest-process.ts')).GuestProcess()
+  return {
+    run: async (request) => (await (guests ??= make())).run(request),
+    async [Symbol.asyncDispose]() { (await guests)?.[Symbol.dispose]() },
+  }
 }

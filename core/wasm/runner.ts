@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { Refusal } from '../errors/error.ts'
-import { enforced } from '../scope/enforcement.ts'
 import type { GuestData, GuestMessage, Outcome } from './guest.ts'
 
 export interface GuestRun {
@@ -41,34 +39,31 @@ const MEMORY_BYTES = 256 * PAGE
 const OUTPUT_BYTES = 1_048_576
 const MODULE_BYTES = 4_194_304
 const CONCURRENT = 4
-const WAITING = 64
 
 /** Runs guests, each in a thread of its own, four at a time. Fuel, a clock and a cap of memory end each of them by itself. */
 export class GuestRunner {
   #running = 0
   readonly #waiting: (() => void)[] = []
 
-  /** Never rejects for what the guest does; throws `rate_limit` when too many wait, and the signal's reason. */
+  /** Never rejects for what the guest does; throws the signal's reason. */
   async run(request: GuestRun): Promise<GuestEnd> {
     request.signal?.throwIfAborted()
     await this.#enter()
     try {
       request.signal?.throwIfAborted()
-      const end = await start(request)
-      if (end.outcome === 'fuel_exhausted' || end.outcome === 'deadline' || end.outcome === 'memory_limit') enforced('wasm_dual_metering')
-      return end
+      return await start(request)
     } finally {
-      this.#running--
-      this.#waiting.shift()?.()
+      // The place goes to the next one in line.
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#running--
     }
   }
 
   async #enter(): Promise<void> {
-    if (this.#running >= CONCURRENT) {
-      if (this.#waiting.length >= WAITING) throw new Refusal('rate_limit', `${WAITING} guests wait already`, { retryAfterSecs: 5 })
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    }
-    this.#running++
+    // Whoever asks for guests bounds how many of them wait.
+    if (this.#running >= CONCURRENT) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#running++
   }
 }
 
@@ -90,7 +85,7 @@ function start({ module, input, host, signal, ...limits }: GuestRun): Promise<Gu
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile(), {
       workerData: data, env: {}, argv: [], execArgv: [], stdin: false, stdout: true, stderr: true, trackUnmanagedFds: true,
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 2 },
+      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4, stackSizeMb: 2 },
     })
     const stopping = new AbortController()
     let ended = false
@@ -119,7 +114,7 @@ function start({ module, input, host, signal, ...limits }: GuestRun): Promise<Gu
     async function answer(request: Uint8Array): Promise<void> {
       let reply: Uint8Array
       try { reply = host ? await host(request, stopping.signal) : new Uint8Array(0) } catch (error) {
-        return finish('abi', error instanceof Refusal ? `the host refused: ${error.message}` : 'a call of the host failed')
+        return finish('abi', `the host refused: ${error instanceof Error ? error.message : 'failed'}`)
       }
       if (ended) return
       worker.postMessage(reply, [])

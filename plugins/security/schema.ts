@@ -11,7 +11,7 @@ export const SecurityConfig = v.object({
   /** What was found so long ago is not known any more. */
   stale_ms: v.optional(positive, 180_000),
   /** Pause between the open port and the first run, which must not be felt by those who wait for the port. */
-  first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 250),
+  first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 2_000),
 })
 export type SecurityConfig = v.InferOutput<typeof SecurityConfig>
 

@@ -8,7 +8,7 @@ const all = [...core, ...plugins, ...adapters]
 
 /** Folders of core from low to high: a file may import its own layer and lower ones. */
 const layers: readonly (readonly string[])[] = [
-  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['signing', 'wasm', 'screening'], ['net', 'process'], ['limit'], ['auth'], ['jobs'],
+  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['signing', 'screening'], ['net', 'process'], ['wasm'], ['limit'], ['auth'], ['jobs'],
   ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'cli'],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
@@ -29,7 +29,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
 
 /** Dangerous primitives of the platform that have one door (one place where the guard is). */
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
-  [/^(node:)?child_process$/, ['core/process/spawn.ts']],
+  [/^(node:)?child_process$/, ['core/process/spawn.ts', 'core/process/fork.ts']],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/', 'core/cli/checks.ts']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],

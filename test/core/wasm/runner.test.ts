@@ -1,10 +1,12 @@
-import { describe, expect, it } from 'vitest'
-import { GuestRunner } from '../../../core/wasm/runner.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { Refusal } from '../../../core/errors/error.ts'
+import { GuestProcess } from '../../../core/wasm/guest-process.ts'
 import type { GuestEnd, GuestRun } from '../../../core/wasm/runner.ts'
 import { answer, constant, echo, guest, leb, list, ROOM, signed, text } from './assemble.ts'
 import type { Parts } from './assemble.ts'
 
-const runner = new GuestRunner()
+const runner = new GuestProcess()
+afterAll(() => { runner[Symbol.dispose]() })
 const run = (parts: Parts, more: Partial<GuestRun> = {}): Promise<GuestEnd> => runner.run({ module: guest(parts), input: Buffer.from('hello'), deadlineMs: 20_000, ...more })
 const endless = [0x03, 0x40, 0x0c, 0, 0x0b, ...answer(0, 0)]
 const hostCall = [...text('svc'), ...text('host_call'), 0, 1]
@@ -68,7 +70,8 @@ describe('a guest', () => {
     const end = await run(asking, { host: (request) => { asked.push(Buffer.from(request).toString()); return Promise.resolve(Buffer.from('granted')) } })
     expect([asked, Buffer.from(end.output).toString(), end.outcome]).toEqual([['hello'], 'granted', 'done'])
     expect(end.fuelUsed).toBeGreaterThan(100n)
-    expect(await run(asking, { host: () => Promise.reject(new Error('no')) })).toMatchObject({ outcome: 'abi', message: 'a call of the host failed' })
+    expect(await run(asking, { host: () => Promise.reject(new Error('a path')) })).toMatchObject({ outcome: 'abi', message: 'the host refused: failed' })
+    expect(await run(asking, { host: () => Promise.reject(new Refusal('forbidden', 'not granted')) })).toMatchObject({ outcome: 'abi', message: 'the host refused: not granted' })
     expect(await run(asking)).toMatchObject({ outcome: 'done', output: new Uint8Array(0) })
     expect(await run(asking, { fuel: 50n })).toMatchObject({ outcome: 'fuel_exhausted' })
     expect(await run(asking, { host: () => new Promise(() => {}), deadlineMs: 500 })).toMatchObject({ outcome: 'deadline' })
@@ -83,7 +86,7 @@ describe('a guest', () => {
   })
 
   it('waits while four others run, and is refused when too many wait', async () => {
-    const own = new GuestRunner()
+    using own = new GuestProcess()
     const stop = new AbortController()
     const many = Array.from({ length: 68 }, () => own.run({ module: guest({ execute: endless }), input: new Uint8Array(0), fuel: 2n ** 62n, signal: stop.signal }))
     const settled = Promise.allSettled(many)

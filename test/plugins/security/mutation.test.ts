@@ -8,7 +8,7 @@ import type * as GcraModule from '../../../core/limit/gcra.ts'
 import type * as EnvironmentModule from '../../../core/process/environment.ts'
 import type * as ScreenModule from '../../../core/screening/screen.ts'
 import type * as EnvelopeModule from '../../../core/signing/envelope.ts'
-import type * as RunnerModule from '../../../core/wasm/runner.ts'
+import type * as GuestProcessModule from '../../../core/wasm/guest-process.ts'
 import type * as InheritModule from '../../../plugins/agents/inherit.ts'
 import type * as WalkModule from '../../../plugins/audit/walk.ts'
 import type * as GuardModule from '../../../plugins/chat/guard.ts'
@@ -33,13 +33,13 @@ vi.mock('../../../plugins/chat/taint.ts', async (original) => {
   const module = await original<typeof TaintModule>()
   return { ...module, checkFlow: swap('taint_tracking', module.checkFlow, () => ({ allowed: true, declassified: [] })) }
 })
-vi.mock('../../../core/wasm/runner.ts', async (original) => {
-  const module = await original<typeof RunnerModule>()
-  // A runner that does not hand on how much fuel there is.
-  class Unmetered extends module.GuestRunner {
-    override run(request: Parameters<InstanceType<typeof module.GuestRunner>['run']>[0]) { return super.run(broken.system === 'wasm_dual_metering' ? { ...request, fuel: 2n ** 62n } : request) }
+vi.mock('../../../core/wasm/guest-process.ts', async (original) => {
+  const module = await original<typeof GuestProcessModule>()
+  // One that does not hand on how much fuel there is.
+  class Unmetered extends module.GuestProcess {
+    override run(request: Parameters<InstanceType<typeof module.GuestProcess>['run']>[0]) { return super.run(broken.system === 'wasm_dual_metering' ? { ...request, fuel: 2n ** 62n } : request) }
   }
-  return { ...module, GuestRunner: Unmetered }
+  return { ...module, GuestProcess: Unmetered }
 })
 vi.mock('../../../plugins/system/public-health.ts', async (original) => {
   const module = await original<typeof PublicHealthModule>()

@@ -1,0 +1,43 @@
+import type { FromHost, ToHost } from './guest-process.ts'
+import { GuestRunner } from './runner.ts'
+
+/** The process guests run in, each in a thread: what they leave behind in memory, and what they break, goes with it. */
+const runner = new GuestRunner()
+const running = new Map<number, AbortController>()
+const asked = new Map<number, { readonly resolve: (answer: Uint8Array) => void; readonly reject: (error: Error) => void }>()
+let questions = 0
+
+const say = (message: FromHost): void => { if (process.connected) process.send?.(message) }
+
+process.on('message', (message: ToHost) => {
+  if (message.type === 'run') void run(message)
+  else if (message.type === 'abort') running.get(message.id)?.abort(new Error('stopped'))
+  else {
+    const waiting = asked.get(message.question)
+    asked.delete(message.question)
+    if (message.refused === undefined) waiting?.resolve(message.answer)
+    else waiting?.reject(new Error(message.refused))
+  }
+})
+// Nobody is left to answer to.
+process.on('disconnect', () => process.exit(0))
+
+async function run({ id, request, answers }: Extract<ToHost, { type: 'run' }>): Promise<void> {
+  const stop = new AbortController()
+  running.set(id, stop)
+  try {
+    const end = await runner.run({ ...request, signal: stop.signal, ...(answers ? { host: (question: Uint8Array) => ask(id, question) } : {}) })
+    say({ type: 'end', id, end })
+  } catch (error) {
+    // It was stopped, and whoever did that does not wait.
+    say({ type: 'gone', id, message: error instanceof Error ? error.message : 'unknown' })
+  } finally { running.delete(id) }
+}
+
+function ask(id: number, request: Uint8Array): Promise<Uint8Array> {
+  const question = ++questions
+  return new Promise((resolve, reject) => {
+    asked.set(question, { resolve, reject })
+    say({ type: 'ask', id, question, request })
+  })
+}
