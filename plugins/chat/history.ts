@@ -3,8 +3,8 @@ import type { Message } from '../sessions/contract.ts'
 
 /** The turns of messages that are asked for again with every turn of their session; they go with their messages. */
 const known = new WeakMap<Message, readonly Turn[]>()
-/** The same for a whole list, which one turn asks for more than once. */
-const lists = new WeakMap<readonly Message[], readonly Turn[]>()
+/** The last list that was asked for: a turn asks for its own twice in a row. */
+let latest: { readonly messages: readonly Message[]; readonly turns: readonly Turn[] } | undefined
 
 /**
  * Stored messages as a provider takes them. With the id of a turn that goes on, its own answers carry what their provider wants back;
@@ -12,15 +12,14 @@ const lists = new WeakMap<readonly Message[], readonly Turn[]>()
  */
 export function toTurns(messages: readonly Message[], running?: string): readonly Turn[] {
   if (running !== undefined) return messages.flatMap((message) => (message.turnId === running ? toOwn(message).map((turn) => withReplay(turn, message)) : toTurns([message])))
-  const there = lists.get(messages)
-  if (there) return there
+  if (latest?.messages === messages) return latest.turns
   const turns: Turn[] = []
-  lists.set(messages, turns)
   for (const message of messages) {
     let own = known.get(message)
     if (!own) known.set(message, own = toOwn(message))
     for (const turn of own) turns.push(turn)
   }
+  latest = { messages, turns }
   return turns
 }
 
