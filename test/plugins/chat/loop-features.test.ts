@@ -153,7 +153,7 @@ describe('labels', () => {
     expect(tools.map(({ name, is_error }) => [name, is_error])).toEqual([['fetch_page', false], ['run_command', true]])
     expect(tools[1]?.result).toContain('ExternalNetwork')
     expect(tools[1]?.result).toContain('fetch_page')
-    const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=capability_check')
+    const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=taint_violation')
     expect(JSON.stringify(body)).toContain('run_command refuses ExternalNetwork')
   })
   it('are let through when a person approves exactly this call, and that is written down', async () => {
