@@ -33,6 +33,7 @@ const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 export class GroupCommit {
   readonly #connection: SqliteConnection
   readonly #log: ConsolaInstance
+  readonly #onFull: (() => void) | undefined
   #waiting: Batch[] = []
   #scheduled = false
   /** How many batches the last group had. */
@@ -47,9 +48,11 @@ export class GroupCommit {
   #complainedAt = -Infinity
   #idle: (() => void)[] = []
 
-  constructor(connection: SqliteConnection, log: ConsolaInstance) {
+  /** `onFull` is told of a commit for which the disk had no room. */
+  constructor(connection: SqliteConnection, log: ConsolaInstance, onFull?: () => void) {
     this.#connection = connection
     this.#log = log
+    this.#onFull = onFull
   }
 
   submit(statements: readonly Statement[]): Promise<readonly Outcome[]> {
@@ -198,6 +201,7 @@ export class GroupCommit {
   #failed(taken: number, error: unknown): void {
     try { this.#connection.rollback() } catch { this.#connection.poisoned = true }
     if (isPoison(codeOf(error))) this.#connection.poisoned = true
+    if (codeOf(error) === 'SQLITE_FULL') this.#onFull?.()
     if (this.#alone > 0) this.#alone--
     if (performance.now() - this.#complainedAt > 1_000) {
       this.#complainedAt = performance.now()

@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   readonly log: ConsolaInstance
   /** A db0 connector instead of the one the URL names, for tests. */
   readonly connector?: Connector
+  /** Told when a commit finds no room on the disk. */
+  readonly onFull?: () => void
 }
 
 const CORE: readonly Migration[] = [
@@ -40,7 +42,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const path = /^sqlite:(.+)$/.exec(url)?.[1]
   if (path === undefined) throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
   const connection = path === ':memory:' ? await SqliteConnection.open(undefined) : await openFile(path)
-  const sql = new SqliteDatabase(connection, log)
+  const sql = new SqliteDatabase(connection, log, options.onFull)
   return ready(sql, log, {
     forget: () => connection.forget(),
     async snapshot(file) {

@@ -14,9 +14,9 @@ export class SqliteDatabase implements PluginDatabase {
   readonly #connection: SqliteConnection
   readonly #commit: GroupCommit
 
-  constructor(connection: SqliteConnection, log: ConsolaInstance) {
+  constructor(connection: SqliteConnection, log: ConsolaInstance, onFull?: () => void) {
     this.#connection = connection
-    this.#commit = new GroupCommit(connection, log)
+    this.#commit = new GroupCommit(connection, log, onFull)
   }
 
   sql(template: TemplateStringsArray, ...values: Value[]): Statement { return toStatement(template, values) }

@@ -11,13 +11,24 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   const { db, safekeeping } = parts
   if (!db) throw new Error('there is no database to verify')
   const trail = new AuditStore(db)
-  if (!(await trail.exists())) throw new Error('this database holds no audit trail')
+  if (!(await isThere(() => trail.tip()))) throw new Error('this database holds no audit trail')
   const tree = new TreeStore(db)
   const empty = { blocks: async () => new Map<number, Buffer>(), checkpoints: async () => [], origin: async () => undefined }
   const vault = readOnlyVault(parts)
   const keys = bare === true ? {} : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
-  const verdict = await walkTrail({ trail, tree: await tree.exists() ? tree : empty, ...keys })
+  const verdict = await walkTrail({ trail, tree: await isThere(() => tree.origin()) ? tree : empty, ...keys })
   return { ...verdict, signatures: bare !== true && verdict.checkpoint !== null }
+}
+
+/** A file may be of somebody else, or of a version that had no such table yet. */
+async function isThere(read: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await read()
+    return true
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('no such table')) return false
+    throw error
+  }
 }
 
 function readOnlyVault({ secret }: OfflineParts) {

@@ -24,9 +24,6 @@ export class AuditStore {
 
   write(statement: Statement): Promise<unknown> { return this.#db.batch([statement]) }
 
-  /** Whether a database has a trail; for SQLite files that may be of somebody else. */
-  async exists(): Promise<boolean> { return (await this.#db.one`SELECT name FROM sqlite_master WHERE name = 'audit_entry'`) !== undefined }
-
   /** In order of their numbers, beginning after `id`. */
   after(id: number, limit: number): Promise<Link[]> {
     return this.#db.all<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id > ${id} ORDER BY id LIMIT ${limit}`

@@ -44,7 +44,7 @@ export async function backup(options: { readonly rounds: number; readonly seed: 
       const { filename } = await send(daemon, '/api/backup', 'POST')
       await mark(`later-${round}`)
       const asked = send(daemon, '/api/restore', 'POST', { filename }).catch(() => undefined /* killed before it was answered */)
-      const late = new Promise((resolve) => { setTimeout(resolve, random() * 900) })
+      const late = new Promise((resolve) => { setTimeout(resolve, random() * 2_500) })
       await Promise.race([Promise.all([asked, late]), late])
       await daemon.kill()
       running.on = false

@@ -20,9 +20,6 @@ export class TreeStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) { this.#db = db }
 
-  /** A file that an older version wrote may have none. SQLite only. */
-  async exists(): Promise<boolean> { return (await this.#db.one`SELECT name FROM sqlite_master WHERE name = 'audit_checkpoint'`) !== undefined }
-
   /** Roots of whole blocks by their position, from `from` on. */
   async blocks(from = 0): Promise<ReadonlyMap<number, Buffer>> {
     const rows = v.parse(v.array(Block), await this.#db.all`SELECT position, root FROM audit_block WHERE position >= ${from} ORDER BY position`)

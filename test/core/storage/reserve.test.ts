@@ -1,0 +1,59 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Refusal } from '../../../core/errors/error.ts'
+import { Reserve } from '../../../core/storage/reserve.ts'
+import { openFile } from '../../../core/storage/sqlite-file.ts'
+import { SqliteDatabase } from '../../../core/storage/sqlite.ts'
+import { folder, recorder } from './engines.ts'
+
+it('the reserve holds four real mebibytes, goes when the disk is full, and comes back when there is room', async () => {
+  const dir = await folder()
+  const { log, lines } = recorder()
+  using reserve = new Reserve(join(dir, 'reserve'), log, 0)
+  expect(await reserve.make()).toBe(true)
+  const { size, blocks, mode } = statSync(join(dir, 'reserve'))
+  expect(size).toBe(4_194_304)
+  expect(blocks * 512).toBeGreaterThanOrEqual(4_000_000)
+  expect(mode & 0o777).toBe(0o600)
+  expect(reserve.release()).toBe(true)
+  expect(existsSync(join(dir, 'reserve'))).toBe(false)
+  expect(reserve.release()).toBe(false)
+  expect(lines.join('\n')).toMatch(/the disk is full/)
+  expect(await reserve.make()).toBe(true)
+})
+
+it('no reserve is made where it would fill the disk, or where nothing can be written', async () => {
+  const dir = await folder()
+  const { log } = recorder()
+  using greedy = new Reserve(join(dir, 'reserve'), log, Number.MAX_SAFE_INTEGER)
+  expect(await greedy.make()).toBe(false)
+  using lost = new Reserve(join(dir, 'missing', 'reserve'), log, 0)
+  expect(await lost.make()).toBe(false)
+})
+
+it('a commit that finds no room gives the reserve up, refuses the write with 503, and the next one works', async () => {
+  const dir = await folder()
+  const { log } = recorder()
+  using reserve = new Reserve(join(dir, 'reserve'), log, 0)
+  await reserve.make()
+  const connection = await openFile(join(dir, 'svc.db'))
+  const db = new SqliteDatabase(connection, log, () => {
+    reserve.release()
+    // The engine's own limit stands for a disk: the room that was given up can be used.
+    connection.instance.pragma('max_page_count = 100000')
+  })
+  try {
+    await db.run`CREATE TABLE thing (text TEXT)`
+    connection.instance.pragma(`max_page_count = ${Number(connection.instance.pragma('page_count', { simple: true })) + 1}`)
+    const refused = await db.run`INSERT INTO thing (text) VALUES (${'x'.repeat(100_000)})`.catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(Refusal)
+    expect(refused).toMatchObject({ code: 'service_unavailable', retryAfterSecs: 5 })
+    expect(reserve.held).toBe(false)
+    expect(await db.run`INSERT INTO thing (text) VALUES ('small')`).toEqual({ changes: 1 })
+    expect(await db.all`SELECT text FROM thing`).toEqual([{ text: 'small' }])
+  } finally {
+    await db.close()
+    await connection.close()
+  }
+})
