@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { copyFile, mkdir } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
@@ -17,7 +15,10 @@ import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
 import { createConfiguration } from './host/configuration.ts'
 import { Daemon, DaemonListening } from './host/daemon.ts'
+import { Logs } from './host/logs.ts'
+import { copyBeforeMigration } from './host/upgrade.ts'
 import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
+import { endWithin } from './host/ending.ts'
 import { HealthMonitor } from './host/health.ts'
 import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
@@ -32,6 +33,7 @@ import { Idempotency } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { createHttp } from './http/server.ts'
 import { createJobs } from './jobs/jobs.ts'
+import { LogFeed } from './log/feed.ts'
 import { MetricRegistry } from './metrics/registry.ts'
 import type { Fetch } from './net/fetch.ts'
 import { createOutbound } from './net/outbound.ts'
@@ -41,6 +43,7 @@ import { Scope } from './scope/scope.ts'
 import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
 import { openReservations } from './storage/reservations.ts'
+import { Reserve } from './storage/reserve.ts'
 import { openStorage } from './storage/storage.ts'
 import { completeSwap } from './storage/swap.ts'
 import { openVault } from './storage/vault-file.ts'
@@ -53,6 +56,8 @@ export interface AppOptions {
   readonly reread?: () => Promise<LoadedConfig>
   /** Dotted key to where its value came from, as loading told. */
   readonly sources?: ReadonlyMap<string, string>
+  /** The lines of `log`, for those who follow them. */
+  readonly logs?: LogFeed
   /** Told of a configuration that was taken over while running, such as for the level of the log. */
   readonly onConfig?: (config: Config) => void
   readonly log: ConsolaInstance
@@ -96,6 +101,8 @@ const CLOSE_MS = 5_000
 /** How long the greeting waits for plugins that look around first, such as for a local model. */
 const GREETING_MS = 1_000
 const FIRST_ANSWER_MS = 30
+/** The reserve is made when nobody waits for the start any more. */
+const RESERVE_MS = 2_000
 
 /** Builds every part and loads the plugins. Nothing is left behind when it throws, such as `HomeInUse`. */
 export async function createApp(options: AppOptions): Promise<App> {
@@ -116,7 +123,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const lock = owned('home lock', await lockHome(home), (it) => it[Symbol.dispose]())
   const swapped = completeSwap(home)
   if (swapped) log.info(`put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`)
-  const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
+  const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) => it[Symbol.dispose]())
+  const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
   const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
   const [vault, restartCount] = await Promise.all([
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),
@@ -170,15 +178,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return () => { for (const release of releases) release() }
     },
     migrate: (plugin, migrations) => database.migrate(plugin, migrations),
-    beforeMigrations: async (plugins) => {
-      if (database.dialect !== 'sqlite' || config.database_url === 'sqlite::memory:') return
-      if (await isNew(database) || !(await database.pending(plugins))) return
-      const file = join(config.data_dir, 'snapshots', `before-migration-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.db`)
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-      if (existsSync(join(home, 'audit.anchor'))) await copyFile(join(home, 'audit.anchor'), file.replace(/\.db$/, '.anchor'))
-      await database.snapshot(file)
-      log.info(`the database is copied to ${file} before its tables change`)
-    },
+    beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
   })
 
   health = owned('health', new HealthMonitor({
@@ -209,6 +209,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => storage.forPlugin('core').setItem('restart_count', (restartCount ?? 0) + 1)),
   }
   host.provide(Daemon, daemon)
+  host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(Safekeeping, createSafekeeping(config, (file) => database.snapshot(file)))
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
   host.provide(Guests, owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()))
@@ -245,6 +246,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
       idempotency.start()
+      if (database.dialect === 'sqlite' && config.database_url !== 'sqlite::memory:') setTimeout(() => reserve.make(), RESERVE_MS).unref()
       // Whoever waits for the port is answered first.
       greeting = endWithin('the greeting', async () => {
         await delay(FIRST_ANSWER_MS, undefined, { ref: false })
@@ -269,25 +271,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-async function isNew(database: Awaited<ReturnType<typeof openDatabase>>): Promise<boolean> {
-  const found = await database.sql.one<{ count: number }>`SELECT count(*) AS count FROM core_migration WHERE plugin <> 'core-storage'`
-  return (found?.count ?? 0) === 0
-}
-
 /** Requests of a plugin end when it is unloaded. */
 function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
   return (url, request) => fetch(url, { ...request, owner: signal })
 }
 const unreachable: Fetch = () => Promise.reject(new Error('there is no way out to the network'))
-
-async function endWithin(name: string, end: () => unknown, ms: number, log: ConsolaInstance): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      log.error(`${name} did not end within ${ms} ms: going on without`)
-      resolve()
-    }, ms)
-  })
-  try { await Promise.race([end(), late]) } catch (error) { log.error(`${name} did not end cleanly`, error) } finally { clearTimeout(timer) }
-}
-

@@ -7,6 +7,7 @@ import { isLoopback, parseListenAddr } from '../config/listen.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { listSecrets } from '../config/redact.ts'
+import { LogFeed } from '../log/feed.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
@@ -29,13 +30,14 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { place } = options
   prepareHome(place.home)
   let settings = await loadSettings(place, options.flags)
-  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'] })
+  const logs = new LogFeed()
+  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'], onLine: (line) => logs.push(line) })
   using events = watchProcess(log)
   for (;;) {
     applyLog(log, settings.config)
     for (const warning of settings.warnings) log.warn(warning)
     refuseOpenDoor(settings.config)
-    const app = await open(options, settings, log)
+    const app = await open(options, settings, log, logs)
     const stop = await (async () => {
       try {
         events.serves(app)
@@ -78,10 +80,10 @@ function refuseOpenDoor(config: Config): void {
   throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
     'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
 }
-async function open({ place, flags }: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log): Promise<App> {
+async function open({ place, flags }: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed): Promise<App> {
   try {
     return await createApp({
-      config, log, warnings, sources, secrets: environmentSecrets(),
+      config, log, logs, warnings, sources, secrets: environmentSecrets(),
       reread: () => loadSettings(place, flags), onConfig: (next) => applyLog(log, next),
     })
   } catch (error) { throw explainStart(error, config) }

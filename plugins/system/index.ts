@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Daemon, DaemonListening, definePlugin, Guards } from 'svc/sdk'
+import { Daemon, DaemonListening, definePlugin, Guards, Logs } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -9,6 +9,7 @@ import { controlRoutes } from './control-routes.ts'
 import { createGauges } from './gauges.ts'
 import { healthRoutes } from './health-routes.ts'
 import { recordStart, recordStop } from './life.ts'
+import { logRoutes } from './log-routes.ts'
 import { pluginRoutes } from './plugin-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 
@@ -16,15 +17,16 @@ export default definePlugin({
   name: 'system',
   version: '1.0.0',
   config: v.object({}),
-  requires: { audit: Audit, daemon: Daemon, guards: Guards },
+  requires: { audit: Audit, daemon: Daemon, guards: Guards, logs: Logs },
   optional: { agents: Agents, inference: Inference, spending: Spending },
-  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards }, tools }) {
+  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards, logs }, tools }) {
     const agents = () => optional('agents')
     const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
     routes.add(
       ...healthRoutes({ daemon, agents, inference: () => optional('inference') }),
       ...controlRoutes(daemon, audit, refresh),
       ...toolRoutes(tools),
+      ...logRoutes(logs),
       ...pluginRoutes('system', daemon, audit, log),
     )
     hooks.on(ProbesListed, (probes) => [...probes, { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) }])

@@ -10,6 +10,7 @@ import { loadConfig } from '../../core/config/load.ts'
 import { listSecrets } from '../../core/config/redact.ts'
 import type { ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
+import { LogFeed } from '../../core/log/feed.ts'
 import { createLog } from '../../core/log/log.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
@@ -59,12 +60,13 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
   const home = options.home ?? await mkdtemp(join(tmpdir(), 'svc-test-'))
   const lines: string[] = []
   let taken: Defect[] = []
-  const log = createLog({ level: 'debug', colored: false, write: (line) => { lines.push(line) } })
+  const logs = new LogFeed()
+  const log = createLog({ level: 'debug', colored: false, write: (line) => { lines.push(line) }, onLine: (line) => logs.push(line) })
   const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
   const { config, warnings, sources } = await reread()
   const builtIns = options.plugins ? await findFolders(options.plugins) : await builtInFolders()
   const app = await createApp({
-    config, log, builtIns, warnings, sources, reread,
+    config, log, logs, builtIns, warnings, sources, reread,
     onConfig: (next) => { for (const secret of listSecrets(next)) log.registerSecret(secret) },
     onDefect: (error, where) => { taken.push({ error, where }) },
     ...(options.fetch ? { fetch: options.fetch } : {}),

@@ -1,0 +1,56 @@
+import { defineRoute } from 'svc/sdk'
+import type { AnyRoute, Logs, NumberedLine, ServerSentEvent } from 'svc/sdk'
+import * as v from 'valibot'
+import { LogEvent, LogQuery } from './schema.ts'
+
+/** Lines a slow reader may be behind; then the oldest are left out, and it is told how many. */
+const MOST_WAITING = 1_000
+const ranks = { fatal: 0, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as const
+
+/** The log as it is written (Interface 4.9 and 6.3). */
+export function logRoutes(logs: Logs): readonly AnyRoute[] {
+  return [defineRoute({
+    method: 'GET', path: '/api/logs/stream', summary: 'Follow the log', auth: 'bearer', cost: 5,
+    description: 'The last lines, then each as it is written, secrets masked. No line below the level of the daemon itself (`log_level`). A reader that is too slow misses lines and is told how many.',
+    query: LogQuery, returns: v.unknown(), streams: LogEvent, feed: true,
+    handle({ query: { level, filter, tail }, signal }) {
+      const wanted = ({ line }: NumberedLine): boolean => ranks[line.level] <= ranks[level] && (filter === undefined || `${line.tag} ${line.message}`.toLowerCase().includes(filter.toLowerCase()))
+      return follow(logs, wanted, tail, signal)
+    },
+  })]
+}
+
+async function* follow(logs: Logs, wanted: (line: NumberedLine) => boolean, tail: number, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+  const waiting: NumberedLine[] = logs.recent(Infinity).filter(wanted).slice(tail === 0 ? Infinity : -tail)
+  let missed = 0
+  let wake = (): void => {}
+  const leave = logs.follow((line) => {
+    if (!wanted(line)) return
+    if (waiting.length >= MOST_WAITING) { waiting.shift(); missed++ }
+    waiting.push(line)
+    wake()
+  })
+  const onAbort = (): void => wake()
+  signal.addEventListener('abort', onAbort)
+  try {
+    while (!signal.aborted) {
+      const next = waiting.shift()
+      if (next) {
+        yield { data: JSON.stringify(toEvent(next, missed)) }
+        missed = 0
+      } else await new Promise<void>((resolve) => { wake = resolve })
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    leave()
+  }
+}
+
+/** Clients of compatible services read `action`, `detail` and `agent_id`. */
+function toEvent({ seq, line }: NumberedLine, missed: number): v.InferOutput<typeof LogEvent> {
+  const agent = line.fields?.['agentId']
+  return {
+    seq, timestamp: line.time.toISOString(), level: line.level, tag: line.tag, message: line.message, ...(line.fields && { fields: { ...line.fields } }),
+    action: line.tag === '' ? 'daemon' : line.tag, detail: line.message, agent_id: typeof agent === 'string' ? agent : '', ...(missed > 0 && { missed }),
+  }
+}
