@@ -25,7 +25,7 @@ export interface Budgets {
   /**
    * Whether a call of this agent has to pass the gate `ModelCallStarting`. Costs nothing; true also while the limits are not read yet.
    */
-  limits(agent: { readonly id: string; readonly manifest: { readonly resources: Resources } }): boolean
+  limits(agent: { readonly id: string; readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> } }): boolean
 }
 export interface Resources {
   readonly max_llm_tokens_per_hour: number

@@ -1,5 +1,5 @@
 import type { Hooks } from 'svc/sdk'
-import { AgentKilled } from '../agents/contract.ts'
+import { AgentKilled, AgentSpawned } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import { ModelCallStarting } from '../chat/contract.ts'
 import { HourlyQuotaAsked } from '../usage/contract.ts'
@@ -7,6 +7,7 @@ import type { BudgetDesk } from './service.ts'
 
 export function listen(hooks: Hooks, desk: BudgetDesk, agents: Agents): void {
   hooks.on(ModelCallStarting, (attempt) => desk.admit(attempt))
+  hooks.on(AgentSpawned, ({ agent }) => desk.born(agent))
   hooks.on(AgentKilled, ({ agent }) => desk.forget(agent.id))
   hooks.on(HourlyQuotaAsked, async (quota) => {
     const limits = await Promise.all((await agents.list()).map((agent) => desk.limitsOf(agent)))

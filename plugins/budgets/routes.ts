@@ -21,11 +21,11 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
   async function one(id: string) {
     const agent = await agents.require(id)
     const [account, total] = await Promise.all([desk.accountOf(agent), spending.total(id)])
-    const { spent, limits } = account
+    const { spent, together, limits } = account
     return {
       agent_id: id, agent_name: agent.name, total_cost_usd: toUsd(total), today_cost_usd: toUsd(spent.dayNano), month_cost_usd: toUsd(spent.monthNano),
       today_spent_usd: toUsd(spent.dayNano), month_spent_usd: toUsd(spent.monthNano), ...money(account),
-      tokens: { used: spent.hourTokens, limit: limits.hourTokens ?? 0, pct: part(spent.hourTokens, limits.hourTokens), reserved: spent.heldTokens },
+      tokens: { used: together.hourTokens, limit: limits.hourTokens ?? 0, pct: part(together.hourTokens, limits.hourTokens), reserved: together.heldTokens },
     }
   }
 
@@ -76,7 +76,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
   return [read, change, rank, readOne, changeOne]
 }
 
-function money({ limits, spent, lines, threshold }: Account) {
+function money({ limits, together: spent, lines, threshold }: Account) {
   return {
     hourly_limit_usd: toUsd(limits.hourNano ?? 0), daily_limit_usd: toUsd(limits.dayNano ?? 0), monthly_limit_usd: toUsd(limits.monthNano ?? 0),
     status: statusOf(lines, threshold), reserved_usd: toUsd(spent.heldNano), unpriced_requests_today: spent.unpricedToday,

@@ -200,6 +200,47 @@ describe('a call whose price nobody knows', () => {
   })
 })
 
+describe('what an agent makes', () => {
+  const spawnChild = async (parent: string, name: string, more = '') => {
+    const manifest = `name = "${name}"\n${SMALL}${more}`
+    const before = (await stage.host.json('GET', '/api/agents')).body.length
+    const answers = [{ calls: [{ name: 'agent_spawn', args: { manifest_toml: manifest } }], usage: used(1, 1) }, { text: 'made', usage: used(1, 1) }]
+    stage.fake.always(() => answers.shift() ?? { text: 'fine', usage: used(10, 4) })
+    const { status } = await send(parent)
+    expect(status).toBe(200)
+    const { body } = await stage.host.json('GET', '/api/agents')
+    expect(body).toHaveLength(before + 1)
+    return body.find((one: { name: string }) => one.name === name).id as string
+  }
+
+  it('spends from the budget of who made it, whoever calls first, however many there are, and also when they are gone', async () => {
+    const manifest_toml = `name = "maker-${serial++}"\n${SMALL}[capabilities]\ntools = ["agent_spawn"]\nagent_spawn = true\n`
+    const parent = (await stage.host.json('POST', '/api/agents', { manifest_toml })).body.agent_id as string
+    const first = await spawnChild(parent, `child-${serial++}`)
+    const second = await spawnChild(parent, `child-${serial++}`)
+    const { today_cost_usd: own } = await budgetOf(parent)
+    // What the operator sets over the API holds for them as well: there is no way round it by making another agent.
+    await put({ daily_limit_usd: own + 0.1 }, parent)
+    stage.fake.always({ text: 'fine', usage: used(10, 4) })
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => send(n % 2 === 0 ? first : second)))
+    const done = answers.filter(({ status }) => status === 200).length
+    expect(done).toBeGreaterThan(1)
+    expect(answers.find(({ status }) => status === 429)?.body.error).toContain(`daily budget of agent "maker`)
+    let together = await budgetOf(parent)
+    expect(together.daily.spend).toBeCloseTo(own + done * 0.014, 9)
+    expect(together.daily.spend).toBeLessThanOrEqual(own + 0.1)
+    expect(together.today_cost_usd).toBe(own)
+    await stage.host.json('DELETE', `/api/agents/${first}`)
+    together = await budgetOf(parent)
+    expect(together.daily.spend).toBeCloseTo(own + done * 0.014, 9)
+    await put({ daily_limit_usd: together.daily.spend }, parent)
+    expect((await send(second)).status).toBe(429)
+    expect((await send(parent)).status).toBe(429)
+    await put({ daily_limit_usd: 0 }, parent)
+    expect((await send(second)).status).toBe(200)
+  })
+})
+
 describe('who listens', () => {
   it('hears of each limit once: when much of it is used, when it is used up, and of a price nobody knows', async () => {
     await using folder = await temporaryFolder()

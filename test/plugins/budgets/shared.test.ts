@@ -24,10 +24,10 @@ it('two processes on one database share what is left, and what one sets holds in
       store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
       now: () => now, accounts: async () => [], background: (work) => { void work() },
     })
-    return new BudgetDesk({ config: v.parse(BudgetConfig, {}), store, spending: createSpending(new UsageStore(sql), () => now), audit, herald, now: () => now, shared: true, refused: () => undefined })
+    return new BudgetDesk({ config: v.parse(BudgetConfig, {}), store, agents: { find: async () => undefined, list: async () => [] }, spending: createSpending(new UsageStore(sql), () => now), audit, herald, now: () => now, shared: true, refused: () => undefined })
   }
   const [one, other] = [process(), process()]
-  const agent = { id: 'a', name: 'a', manifest: { resources: { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 } } } as Agent
+  const agent = { id: 'a', name: 'a', manifest: { resources: { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }, metadata: {} } } as unknown as Agent
   const attempt = { agent, turnId: 't', sessionId: 's', model: { provider: 'p', model: 'm', price: { input: 1000, output: 1000 }, contextWindow: 1000 }, most: { input: 5, output: 5 }, held: () => undefined } satisfies ModelCallAttempt
   await other.admit(attempt)
   await one.set(undefined, { dayUsd: 0.065 }, 'a limit')
