@@ -74,7 +74,7 @@ async function send(method: string, path: string, body?: string): Promise<Answer
 /** What is wrong with an answer, whatever was asked; `undefined` when nothing is. */
 function faultOf({ status, text, type }: Answered): string | undefined {
   // A model that cannot be reached, or cannot do what is asked of it, is not the input's fault: Interface 7 makes that a 500.
-  if (status >= 500 && !/no network in this test|did not answer in the form/.test(text)) return `${status}: ${text.slice(0, 300)}`
+  if (status >= 500 && !/no network in this test|did not answer in the form|has no key/.test(text)) return `${status}: ${text.slice(0, 300)}`
   if (status < 400) return undefined
   if (!type.startsWith('application/json')) return `${status} is ${type}`
   const { error } = JSON.parse(text) as { error?: unknown }
@@ -113,7 +113,14 @@ describe('every field of every body', () => {
         if (fault !== undefined) faults.push(`${at}: ${fault}`)
         // Too many requests, or too much money spent, is not said of the input.
         if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
-          const half = changed()
+          let half = changed()
+          // What goes on in the background, such as the delivery to a webhook that was made before, does not change the same again.
+          for (let again = 0; half.length > 0 && again < 3; again++) {
+            remember()
+            await send(route.method, target, body)
+            const twice = changed()
+            half = half.filter((table) => twice.includes(table))
+          }
           if (half.length > 0) faults.push(`${at}: refused with ${answer.status}, and ${half.join(', ')} changed`)
           if (answer.status === 400 && !parts.some((part) => answer.text.includes(part))) faults.push(`${at}: names no field: ${answer.text.slice(0, 200)}`)
         }
