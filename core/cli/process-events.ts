@@ -54,7 +54,9 @@ export function watchProcess(log: Log): ProcessEvents {
     if (!app) process.exit(exits.failed)
     ask('shutdown', 'an exception was not caught')
   }
-  const listeners = [['SIGINT', onStop], ['SIGTERM', onStop], ['SIGHUP', onHangup]] as const
+  // Left to itself Node opens its debugger on this signal, to whoever may send it or reach the port.
+  const onDebug = (signal: NodeJS.Signals): void => log.warn(`${signal} is ignored: the daemon is not opened to a debugger`)
+  const listeners = [['SIGINT', onStop], ['SIGTERM', onStop], ['SIGHUP', onHangup], ['SIGUSR1', onDebug]] as const
   for (const [signal, listener] of listeners) process.on(signal, listener)
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)

@@ -1,4 +1,5 @@
 import { command, homeArgs } from './command.ts'
+import { closeProcess } from './hygiene.ts'
 import { findPlace } from './settings.ts'
 
 export const startArgs = {
@@ -39,6 +40,7 @@ export default command({
     ['svc start --log-format json', 'log lines for a collector'],
   ],
   async run(args) {
+    closeProcess(process.execArgv, process.env['NODE_OPTIONS'])
     const { serve } = await import('./serve.ts')
     return await serve({ place: findPlace(args), flags: toFlags(args), json: args.json === true })
   },

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { confine, openConfined, Refusal, replaceConfined } from 'svc/sdk'
+import { confine, enforced, openConfined, Refusal, replaceConfined } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { WorkspaceFile, Workspaces } from './contract.ts'
 import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
@@ -108,7 +108,10 @@ export class WorkspaceService implements Workspaces {
   /** The root for a name. One that leads out is refused as such, whatever else is wrong with it. */
   async #root(agentId: string, name: string): Promise<string> {
     const root = await this.root(agentId)
-    if (ESCAPE.test(name)) throw new Refusal('forbidden', 'The name leads out of the workspace')
+    if (ESCAPE.test(name)) {
+      enforced('path_traversal_prevention')
+      throw new Refusal('forbidden', 'The name leads out of the workspace')
+    }
     return root
   }
 }

@@ -79,7 +79,7 @@ export class ProbeRunner {
     const { now, timeoutMs } = this.#parts
     const from = now()
     const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    const finding = await rehearse(() => settled(probe.run(ended), ended)).catch((error: unknown): Finding => ({
+    const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch((error: unknown): Finding => ({
       cases: [{ name: signal.aborted || !ended.aborted ? messageOf(error) : `no end within ${timeoutMs} ms`, held: false }], evidence: 'the probe itself failed',
     }))
     const failures = finding.cases.filter(({ held }) => !held).map(({ name }) => name)
@@ -102,11 +102,11 @@ function untried(system: SystemName, evidence: string): Row {
   return { system, status: 'unknown', checkedAt: undefined, durationMs: 0, cases: 0, failures: [], evidence }
 }
 
-function settled<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function settled<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    work().then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : 'an unknown failure')
