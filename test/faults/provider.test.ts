@@ -226,6 +226,14 @@ describe('what is never done twice', () => {
     expect(spare.requests.at(-1)?.body.messages?.at(-1)).toMatchObject({ role: 'tool' })
     expect(await spentBy(agent)).toBe(body.cost_usd)
   })
+  it('an answer that only thought before it broke off is paid for, and the fallback has the room that was set aside for it', async () => {
+    serve([{ text: 'spare', usage: { prompt_tokens: 10, completion_tokens: 5 } }], spare)
+    const { agent, body } = await ask([{ reasoning: ['a long thought '.repeat(20)], text: [], fault: 'reset' }], '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n[resources]\nmax_cost_per_day_usd = 9\n')
+    expect(body).toMatchObject({ response: 'spare', provider: 'groq' })
+    // Three hundred characters of thought are about 75 tokens, at a thousandth of a dollar each.
+    expect(body.cost_usd).toBeGreaterThan(0.015 + 0.07)
+    expect((await stage.host.json('GET', `/api/budget/agents/${agent}`)).body).toMatchObject({ total_cost_usd: body.cost_usd, reserved_usd: 0 })
+  })
   it('nothing that was said is said again by a fallback', async () => {
     const before = spare.requests.length
     const { status } = await ask([{ text: ['Half'], fault: 'cut' }], '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n')
