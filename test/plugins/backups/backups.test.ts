@@ -68,7 +68,7 @@ describe('a backup', () => {
     expect((await host.json('POST', '/api/restore', { filename: decodeURIComponent(name) })).status).toBe(400)
   })
 
-  it('holds no secret in plain, and not the key they are sealed with', async () => {
+  it('Backup contains secrets: it holds none in plain, and not the key they are sealed with', async () => {
     expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
     const { body } = await host.json('POST', '/api/backup')
     const key = readFileSync(join(home, 'vault.key'), 'utf8').trim()
@@ -152,7 +152,7 @@ describe('a restore', () => {
     expect(JSON.stringify(await values(agent))).toContain('new')
   })
 
-  it('of an unknown or of a damaged backup changes nothing', async () => {
+  it('Hostile restore: one of an unknown or of a damaged backup changes nothing', async () => {
     expect((await host.json('POST', '/api/restore', { filename: 'svc_backup_20200101T000000000Z.zip' })).status).toBe(404)
     expect((await host.json('POST', '/api/restore', {})).status).toBe(400)
     const made = await host.json('POST', '/api/backup')

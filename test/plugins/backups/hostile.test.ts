@@ -78,7 +78,7 @@ describe('zip-slip / hostile archive', () => {
 
   it.each([
     ['../../outside.txt'], ['/etc/outside.txt.'], ['data/../../out.tx'], ['data/./x/out.txt.'], ['C:\\outside.txt...'], ['data\\..\\out.txt..'],
-  ])('a file that leads out by its name (%s) is refused', async (name) => {
+  ])('Zip-slip / hostile archive: a file that leads out by its name (%s) is refused', async (name) => {
     const harmless = 'data/'.padEnd(name.length, 'h')
     const file = await forged((zip) => { add(zip, 'data/svc.db', database); add(zip, harmless, 'x') }, [{ name: 'data/svc.db', text: database }, { name, text: 'x' }])
     patch(file, harmless, name)

@@ -111,7 +111,7 @@ describe('inbound hook signature and replay', () => {
     expect(stage.host.log.join('\n')).toMatch(/less than 32 characters/)
   })
 
-  it('a signed request is taken once; a changed, old or wrongly signed one not at all', async () => {
+  it('Inbound hook signature and replay: a signed request is taken once; a changed, old or wrongly signed one not at all', async () => {
     await open({ require_signature: true })
     stage.fake.always({ text: 'ok' })
     const body = JSON.stringify({ text: 'pay one' })

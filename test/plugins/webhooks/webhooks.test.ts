@@ -79,7 +79,7 @@ describe('outbound webhooks', () => {
 })
 
 describe('events', () => {
-  it('of agents and of their turns are delivered once, signed and in order', async () => {
+  it('Outbound webhook forging/replay: those of agents and of their turns are delivered once, signed and in order', async () => {
     await open()
     const { id: target } = await subscribe(['agent_spawned', 'message_received', 'message_completed', 'agent_stopped', 'tool_invoked'])
     const agent = await stage.spawn('worker')
