@@ -61,7 +61,6 @@ describe('threats: what agents and their data may do', () => {
   it('Approval abuse', async () => {
     const agent = await stage.spawn('shelly', ['*'], '')
     const waiting = async () => (await stage.host.json('GET', '/api/approvals')).body.approvals.filter((one: { agent_id: string; status: string }) => one.agent_id === agent && one.status === 'pending')
-    stage.fake.script({ calls: [{ name: 'file_write', args: { path: 'a.txt', content: 'x' } }] }, { text: 'done' })
     const { body: created } = await stage.host.json('POST', '/api/approvals', { agent_id: agent, action: 'shell_exec', description: 'harmless', payload: { command: 'ls' } })
     const id: string = created.id ?? created.approval_id
     expect((await waiting()).some((one: { id: string }) => one.id === id)).toBe(true)
