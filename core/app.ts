@@ -14,7 +14,7 @@ import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
 import { createConfiguration } from './host/configuration.ts'
-import { Daemon, DaemonListening } from './host/daemon.ts'
+import { AuthenticationFailed, Daemon, DaemonListening } from './host/daemon.ts'
 import { Logs } from './host/logs.ts'
 import { copyBeforeMigration } from './host/upgrade.ts'
 import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
@@ -153,7 +153,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   let settings = httpSettings(config)
   const idempotency = owned('idempotency keys', new Idempotency({ reservations: openReservations(database.sql, () => new Date().toISOString()), owner: randomUUID(), onDefect }), (it) => it[Symbol.dispose]())
-  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect })
+  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect, onAuthFailure: (failure) => { void hooks.forPlugin(coreScope).emit(AuthenticationFailed, failure) } })
+  const coreScope = new Scope('core')
 
   const host: Host = new Host({
     loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
@@ -234,7 +235,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
   owned('waiting work', host, (it) => it.leave())
 
-  const coreScope = owned('core', new Scope('core'), (it) => it.close(0))
+  owned('core', coreScope, (it) => it.close(0))
   const all = parts.move()
   let ending: Promise<void> | undefined
   let greeting = Promise.resolve()

@@ -6,7 +6,7 @@ export type { AnyPlugin, ConfigSchema, Migration, OfflineParts, OfflineWork, Plu
 export type { PluginContext } from './host/context.ts'
 export { Configuration } from './config/configuration.ts'
 export type { Applied } from './config/configuration.ts'
-export { Daemon, DaemonListening } from './host/daemon.ts'
+export { AuthenticationFailed, Daemon, DaemonListening } from './host/daemon.ts'
 export { Guests } from './host/guests.ts'
 export type { GuestEnd, GuestRun } from './host/guests.ts'
 export { Guards } from './host/guards.ts'

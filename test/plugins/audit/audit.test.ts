@@ -85,6 +85,22 @@ describe('the routes of the audit trail', () => {
     expect((await host.json('GET', '/api/audit/proof/first')).status).toBe(400)
   })
 
+  it('a wrong key leaves an entry without the key, and no more of them than are let in', async () => {
+    await host.stop()
+    host = await startHost({ plugins: ['audit', 'agents'], home, config: { api_key: 'the-right-key-of-this-test', rate_limit: { failed_auth_per_minute: 3 } } })
+    const right = { authorization: 'Bearer the-right-key-of-this-test' }
+    expect((await host.fetch('/api/agents')).status).toBe(401)
+    const wrong: number[] = []
+    for (let n = 0; n < 5; n++) wrong.push((await host.fetch('/api/agents?x=1', { headers: { authorization: `Bearer sk-wrong-key-0000000000${n}` } })).status)
+    expect(wrong).toEqual([401, 401, 401, 429, 429])
+    await host.stop()
+    host = await startHost({ plugins: ['audit', 'agents'], home, config: { api_key: 'the-right-key-of-this-test' } })
+    const { body } = await host.json('GET', '/api/audit/recent?event_type=auth_attempt', undefined, right)
+    expect(body.total).toBe(3)
+    expect(body.entries[0].details).toMatch(/^refused: a wrong key from 127\.0\.0\.1 for GET \/api\/agents$/)
+    expect(JSON.stringify(body)).not.toContain('sk-wrong')
+  })
+
   it('the alternate listings answer the same', async () => {
     await spawn('a')
     const { body } = await host.json('GET', '/api/audit/recent')
