@@ -95,6 +95,8 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   recall?(effectId: string, input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | undefined>
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
+  /** What the daemon itself sends later because of this request; for the OpenAPI document only. `to` is where, in the request's body. */
+  readonly callback?: { readonly name: string; readonly to: string; readonly summary: string; readonly body: Schema; readonly headers: Readonly<Record<string, string>>; readonly example: unknown }
   /** Another body format for errors of this route (the OpenAI-compatible API has its own). */
   readonly renderError?: (problem: Problem) => unknown
   handle(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | Reply>

@@ -90,9 +90,21 @@ function operation(plugin: string, route: AnyRoute, named: Names, id: string, sc
     parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas), ...(route.idempotent === true ? [idempotencyKey] : [])],
     ...(body ? { requestBody: body } : {}),
     responses: { ...success(route, id, schemas), ...failures(route) },
+    ...(route.callback ? { callbacks: callbacks(route.callback, id, schemas) } : {}),
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
     'x-cost': route.cost,
   }
+}
+
+function callbacks({ name, to, summary, body, headers, example }: NonNullable<AnyRoute['callback']>, id: string, schemas: SchemaWriter): JsonObject {
+  const post = {
+    operationId: `${id}_${name}`, summary,
+    parameters: Object.entries(headers).map(([header, description]) => ({ name: header, in: 'header', required: false, schema: { type: 'string' }, description })),
+    requestBody: { required: true, content: { 'application/json': { schema: schemas.write(body, 'output', `${id}_${name}`), example } } },
+    responses: { '2XX': { description: 'Taken. Any other answer is tried again' } },
+    security: [],
+  }
+  return { [name]: { [`{$request.body#/${to}}`]: { post } } }
 }
 
 const idempotencyKey: JsonObject = {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { defineRoute, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { Delivery, DeliveryList, DeliveryParams, DeliveryQuery, EventWebhook, EventWebhookChange, NewEventWebhook, NewWebhook, TestResult, Webhook, WebhookChange, WebhookList, WebhookParams } from './schema.ts'
+import { Delivery, DeliveryList, DeliveryParams, DeliveryQuery, EventWebhook, EventWebhookChange, NewEventWebhook, NewWebhook, Payload, TestResult, Webhook, WebhookChange, WebhookList, WebhookParams } from './schema.ts'
 import type { DeliveryRow, Target } from './schema.ts'
 import type { Sent } from './sending.ts'
 import type { Webhooks } from './service.ts'
@@ -12,6 +12,20 @@ const HOW = 'Every event is sent as `POST` with `{id, event, timestamp, webhook_
   + 'An address of this machine or of a private network is refused unless `[outbound] allow` names it.'
 const example = { id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11', url: 'https://example.com/hook', secret: '***' as const, enabled: true, created_at: '2026-01-31T12:00:00.000Z', updated_at: '2026-01-31T12:00:00.000Z' }
 const auth = 'bearer' as const
+const callback = {
+  name: 'event', to: 'url', summary: 'An event', body: Payload,
+  headers: {
+    'X-Webhook-Id': 'The id of the body; the same at every attempt', 'X-Webhook-Signature': '`sha256=` and the HMAC-SHA256 of the raw body in hex; when there is a secret', 'X-Webhook-Timestamp': 'Seconds; of this attempt',
+    'webhook-id': 'As X-Webhook-Id', 'webhook-timestamp': 'As X-Webhook-Timestamp', 'webhook-signature': 'As in the Standard Webhooks specification; when there is a secret',
+  },
+  example: {
+    id: 'evt_0123456789abcdef0123456789abcdef', event: 'message_completed', timestamp: '2026-01-31T12:00:00.000Z', webhook_id: example.id,
+    data: {
+      audit_id: 42, agent_id: '7a0d7e9c-40f5-4d5b-8a62-2f2a4f5a0f11', agent_name: 'assistant', turn_id: '1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77', session_id: 'c3a1f0de-52d6-4a4e-9b0f-6f1d2e3c4b5a', door: 'rest', status: 'done',
+      response: 'Hello!', iterations: 1, usage: { input_tokens: 812, output_tokens: 9 }, cost_usd: 0.0021, received_at: '2026-01-31T11:59:58.000Z', details: 'turn 1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77 by rest done',
+    },
+  },
+}
 
 export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Sent>): readonly AnyRoute[] {
   return [...outboundRoutes(webhooks, test), ...eventRoutes(webhooks), ...deliveryRoutes(webhooks, 'outbound', '/api/webhooks'), ...deliveryRoutes(webhooks, 'event', '/api/webhooks/events')]
@@ -28,7 +42,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       },
     }),
     defineRoute({
-      method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, auth, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
+      method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, callback, auth, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
       example: { body: { name: 'ci', url: 'https://example.com/hook', events: ['agent_spawned', 'message_completed'], secret: 'a long random text' }, returns: shown },
       async handle({ body, effectId }) {
         return toWebhook(await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret }))
@@ -67,7 +81,7 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
       async handle() { return (await webhooks.list('event')).map(toEventWebhook) },
     }),
     defineRoute({
-      method: 'POST', path: '/api/webhooks/events', summary: 'Subscribe an address to events', description: HOW, auth, cost: 5, body: NewEventWebhook, returns: EventWebhook, status: 201, errors: ['conflict'], idempotent: true,
+      method: 'POST', path: '/api/webhooks/events', summary: 'Subscribe an address to events', description: HOW, callback, auth, cost: 5, body: NewEventWebhook, returns: EventWebhook, status: 201, errors: ['conflict'], idempotent: true,
       example: { body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' }, returns: shown },
       async handle({ body, effectId }) {
         return toEventWebhook(await webhooks.add('event', { id: effectId ?? randomUUID(), name: '', url: body.url, events: namesOf(body) ?? [], secret: body.secret ?? undefined, enabled: body.enabled }))

@@ -67,8 +67,15 @@ export const Delivery = v.object({
 })
 export const DeliveryList = v.object({ deliveries: v.array(Delivery), total: count, dead: count, pending: count })
 export const TestResult = v.object({ status: v.picklist(['sent', 'error']), webhook_id: v.string(), response_status: v.optional(count), error: v.optional(v.string()) })
-/** What is sent to a receiver; for the OpenAPI document. */
-export const Payload = v.object({ id: v.string(), event: v.string(), timestamp: v.string(), webhook_id: v.string(), data: v.record(v.string(), v.unknown()) })
+/** What is sent to a receiver; for the OpenAPI document. Which of the data there are depends on the event. */
+export const Payload = v.object({
+  id: v.string(), event: v.string(), timestamp: v.string(), webhook_id: v.string(),
+  data: v.looseObject({
+    audit_id: v.number(), details: v.string(), agent_id: v.optional(v.string()), agent_name: v.optional(v.string()), turn_id: v.optional(v.string()), session_id: v.optional(v.string()), door: v.optional(v.string()),
+    status: v.optional(v.string()), reason: v.optional(v.string()), tool: v.optional(v.string()), failed: v.optional(v.boolean()), approval_id: v.optional(v.string()), response: v.optional(v.string()), error: v.optional(v.string()),
+    iterations: v.optional(v.number()), usage: v.optional(v.object({ input_tokens: v.number(), output_tokens: v.number() })), cost_usd: v.optional(v.nullable(v.number())), received_at: v.optional(v.string()),
+  }),
+})
 
 const row = { id: v.string(), created_at: v.string() }
 const number = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))

@@ -1,6 +1,8 @@
+import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { Payload } from '../../../plugins/webhooks/schema.ts'
 import { startReceiver } from './receiver.ts'
 import type { Receiver } from './receiver.ts'
 
@@ -97,6 +99,7 @@ describe('events', () => {
     }
     expect(got[2]?.body.data).toMatchObject({ agent_id: agent, turn_id: expect.any(String), response: answer.body.response, usage: { input_tokens: expect.any(Number) } })
     expect(new Set(got.map(({ body }) => body.id)).size).toBe(4)
+    for (const { body } of got) expect(v.is(Payload, body), JSON.stringify(body)).toBe(true)
     const { body } = await api('GET', `/api/webhooks/${target}/deliveries?state=delivered`)
     expect(body.deliveries.map((one: { id: string }) => one.id)).toEqual(expect.arrayContaining(got.map((one) => one.body.id)))
   })
