@@ -3,6 +3,8 @@ import type { AnyRoute, Configuration } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
+import { withoutKey } from './keys.ts'
+import type { Key } from './keys.ts'
 import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
 
 const TEST_MS = 30_000
@@ -20,14 +22,16 @@ export interface DefaultParts {
 export async function tryProvider(connections: Connections, { name, authStatus, envVar }: ProviderState, signal: AbortSignal): Promise<v.InferOutput<typeof Tested>> {
   if (authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
   const started = performance.now()
+  let key: Key | undefined
   try {
-    const { entry, client } = await connections.open({ provider: name })
+    const { entry, client, key: found } = await connections.open({ provider: name })
+    key = found
     const { model } = await entry.use(TEST_MS, (inner) => client.probe(inner), signal)
     return { status: 'ok', provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
-    return { status: 'error', provider: name, latency_ms: Math.round(performance.now() - started), error: error.message }
+    return { status: 'error', provider: name, latency_ms: Math.round(performance.now() - started), error: withoutKey(error.message, key) }
   }
 }
 

@@ -37,9 +37,9 @@ export default definePlugin({
     const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: services.daemon.config().defaultProvider, model: services.daemon.config().defaultModel }) })
     const announcement = new Announcement(defaults, clock, log)
     const inference = createInference({
-      config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random,
+      config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random, metrics: ctx.metrics,
       rota: new KeyRota(clock), breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
-      retrying: (_, failure, waitMs) => log.warn(`${failure.message}; next try in ${Math.round(waitMs)} ms`),
+      retrying: (said, _, waitMs) => log.warn(`${said}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('drivers', async () => { announcement.close(); await Promise.all([ollama.close(), registry.close()]) })
     ctx.routes.add(...providerRoutes({

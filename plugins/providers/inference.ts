@@ -1,4 +1,5 @@
 import { UpstreamFailure } from 'svc/sdk'
+import type { Metrics } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Catalog } from '../catalog/contract.ts'
 import { pause } from './backoff.ts'
@@ -11,7 +12,7 @@ import type { Connection, Connections } from './connection.ts'
 import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
 import { createEmbedder } from './embed.ts'
-import { variablesOf } from './keys.ts'
+import { variablesOf, withoutKey } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 import type { KeyRota } from './rota.ts'
@@ -28,12 +29,16 @@ export interface InferenceParts {
   readonly ollama: Ollama
   readonly clock: Clock
   readonly random: () => number
-  readonly retrying: (provider: string, failure: UpstreamFailure, waitMs: number) => void
+  /** `said`: its message without the key. */
+  readonly retrying: (said: string, failure: UpstreamFailure, waitMs: number) => void
+  readonly metrics?: Metrics
 }
 
 export function createInference(parts: InferenceParts): Inference {
   const { config, connections, keys, breaker, rota, defaults, ollama, clock } = parts
   const choose = (circuits: readonly string[]) => rota.next(circuits, (circuit) => breaker.blocks(circuit))
+
+  const failures = parts.metrics?.counter('svc_llm_provider_errors_total', 'Calls of a provider that failed, each try counted, by reason.')
 
   const resolve = createResolver(parts)
 
@@ -63,6 +68,8 @@ export function createInference(parts: InferenceParts): Inference {
         } finally { attempt.end() }
       } catch (error) {
         signal.throwIfAborted()
+        // Any name may stand in a manifest beside an address; only those that are known here make a series.
+        if (error instanceof UpstreamFailure && !(error instanceof CircuitOpen)) failures?.add(1, { provider: connections.driver(model.provider) ? model.provider : 'other', reason: error.reason })
         if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network') ollama.forget()
         if (error instanceof UpstreamFailure && !begun && changesKey(connection, error) && ++changes < connection.circuits.length) {
           tries--
@@ -71,7 +78,7 @@ export function createInference(parts: InferenceParts): Inference {
         if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never') throw advise(error, model.provider, connection)
         const waitMs = pause(tries, error.retryAfterSecs, { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms }, parts.random())
         if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline) throw advise(error, model.provider, connection, tries)
-        parts.retrying(model.provider, error, waitMs)
+        parts.retrying(withoutKey(error.message, connection.key), error, waitMs)
         await sleep(clock, waitMs, signal)
       }
     }
@@ -165,8 +172,7 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
     context_length: 'Shorten the conversation or use a model with a larger context.',
   }[error.reason as string]
   const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`
-  // Some providers say the key back that they refuse; what is told here is kept with the turn.
-  const said = key === undefined || key.value === '' ? error.message : error.message.replaceAll(key.value, '***')
+  const said = withoutKey(error.message, key)
   if (suffix === '' && said === error.message) return error
   return new UpstreamFailure(error.system, said.replace(/\.$/, '') + suffix, {
     reason: error.reason, retry: error.retry, ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }), cause: error,

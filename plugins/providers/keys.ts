@@ -17,6 +17,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The process environment: vendors' keys are where their own tools look for them. */
 export const environment: Environment = process.env
 
+/** Some providers say the key back that they refuse: nothing they said is shown or kept with it. */
+export const withoutKey = (text: string, key: Key | undefined): string => (key === undefined || key.value === '' ? text : text.replaceAll(key.value, '***'))
+
 /** The variables a driver's key may be in, in the order they are looked at. */
 export const variablesOf = ({ envVar, otherEnvVars = [] }: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] => (envVar === undefined ? [] : [envVar, ...otherEnvVars])
 
@@ -39,6 +42,8 @@ export class Keys {
   readonly #sections: Readonly<Record<string, Section>>
   /** Names only. Spares a read of the vault for each call of a provider that has no stored key. */
   readonly #stored: Set<string>
+  /** Changes one after the other: a key that joins others must not push out one that came meanwhile. */
+  #last: Promise<unknown> = Promise.resolve()
 
   static async open(vault: Vault, environment: Environment, sections: Readonly<Record<string, Section>>): Promise<Keys> {
     return new Keys(vault, environment, sections, await vault.names())
@@ -79,18 +84,27 @@ export class Keys {
    * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no key that was stored
    * for another one stays beside it. Throws `invalid_request` for too many.
    */
-  async store(provider: string, keys: string | readonly string[], address: string | undefined, { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {}): Promise<void> {
-    const before = add ? await this.#held(provider) : undefined
-    const all = [...new Set([...before?.address === address ? before?.keys ?? [] : [], ...typeof keys === 'string' ? [keys] : keys])]
-    if (all.length > MOST_KEYS) throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
-    await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
-    this.#stored.add(provider)
+  store(provider: string, keys: string | readonly string[], address: string | undefined, { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {}): Promise<void> {
+    return this.#serial(async () => {
+      const before = add ? await this.#held(provider) : undefined
+      const all = [...new Set([...before?.address === address ? before?.keys ?? [] : [], ...typeof keys === 'string' ? [keys] : keys])]
+      if (all.length > MOST_KEYS) throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
+      await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
+      this.#stored.add(provider)
+    })
   }
   /** Removes what is stored, together with the statements. Whether there was anything. */
-  async remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
-    const removed = await this.#vault.remove(provider, entries)
-    this.#stored.delete(provider)
-    return removed
+  remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
+    return this.#serial(async () => {
+      const removed = await this.#vault.remove(provider, entries)
+      this.#stored.delete(provider)
+      return removed
+    })
+  }
+  #serial<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(work, work)
+    this.#last = next.catch(() => { /* told to who asked */ })
+    return next
   }
 
   async #held(provider: string): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {

@@ -11,7 +11,9 @@ export const ProviderRow = v.object({
 })
 export type ProviderRow = v.InferOutput<typeof ProviderRow>
 
-const Url = v.pipe(v.string(), v.trim(), v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'))
+const plain = v.check<string, string>((text) => !/\p{Cc}/u.test(text), 'must not hold control characters')
+/** Paths are put after it, which a query or a fragment would swallow. */
+const Url = v.pipe(v.string(), v.trim(), v.maxLength(2048), plain, v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'), v.regex(/^[^?#]*$/, 'expected a URL without a query and a fragment'))
 /** Some vendors' keys are a file of JSON, such as that of a Google service account. */
 const Secret = v.pipe(v.string(), v.trim(), v.nonEmpty('expected a key'), v.maxLength(8192), v.regex(/^(?:[\x21-\x7e]+|\{[\x20-\x7e\s]*\})$/, 'expected printable characters without spaces, or the JSON of credentials'))
 
@@ -35,6 +37,6 @@ export const Tested = v.object({
   status: v.picklist(['ok', 'error']), provider: v.string(),
   latency_ms: v.optional(v.number()), model_tested: v.optional(v.string()), error: v.optional(v.string()),
 })
-export const DefaultBody = v.object({ provider: v.optional(ProviderParams.entries.name), model: v.optional(v.pipe(v.string(), v.trim(), v.nonEmpty('expected a model'), v.maxLength(256))) })
+export const DefaultBody = v.object({ provider: v.optional(ProviderParams.entries.name), model: v.optional(v.pipe(v.string(), v.trim(), v.nonEmpty('expected a model'), v.maxLength(256), plain)) })
 export const DefaultProvider = v.object({ provider: v.string(), model: v.string(), auth_status: ProviderRow.entries.auth_status, api_key_env: v.optional(v.string()), base_url: v.optional(v.string()) })
 export const UrlSaved = v.object({ status: v.literal('saved'), provider: v.string(), base_url: v.string(), reachable: v.boolean(), latency_ms: v.optional(v.number()) })

@@ -27,6 +27,12 @@ describe('the metrics of a daemon that worked', () => {
     expect(text).toMatch(/^svc_http_requests_total\{[^}]*\} [1-9]/m)
   })
 
+  it('count what failed at a provider, each try, by reason', async () => {
+    const agent = await stage.spawn('unlucky')
+    stage.fake.script({ status: 400, body: '{"error":{"message":"no"}}' })
+    await stage.post(`/api/agents/${agent}/message`, { message: 'try' })
+    expect(await (await stage.host.fetch('/api/metrics')).text()).toMatch(/^svc_llm_provider_errors_total\{provider="openai",reason="invalid_request"\} 1$/m)
+  })
   it.skipIf(!existsSync(promtool))('are accepted by the linter of Prometheus', () => {
     const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], { input: text, encoding: 'utf8' })
     expect([status, stdout, stderr]).toEqual([0, '', ''])

@@ -21,6 +21,14 @@ const refused: Answer = { status: 401 }
 const often = (secs?: number): Answer => ({ status: 429, ...(secs === undefined ? {} : { headers: { 'retry-after': String(secs) } }) })
 
 describe('several keys', () => {
+  it('that join at the same moment are all there, and one that goes then is gone', async () => {
+    await using part = await createRig({ config: { providers: { openai: { base_url: fake.url } } } })
+    await Promise.all(['a', 'b', 'c'].map((key) => part.keys.store('openai', key, fake.url, { add: true })))
+    answers()
+    expect(new Set([await part.ask(), await part.ask(), await part.ask()])).toEqual(new Set(['a', 'b', 'c']))
+    await Promise.all([part.keys.store('openai', 'd', fake.url), part.keys.remove('openai')])
+    expect(part.keys.source('openai', [])).toBeUndefined()
+  })
   it('are taken in turn', async () => {
     await using part = await rig(['a', 'b', 'c'])
     answers()

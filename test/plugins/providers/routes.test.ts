@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
@@ -81,6 +83,23 @@ describe('providers over the API', () => {
     expect(await host.json('POST', '/api/providers/openai/test')).toMatchObject({ status: 200, body: { status: 'error', error: expect.stringContaining('401') } })
     expect((await host.json('POST', '/api/providers/nonsense/test')).status).toBe(404)
   })
+  it('a test that fails does not show the key that the provider says back', async () => {
+    const echo = createServer(({ headers }, response) => {
+      response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message: `Incorrect API key provided: ${String(headers.authorization).slice(7)}.` } }))
+    })
+    await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve))
+    const { port } = echo.address() as AddressInfo
+    await host.json('PUT', '/api/providers/groq/url', { url: `http://127.0.0.1:${port}/v1` })
+    await host.json('POST', '/api/providers/groq/key', { api_key: 'CANARY' })
+    const { body } = await host.json('POST', '/api/providers/groq/test')
+    echo.closeAllConnections()
+    echo.close()
+    expect(body).toMatchObject({ status: 'error', error: expect.stringContaining('Incorrect API key provided: ***') })
+    expect(JSON.stringify(body) + host.log.join('')).not.toContain('CANARY')
+  })
+  it('a default model is a name, not control characters', async () => {
+    for (const model of ['a\u0000b', 'a\nb', '', 'x'.repeat(257), 5]) expect((await host.json('PUT', '/api/config/provider', { provider: 'mine', model })).status, String(model)).toBe(400)
+  })
   it('the offline model can be tested', async () => {
     expect((await host.json('POST', '/api/providers/builtin/test')).body).toMatchObject({ status: 'ok', model_tested: 'offline' })
   })
@@ -90,7 +109,7 @@ describe('providers over the API', () => {
     const gone = await startFakeProvider()
     await gone[Symbol.asyncDispose]()
     expect((await host.json('PUT', '/api/providers/groq/url', { base_url: gone.url })).body).toMatchObject({ reachable: false, base_url: gone.url })
-    for (const url of ['ftp://example.org', 'nonsense', 'http://169.254.169.254/latest', 'http://user:pass@127.0.0.1/']) expect((await host.json('PUT', '/api/providers/groq/url', { url })).status, url).toBe(400)
+    for (const url of ['ftp://example.org', 'nonsense', 'http://169.254.169.254/latest', 'http://user:pass@127.0.0.1/', `${fake.url}?a=b`, `${fake.url}#x`, `${fake.url}/\u0000`, `${fake.url}/${'a'.repeat(2048)}`]) expect((await host.json('PUT', '/api/providers/groq/url', { url })).status, url).toBe(400)
   })
   it('a changed address does not carry keys away', async () => {
     await using thief = await startFakeProvider()
