@@ -40,7 +40,10 @@ export const ModelDetail = v.object({
   origin: v.picklist(['shipped', 'registry', 'custom', 'provider']),
 })
 
-const AliasName = v.pipe(text(64), v.toLowerCase(), v.regex(/^[a-z0-9][a-z0-9._:-]*$/, 'may hold letters, digits, dots, colons, hyphens and underscores'))
+const AliasName = v.pipe(
+  text(64), v.toLowerCase(), v.regex(/^[a-z0-9][a-z0-9._:-]*$/, 'may hold letters, digits, dots, colons, hyphens and underscores'),
+  v.check((name) => name !== 'default' && name !== 'auto', 'stands for the model the daemon is configured to use'),
+)
 export const AliasBody = v.object({ alias: AliasName, model_id: text(512) })
 export const AliasParams = v.object({ alias: v.pipe(v.string(), v.toLowerCase(), v.maxLength(64)) })
 export const AliasList = v.object({ aliases: v.record(v.string(), v.string()), total: v.number() })
@@ -50,7 +53,8 @@ const flag = (initial: boolean) => v.optional(v.boolean(), initial)
 const tokens = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100_000_000))
 /** Both spellings of the prices are in use among clients. A price that is not given is not known. */
 export const CustomBody = v.object({
-  id: text(256),
+  // Its parts are a path in the addresses that read and remove it.
+  id: v.pipe(text(256), v.check((id) => id.split('/').every((part) => part !== '' && part !== '.' && part !== '..'), 'must not have empty parts, "." or ".." between its slashes')),
   provider: v.optional(v.pipe(v.string(), v.trim(), v.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected the name of a provider')), 'openrouter'),
   display_name: v.optional(text(256)),
   context_window: v.optional(tokens, 128_000),

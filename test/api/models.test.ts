@@ -116,6 +116,9 @@ describe('aliases', () => {
     expect((await host.json('DELETE', '/api/models/aliases/writer')).status).toBe(404)
     expect(await audited()).toContain('model alias writer removed')
   })
+  it('are no names that stand for something else already', async () => {
+    for (const alias of ['default', 'Auto', 'a b', '__proto__', '']) expect((await host.json('POST', '/api/models/aliases', { alias, model_id: 'gpt-5' })).status, alias).toBe(400)
+  })
   it('may stand for another alias\'s model, and that is what they keep', async () => {
     expect((await host.json('POST', '/api/models/aliases', { alias: 'boss', model_id: 'opus' })).body.model_id).toBe('claude-opus-5-5')
   })
@@ -162,6 +165,15 @@ describe('custom models', () => {
     expect(await host.json('DELETE', '/api/models/custom/twin')).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining('/twin') } } })
     expect((await host.json('DELETE', '/api/models/custom/groq/twin')).status).toBe(200)
     expect((await host.json('GET', '/api/models/twin')).body.provider).toBe('openai')
+  })
+  it('have ids that can be asked for and removed', async () => {
+    for (const id of ['..', 'a/../b', 'a//b', '/a', 'a/', './a']) expect(await host.json('POST', '/api/models/custom', { id }), id).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^id: /) } } })
+    for (const id of ['a?b#c', 'a%2Fb', 'ü/😀 x', '__proto__', 'a...b']) {
+      expect((await host.json('POST', '/api/models/custom', { id })).status, id).toBe(201)
+      const path = id.split('/').map(encodeURIComponent).join('/')
+      expect((await host.json('GET', `/api/models/${path}`)).body.id).toBe(id)
+      expect((await host.json('DELETE', `/api/models/custom/${path}`)).status, id).toBe(200)
+    }
   })
   it('that are there already are a conflict', async () => {
     expect((await host.json('POST', '/api/models/custom', { id: 'gpt-5', provider: 'openai' })).status).toBe(409)
