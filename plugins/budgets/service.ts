@@ -46,6 +46,7 @@ export class BudgetDesk implements Budgets {
   /** One call of a family after the other, where they share a limit. */
   readonly #turns = new Map<string, Promise<unknown>>()
   #readAt = 0
+  #setting: Promise<void> = Promise.resolve()
   constructor(parts: DeskParts) { this.#parts = parts }
 
   limits(agent: Of): boolean {
@@ -113,7 +114,13 @@ export class BudgetDesk implements Budgets {
   async defaultHourTokens(): Promise<number> { return this.#defaultTokens((await this.#read()).set) }
 
   /** Sets what is not `undefined`; on disk together with its entry in the audit log. */
-  async set(agentId: string | undefined, change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined }, details: string): Promise<void> {
+  set(agentId: string | undefined, change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined }, details: string): Promise<void> {
+    // One after the other: each leaves as it is what it does not name, also what another one just set.
+    const next = this.#setting.then(() => this.#set(agentId, change, details))
+    this.#setting = next.catch(() => { /* told to who asked */ })
+    return next
+  }
+  async #set(agentId: string | undefined, change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined }, details: string): Promise<void> {
     const { store, audit } = this.#parts
     const { set } = await this.#read()
     const scope = agentId ?? ALL
