@@ -35,11 +35,11 @@ describe('counting tokens', () => {
       }
     }
   })
-  it('counts a megabyte in well under a tenth of a second', () => {
+  it('counts a megabyte in well under a tenth of a second of the processor', () => {
     const text = 'some words and 123 漢字 '.repeat(50_000)
-    const started = performance.now()
+    const before = process.threadCpuUsage()
     countTokens(text, familyOf('gpt-4o'))
-    expect(performance.now() - started).toBeLessThan(100)
+    expect(process.threadCpuUsage(before).user / 1000).toBeLessThan(100)
   })
   it('puts the pressure in words', () => {
     expect([0, 0.49, 0.5, 0.69, 0.7, 0.85, 0.86, 2].map(pressureOf)).toEqual(['low', 'low', 'medium', 'medium', 'high', 'high', 'critical', 'critical'])
