@@ -68,6 +68,19 @@ describe.each(engines)('the audit chain on %s', (engine) => {
     expect((await trail.verify()).status).toBe('valid')
   })
 
+  it('a period, an agent and a place in the chain limit what is listed and counted', async () => {
+    const { trail } = await start(engine, 9)
+    const all = await trail.store.recent(100, { agentId: undefined, eventType: undefined })
+    const anytime = { since: undefined, until: undefined, before: undefined }
+    const ids = async (...[limit, filter, period]: Parameters<typeof trail.store.within>): Promise<number[]> => (await trail.store.within(limit, filter, period)).map(({ id }) => id)
+    expect(await ids(2, { agentId: undefined, eventType: undefined }, { ...anytime, before: 5 })).toEqual([3, 4])
+    expect(await ids(9, { agentId: 'agent-1', eventType: 'agent_message' }, { ...anytime, before: 9 })).toEqual([2, 5, 8])
+    expect(await ids(9, { agentId: undefined, eventType: undefined }, { ...anytime, until: '2020-01-01T00:00:00.000Z' })).toEqual([])
+    expect(await trail.store.countWithin({ agentId: 'agent-1', eventType: undefined }, { ...anytime, since: all[0]?.timestamp })).toBe(3)
+    expect((await trail.following(7, 10)).map(({ id }) => id)).toEqual([8, 9])
+    expect(await trail.newest()).toBe(9)
+  })
+
   it('more than a page verifies', async () => {
     const { trail } = await start(engine, 2_500)
     expect(await trail.verify()).toMatchObject({ status: 'valid', chain_length: 2_500, last_entry: 2_500 })
