@@ -44,6 +44,7 @@ import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
 import { openReservations } from './storage/reservations.ts'
 import { Reserve } from './storage/reserve.ts'
+import { refuseLost } from './storage/sqlite-file.ts'
 import { openStorage } from './storage/storage.ts'
 import { completeSwap } from './storage/swap.ts'
 import { openVault } from './storage/vault-file.ts'
@@ -124,6 +125,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const swapped = completeSwap(home)
   if (swapped) log.info(`put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`)
   const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) => it[Symbol.dispose]())
+  if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:') refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
   const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
   const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
   const [vault, restartCount] = await Promise.all([

@@ -62,6 +62,11 @@ function quickCheck(connection: SqliteConnection): string {
   }
 }
 
+/** Throws `DatabaseRefused` when the file is not there although what stands beside it says that it was. A home that was never used has no witness. */
+export function refuseLost(path: string, witness: string): void {
+  if (!existsSync(path) && existsSync(witness)) throw new DatabaseRefused(path, `is gone, although ${witness} tells that there was one; put it back, restore a backup, or remove that file to begin with an empty one`)
+}
+
 async function create(path: string): Promise<void> {
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })
   if (wal && wal.size > 0) throw new DatabaseRefused(path, `is gone, but its log ${path}-wal is still there`)

@@ -14,9 +14,9 @@ const { values, positionals } = parseArgs({ allowPositionals: true, options: { r
 const seed = Number(values.seed)
 const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   crash: () => crash({ rounds: Number(values.rounds ?? 50), seed, built: true }),
-  backup: () => backup({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
-  migrate: () => migrate({ rounds: Number(values.rounds), seed: Number(values.seed), built: true }),
-  webhooks: () => webhooks({ events: Number(values.rounds) * 20, kills: 20, seed, built: true }),
+  backup: () => backup({ rounds: Number(values.rounds ?? 20), seed, built: true }),
+  migrate: () => migrate({ rounds: Number(values.rounds ?? 20), seed, built: true }),
+  webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, SVC_RELOADS: '100' } })

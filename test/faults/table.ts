@@ -1,5 +1,6 @@
 import { clock } from './clock.ts'
 import { configuration } from './configuration.ts'
+import { corrupt } from './corrupt.ts'
 import { crashpoint } from './crashpoint.ts'
 import { canMount, diskfull } from './diskfull.ts'
 import { drain } from './drain.ts'
@@ -33,6 +34,7 @@ export const table: Readonly<Record<string, Fault>> = {
   ioerr: { run: ioerr, short: 3, long: 100, promise: 'a sync or write that fails costs one request', lacks: tracing },
   diskfull: { run: diskfull, short: 1, long: 10, promise: 'a full disk refuses writes and nothing else, until there is room', lacks: canMount ? undefined : 'the right to mount a small file system' },
   locked: { run: locked, short: 3, long: 20, promise: 'a foreign lock on the database holds up writes only' },
+  corrupt: { run: corrupt, short: 8, long: 80, promise: 'damaged files are told of, with what to do, and never replaced by empty ones' },
   clock: { run: clock, short: 1, long: 10, promise: 'a clock that jumps changes neither limits nor tickets nor the trail' },
   configuration: { run: configuration, short: 3, long: 34, promise: 'reading the configuration again fails nobody, and a broken one changes nothing' },
   drain: { run: drain, short: 8, long: 70, promise: 'a stop takes nothing new, tells everybody and forgets nothing' },

@@ -160,7 +160,7 @@ describe('configuration of a running daemon', () => {
   })
   it('writes one key, says when it counts and refuses a wrong one', async () => {
     const { stdout } = await svc('config', 'set', 'providers.openai.api_key', 'sk-new-secret')
-    expect(stdout).toBe(`providers.openai.api_key = "***" is in ${join(home, 'config.toml')}\nThe running daemon takes it at its next start.\n`)
+    expect(stdout).toBe(`providers.openai.api_key = "***" is in ${join(home, 'config.toml')}\nThe running daemon takes it with \`svc config reload\`.\n`)
     expect(await readFile(join(home, 'config.toml'), 'utf8')).toContain('api_key = "sk-new-secret"\nbase_url')
     expect((await runHere(['config', 'set', 'log_level', 'warn', '--home', home], { SVC_LOG_LEVEL: 'error' })).stdout).toContain('no effect now, because SVC_LOG_LEVEL sets it too')
     expect(await svc('config', 'set', 'log_level', 'loud')).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing was written') as string })

@@ -1,0 +1,78 @@
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { generator } from './crash.ts'
+import { call, prepareHome, Writer } from './home.ts'
+import type { Home } from './home.ts'
+import type { FaultOptions, FaultReport } from './report.ts'
+
+type Damage = readonly [name: string, damage: (home: string, random: () => number) => void]
+const database = (home: string): string => join(home, 'data', 'svc.db')
+function noise(file: string, at: number, bytes: number, random: () => number): void {
+  const content = readFileSync(file)
+  for (let index = at; index < Math.min(content.length, at + bytes); index++) content[index] = Math.floor(random() * 256)
+  writeFileSync(file, content)
+}
+const damages: readonly Damage[] = [
+  ['noise in a page', (home, random) => noise(database(home), 4096 * (1 + Math.floor(random() * (statSync(database(home)).size / 4096 - 1))), 1024, random)],
+  ['noise in the head', (home, random) => noise(database(home), 0, 100, random)],
+  ['an empty database', (home) => truncateSync(database(home), 0)],
+  ['half a database', (home) => truncateSync(database(home), Math.floor(statSync(database(home)).size / 2))],
+  ['no database where there was one', (home) => rmSync(database(home))],
+  ['a broken configuration', (home) => writeFileSync(join(home, 'config.toml'), 'log_level = "info\n[[[')],
+  ['half a vault key', (home) => truncateSync(join(home, 'vault.key'), 10)],
+  ['a forged anchor', (home) => writeFileSync(join(home, 'audit.anchor'), '{"count":1,"tip_hash":"00","hmac":"00"}')],
+]
+
+/** Files are damaged while the daemon is down: it says so, or goes on with everything; it never makes an empty database in silence. */
+export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<FaultReport> {
+  const random = generator(seed)
+  using sound = await prepareHome({ built })
+  const writer = new Writer(sound.agent)
+  {
+    await using daemon = await sound.start()
+    // Enough for a hundred pages, so that noise hits rows as well as indexes.
+    for (let count = 0; count < 60; count++) {
+      await call(daemon, 'PUT', `/api/memory/agents/${sound.agent}/kv/filler-${count}`, { value: 'x'.repeat(6_000) })
+      await writer.write(daemon)
+    }
+    await daemon.stop()
+  }
+  const problems: string[] = []
+  const outcomes: Record<string, number> = {}
+  for (let round = 0; round < rounds; round++) {
+    const [name, damage] = damages[round % damages.length] as Damage
+    const path = mkdtempSync(join(tmpdir(), 'svc-corrupt-'))
+    try {
+      cpSync(sound.path, path, { recursive: true })
+      damage(path, random)
+      const outcome = await boot({ ...sound, path, start: (options) => sound.start({ ...options, home: path }) }, writer)
+      outcomes[`${name}: ${outcome.kind}`] = (outcomes[`${name}: ${outcome.kind}`] ?? 0) + 1
+      for (const problem of outcome.problems) problems.push(`${name}: ${problem}`)
+      if (name !== 'no database where there was one' && outcome.kind === 'refused' && existsSync(database(path)) === false) problems.push(`${name}: the damaged database is gone`)
+    } finally { rmSync(path, { recursive: true, force: true }) }
+  }
+  return { rounds, outcomes, problems: [...new Set(problems)].slice(0, 8) }
+}
+
+async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refused' | 'served'; readonly problems: string[] }> {
+  const problems: string[] = []
+  try {
+    await using daemon = await home.start()
+    // It serves: then with all that was acknowledged, or saying that something is wrong.
+    const agents = await call(daemon, 'GET', '/api/agents').catch(() => undefined)
+    const found = await writer.check(daemon).catch((error: unknown) => String(error))
+    const { body: health } = await call(daemon, 'GET', '/api/health/detail')
+    const warned = health.status !== 'ok' || (health.config_warnings ?? []).length > 0 || /damaged|malformed|corrupt|anchor|forged/i.test(daemon.output())
+    if (agents?.status === 200 && !agents.body.some(({ id }: { id: string }) => id === home.agent) && !warned) problems.push('it serves without the agent and says nothing')
+    if (found !== undefined && !warned) problems.push(`it serves, says nothing, and ${found}`)
+    await daemon.stop()
+    return { kind: 'served', problems }
+  } catch (error) {
+    const text = String(error)
+    if (!/ended before it listened/.test(text)) throw error
+    if (/\n\s+at .*:\d+:\d+/.test(text)) problems.push(`it refuses with a stack: ${text.slice(0, 300)}`)
+    if (!/restore|svc |config\.toml|vault\.key|check|repair|doctor/.test(text)) problems.push(`it refuses without saying what to do: ${text.slice(-300)}`)
+    return { kind: 'refused', problems }
+  }
+}
