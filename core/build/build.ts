@@ -68,8 +68,6 @@ async function buildCore(out: string): Promise<void> {
       sdk: join(root, 'core/sdk.ts'),
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
-      'guest-host': join(root, 'core/wasm/guest-host.ts'),
-      'wasm-worker': join(root, 'core/wasm/worker.ts'),
     }),
     plugins: [lazyResponse(), builtins(), ascii(), groups.plugin],
     output: {
@@ -77,6 +75,14 @@ async function buildCore(out: string): Promise<void> {
       dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false, banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
   })
   await chmod(join(out, 'svc.js'), 0o755)
+}
+
+/** What runs in the process of guests, by itself: it shares nothing with the daemon. */
+async function buildGuests(out: string): Promise<void> {
+  await build({
+    ...input({ 'guest-host': join(root, 'core/wasm/guest-host.ts'), 'wasm-worker': join(root, 'core/wasm/worker.ts') }),
+    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
+  })
 }
 
 async function buildPlugin(source: string, folder: string): Promise<void> {
@@ -114,6 +120,7 @@ async function main(): Promise<void> {
   await mkdir(out, { recursive: true })
   try {
     await buildCore(out)
+    await buildGuests(out)
     const sources = new Map((await folders('plugins')).map((name) => [name, join('plugins', name)]))
     for (const kind of ['providers', 'channels']) for (const name of await folders(join('adapters', kind))) sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
     for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))

@@ -4,6 +4,12 @@ import type { Plugin } from 'rolldown'
 const PREFIX = '\0builtin:'
 
 /**
+ * Modules that a start can do without, so that they are evaluated by the first call of one of their functions: `node:https` alone brings
+ * TLS, `node:fs/promises` the reading of lines, 2 to 5 ms each. Their classes may be made with `new`, not extended.
+ */
+const late: ReadonlySet<string> = new Set(['node:dns/promises', 'node:fs/promises', 'node:https', 'node:stream/promises', 'node:worker_threads', 'node:zlib'])
+
+/**
  * Takes Node's own modules from `process.getBuiltinModule`. An ESM import of one evaluates every lazy export it has: for
  * `node:http` that alone loads the WebSocket and fetch client, 25 ms and 13 MB of every start.
  */
@@ -15,11 +21,23 @@ export function builtins(): Plugin {
       if (!id.startsWith(PREFIX)) return null
       const name = id.slice(PREFIX.length)
       // What nobody imports is shaken off, so that its getter is never called.
-      const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
+      const module: Readonly<Record<string, unknown>> = { ...process.getBuiltinModule(name) }
+      const names = Object.keys(module).filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
+      const get = `process.getBuiltinModule(${JSON.stringify(name)})`
+      if (late.has(name)) {
+        return [
+          `let loaded\nconst load = () => (loaded ??= ${get})`,
+          `const builtin = /* @__PURE__ */ (() => ${get})()\nexport default builtin`,
+          ...names.map((key, index) => (typeof module[key] === 'function'
+            ? `function $${index}(...given) { return new.target ? new (load().${key})(...given) : load().${key}(...given) }`
+            : `const $${index} = /* @__PURE__ */ (() => load().${key})()`) + `\nexport { $${index} as ${key} }`),
+        ].join('\n')
+      }
       return [
-        `const builtin = process.getBuiltinModule(${JSON.stringify(name)})`,
+        `const builtin = ${get}`,
         'export default builtin',
-        ...names.map((key, index) => `const $${index} = /* @__PURE__ */ (() => builtin.${key})()\nexport { $${index} as ${key} }`),
+        // The one of `node:fs` is a module of its own, `node:fs/promises`.
+        ...names.map((key, index) => `const $${index} = /* @__PURE__ */ ${key === 'promises' ? 'new Proxy({}, { get: (_, name) => builtin.promises[name] })' : `(() => builtin.${key})()`}\nexport { $${index} as ${key} }`),
       ].join('\n')
     },
   }

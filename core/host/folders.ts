@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import type { Dirent } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -17,12 +18,17 @@ export function findEntry(folder: string): string | undefined {
 
 /** Plugin folders directly in a folder, by name, and with `files` plugins of one file; none when it does not exist. */
 export async function pluginFoldersIn(parent: string, { files = false } = {}): Promise<readonly string[]> {
-  const found = await readdir(parent, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
-    throw error
-  })
-  return found.filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModuleName(entry.name))) && !entry.name.startsWith('.'))
+  return list(parent).filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModuleName(entry.name))) && !entry.name.startsWith('.'))
     .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
+}
+
+/** At once: one small folder, read while nothing else can go on. */
+function list(parent: string): readonly Dirent[] {
+  try { return readdirSync(parent, { withFileTypes: true }) } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR') return []
+    throw error
+  }
 }
 
 export function isPluginFolder(folder: string): boolean { return findEntry(folder) !== undefined }
@@ -43,8 +49,14 @@ export function builtInParents(): readonly string[] {
 }
 
 export async function builtInFolders(): Promise<readonly string[]> {
-  return (await Promise.all(builtInParents().map((parent) => pluginFoldersIn(parent)))).flat()
+  // Whatever is a folder in the build is a plugin: a start looks into none of them.
+  return (await Promise.all(builtInParents().map((parent) => (existsSync(togetherFile(parent))
+    ? list(parent).filter((entry) => entry.isDirectory()).map((entry) => join(parent, entry.name)).sort()
+    : pluginFoldersIn(parent))))).flat()
 }
+
+/** The file of a build that has the plugins of a folder together. */
+export function togetherFile(parent: string): string { return `${parent}.js` }
 
 /** Names in a plugin folder that are not the plugin's own code: dependencies, hidden files, what editors leave. */
 export function isForeign(name: string): boolean {

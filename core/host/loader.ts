@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
-import { findEntry } from './folders.ts'
+import { findEntry, togetherFile } from './folders.ts'
 
 export interface LoaderOptions {
   /** Folders that ship with the daemon: imported natively the first time. */
@@ -28,6 +28,9 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
   let jiti: Promise<Jiti> | undefined
 
   async function read(folder: string, fresh: boolean): Promise<AnyPlugin> {
+    // What the build has together needs no look into its folder.
+    const built = !fresh && builtIns.has(folder) ? await readTogether(folder) : undefined
+    if (built !== undefined) return checkDefinition({ default: built }, folder)
     const entry = findEntry(folder)
     if (!entry) throw new PluginProblem(`${folder} holds no plugin: there is no index.ts or index.js`)
     const native = builtIns.has(folder) && (!fresh || await isUnchanged(folder, entry))
@@ -40,14 +43,23 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
     }
   }
 
-  /** All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond. */
   async function importBuiltIn(folder: string, entry: string): Promise<unknown> {
-    const file = `${dirname(folder)}.js`
-    let all = together.get(file)
-    if (!all) together.set(file, all = entry.endsWith('.js') && existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined))
-    const definition = (await all)?.[toName(basename(folder))]
+    const definition = await readTogether(folder)
     // An expression, so that a bundler leaves it alone.
     return definition === undefined ? await import(/* @vite-ignore */ pathToFileURL(entry).href) : { default: definition }
+  }
+
+  /** All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond. */
+  async function readTogether(folder: string): Promise<unknown> {
+    const file = togetherFile(dirname(folder))
+    const at = Date.now()
+    let all = together.get(file)
+    if (!all) together.set(file, all = existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined))
+    try {
+      const definition = (await all)?.[toName(basename(folder))]
+      if (definition !== undefined) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, at))
+      return definition
+    } catch (error) { throw new PluginProblem(describe(error, dirname(file)), { cause: error }) }
   }
 
   /** Built code that nobody touched needs no second copy: its module holds no state (design 2.3). */

@@ -76,7 +76,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
       else done(null, found.first.address, found.first.family)
     })
     const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
-    const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(agentOptions) }
+    const plain = new HttpAgent(agentOptions)
+    // Made with the first request that needs it: TLS is a part of every start else.
+    let secure: HttpsAgent | undefined
 
     /** A name that nobody knows now is let through: whoever connects to it later is refused what it leads to then. */
     async function admit(address: string | URL): Promise<void> {
@@ -116,7 +118,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         const host = current().checkUrl(url)
         request.check?.(url)
         const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
-          agent: agents[url.protocol === 'https:' ? 'https:' : 'http:'], host, port: url.port || undefined, path: url.pathname + url.search,
+          agent: url.protocol === 'https:' ? secure ??= new HttpsAgent(agentOptions) : plain, host, port: url.port || undefined, path: url.pathname + url.search,
           method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
         })
         let answer: Answer | undefined
@@ -160,7 +162,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       })
     }
 
-    return { fetch: fetch as Fetch, admit, agents: Object.values(agents) }
+    return { fetch: fetch as Fetch, admit, destroy() { plain.destroy(); secure?.destroy() } }
   }
 
   const [guarded, operator] = doors
@@ -172,7 +174,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     async [Symbol.asyncDispose]() {
       closed = true
       for (const abandon of open) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
-      for (const { agents } of doors) for (const agent of agents) agent.destroy()
+      for (const door of doors) door.destroy()
       dog.close()
     },
   }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import * as v from 'valibot'
 import type { Vault } from 'svc/sdk'
@@ -28,7 +29,8 @@ export class AnchorFile {
     const key = await this.#vault.read(KEY_NAME)
     if (key === undefined) return { kind: 'unset' }
     let text: string
-    try { text = await readFile(this.#file, 'utf8') } catch (error) {
+    // One line, read at every start.
+    try { text = readFileSync(this.#file, 'utf8') } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'missing' }
       throw error
     }
