@@ -54,6 +54,7 @@ export const sources: readonly Source[] = [
   { provider: 'github-models', models: ['github-models'] },
   { provider: 'github-copilot', models: ['github-copilot'], prices: 'github-copilot' },
   { provider: 'azure', models: ['azure'], prices: 'azure', ids: /^(gpt|o[1-9]|codex|phi)/ },
+  { provider: 'codex', models: [], prices: 'openai', ids: /codex/ },
   { provider: 'bedrock', models: ['amazon-bedrock'], prices: 'aws', forms: regions },
   { provider: 'vertex-ai', models: ['google-vertex'], prices: 'google', ids: /^gemini-[1-9]/ },
   { provider: 'vertex-ai', models: ['google-vertex-anthropic'], prices: 'google', ids: claude },

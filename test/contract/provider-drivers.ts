@@ -4,6 +4,7 @@ import { openCohere } from '../support/cohere-stage.ts'
 import { openGemini, openVertex } from '../support/gemini-stage.ts'
 import { openBuiltin, openCompatible, openVendor } from '../support/provider-stage.ts'
 import { openReplicate } from '../support/replicate-stage.ts'
+import { openResponses } from '../support/responses-stage.ts'
 import type { Offer, ProviderStage } from './provider.ts'
 
 /** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. `lacks`: checks of something its vendor does not have. */
@@ -24,5 +25,7 @@ export const drivers: readonly { readonly name: string; readonly open: () => Pro
   { name: 'gemini without ids and signatures', open: () => openGemini('gemini-2.5-flash'), network: true },
   { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed'] },
   { name: 'cohere', open: openCohere, network: true, offers: ['models', 'embed', 'replay'], lacks: ['refused'] },
+  { name: 'codex', open: openResponses, network: true, offers: ['models', 'replay'] },
+  { name: 'codex, a model that does not think', open: () => openResponses('gpt-4.1'), network: true, offers: ['models'] },
   { name: 'replicate', open: openReplicate, network: true, offers: ['models'], lacks: ['call', 'parallel-calls', 'thinking', 'refused'] },
 ]

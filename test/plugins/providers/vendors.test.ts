@@ -7,17 +7,18 @@ import { gemini, vertexAi } from '../../../adapters/providers/gemini/index.ts'
 import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
 import { vendors } from '../../../adapters/providers/openai-compatible/vendors.ts'
 import { replicate } from '../../../adapters/providers/replicate/index.ts'
+import { codex } from '../../../adapters/providers/responses/index.ts'
 import { dialects } from '../../support/dialects.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { createRig } from './rig.ts'
 
-const drivers = [builtin, anthropic, bedrock, cohere, gemini, vertexAi, replicate, ...vendors.map(openAiCompatible)]
+const drivers = [builtin, anthropic, bedrock, cohere, gemini, vertexAi, replicate, codex, ...vendors.map(openAiCompatible)]
 const nothing = { ollama: { base_url: 'http://127.0.0.1:9/v1' } }
 
 describe('every provider', () => {
   it('that clients of this interface expect is there', () => {
-    const wanted = ['anthropic', 'openai', 'gemini', 'groq', 'deepseek', 'openrouter', 'mistral', 'together', 'fireworks', 'perplexity', 'cohere', 'ai21', 'cerebras', 'sambanova', 'huggingface', 'xai', 'replicate', 'github-copilot', 'qwen', 'minimax', 'zhipu', 'zai', 'moonshot', 'qianfan', 'bedrock', 'azure', 'requesty', 'chutes', 'venice', 'lemonade', 'vertex-ai', 'nvidia-nim', 'volcengine', 'novita', 'deepinfra', 'ollama', 'vllm', 'lmstudio', 'builtin']
+    const wanted = ['anthropic', 'openai', 'gemini', 'groq', 'deepseek', 'openrouter', 'mistral', 'together', 'fireworks', 'perplexity', 'cohere', 'ai21', 'cerebras', 'sambanova', 'huggingface', 'xai', 'replicate', 'github-copilot', 'qwen', 'minimax', 'zhipu', 'zai', 'moonshot', 'qianfan', 'bedrock', 'azure', 'requesty', 'chutes', 'venice', 'lemonade', 'codex', 'vertex-ai', 'nvidia-nim', 'volcengine', 'novita', 'deepinfra', 'ollama', 'vllm', 'lmstudio', 'builtin']
     const there = new Set(drivers.map(({ name }) => name))
     expect(wanted.filter((name) => !there.has(name))).toEqual([])
     expect(there.size).toBe(drivers.length)
@@ -32,6 +33,10 @@ describe('every provider', () => {
   it('names an address with which variable it needs when it has none', async () => {
     await using part = await createRig({ drivers, env: { AZURE_OPENAI_API_KEY: 'k' }, config: { providers: nothing } })
     await expect(part.connections.open({ provider: 'azure' })).rejects.toMatchObject({ code: 'service_unavailable', message: expect.stringContaining('AZURE_OPENAI_ENDPOINT') })
+  })
+  it('leaves the variable that OpenAI and Codex share to OpenAI', async () => {
+    await using part = await createRig({ drivers, env: { OPENAI_API_KEY: 'k' }, config: { providers: nothing } })
+    expect((await part.inference.defaultModel()).provider).toBe('openai')
   })
   it.each(['GITHUB_TOKEN', 'GOOGLE_APPLICATION_CREDENTIALS', 'AWS_ACCESS_KEY_ID', 'AZURE_OPENAI_API_KEY'])('is not the default because of %s, which says nothing of models', async (variable) => {
     await using part = await createRig({ drivers, env: { [variable]: 'k' }, config: { providers: nothing } })

@@ -1,0 +1,45 @@
+import * as v from 'valibot'
+
+/** Only the fields that are read. Others who speak this wire leave out, null and add as they like. */
+const Text = v.nullish(v.string())
+const Count = v.nullish(v.number())
+
+export const WireUsage = v.object({
+  input_tokens: Count,
+  output_tokens: Count,
+  input_tokens_details: v.nullish(v.object({ cached_tokens: Count, cache_write_tokens: Count })),
+  output_tokens_details: v.nullish(v.object({ reasoning_tokens: Count })),
+})
+export type WireUsage = v.InferOutput<typeof WireUsage>
+
+export const WireError = v.object({ message: Text, code: v.nullish(v.union([v.string(), v.number()])), type: Text })
+export type WireError = v.InferOutput<typeof WireError>
+
+/** What a model thought, readable only by the vendor. */
+export const Thought = v.object({
+  type: v.literal('reasoning'), id: v.string(), encrypted_content: v.string(),
+  summary: v.array(v.object({ type: v.literal('summary_text'), text: v.string() })),
+})
+export type Thought = v.InferOutput<typeof Thought>
+
+const Item = v.looseObject({ type: v.string(), call_id: Text, name: Text, arguments: Text })
+export type Item = v.InferOutput<typeof Item>
+
+export const Response = v.object({ usage: v.nullish(WireUsage), error: v.nullish(WireError), incomplete_details: v.nullish(v.object({ reason: Text })) })
+
+/** One event of a stream. `message` and `code` are those of `error`, which has them at its top. */
+export const StreamEvent = v.object({
+  type: v.string(),
+  output_index: Count,
+  summary_index: Count,
+  delta: Text,
+  item: v.nullish(Item),
+  response: v.nullish(Response),
+  error: v.nullish(WireError),
+  message: Text,
+  code: v.nullish(v.union([v.string(), v.number()])),
+})
+export type StreamEvent = v.InferOutput<typeof StreamEvent>
+
+export const ModelList = v.object({ data: v.array(v.object({ id: v.string() })) })
+export const Failure = v.object({ error: v.nullish(v.union([WireError, v.string()])) })
