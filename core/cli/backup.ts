@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { readBuild } from '../build/info.ts'
 import { HomeInUse, lockHome, readDaemonFile } from '../storage/lock.ts'
+import { completeSwap } from '../storage/swap.ts'
 import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
@@ -35,5 +36,7 @@ async function alone(args: Parameters<typeof findPlace>[0], passphrase: string |
     if (error instanceof HomeInUse) throw new Failure(exits.inUse, error.message, undefined, { cause: error })
     throw error
   })
+  // A restore that was killed comes first.
+  completeSwap(config.home_dir)
   return await workOffline('backups', 'create', { config }, { version: readBuild().version, passphrase })
 }

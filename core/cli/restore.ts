@@ -35,6 +35,8 @@ export default command({
       if (error instanceof HomeInUse) throw new Failure(exits.inUse, error.message, undefined, { cause: error })
       throw error
     })
+    // An earlier one that was killed comes first.
+    completeSwap(config.home_dir)
     const file = findFile(config, args.file)
     const facts = file.endsWith('.db') ? await restoreDatabase(config, file) : v.parse(Staged, await workOffline('backups', 'restore', { config, mayLack: true }, { file, passphrase }))
     const swapped = completeSwap(config.home_dir)

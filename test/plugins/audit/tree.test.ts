@@ -172,6 +172,15 @@ describe('retention', () => {
     expect(lines.join('\n')).toMatch(/do not verify/)
   })
 
+  it('under a walk is not taken for tampering', async () => {
+    const { trail } = await start('sqlite', BLOCK * 4, () => '2020-01-01T00:00:00.000Z')
+    await trail.anchor()
+    await trail.checkpoint()
+    const [verdict] = await Promise.all([trail.verify(), trail.retire(90, new AbortController().signal)])
+    expect(verdict).toMatchObject({ status: 'valid' })
+    expect((await trail.verify()).origin).toMatchObject({ entry_id: BLOCK * 4 })
+  })
+
   it('a start cut off by somebody who cannot sign is found', async () => {
     const { db, trail } = await start('sqlite', BLOCK * 2)
     await trail.checkpoint()
