@@ -106,7 +106,7 @@ export const ToolsSection = section('Limits of agent tools.', {
 
 export const ManifestSigning = section('Whose word a manifest of an agent needs.', {
   policy: v.optional(v.pipe(v.picklist(['off', 'warn', 'require']), v.description('What happens to a manifest without a signature: taken, taken with a warning when there are trusted signers, refused. A bad signature is always refused.'), v.metadata({ ...ownersOnly })), 'warn'),
-  trusted_signers: v.optional(v.pipe(v.array(v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, '64 hexadecimal digits'))), v.description('Public keys (Ed25519) of those whose signatures count.'), v.metadata({ ...ownersOnly })), []),
+  trusted_signers: v.optional(v.pipe(v.array(v.string()), v.check((keys) => keys.every((key) => /^[0-9a-fA-F]{64}$/.test(key)), 'a list of public keys, each of 64 hexadecimal digits'), v.description('Public keys (Ed25519) of those whose signatures count.'), v.metadata({ ...ownersOnly })), []),
 })
 
 export const WebhookTriggers = section('What other programs may ask for at `/api/hooks`, with a token of their own.', {

@@ -57,6 +57,7 @@ export function expectation(schema: Schema): string {
   const shape = unwrap(schema)
   const rules = listRules(shape)
   const rule = (type: string): unknown => rules.find((item) => item.type === type)?.requirement
+  const said = rules.find((item) => typeof item.message === 'string')?.message
   switch (shape.type) {
     case 'number': {
       const [min, max] = [rule('min_value'), rule('max_value')]
@@ -65,9 +66,8 @@ export function expectation(schema: Schema): string {
     }
     case 'boolean': return 'true or false'
     case 'picklist': return `one of ${(shape as unknown as { options: readonly unknown[] }).options.join(', ')}`
-    case 'array': return 'a list of texts'
+    case 'array': return typeof said === 'string' ? said : 'a list of texts'
     case 'string': {
-      const said = rules.find((item) => typeof item.message === 'string')?.message
       if (typeof said === 'string') return said
       if (rules.some((item) => item.type === 'url')) return 'a URL'
       return rule('min_length') === undefined ? 'a text' : 'a text that is not empty'

@@ -79,9 +79,12 @@ export class ProbeRunner {
     const { now, timeoutMs } = this.#parts
     const from = now()
     const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch((error: unknown): Finding => ({
-      cases: [{ name: signal.aborted || !ended.aborted ? messageOf(error) : `no end within ${timeoutMs} ms`, held: false }], evidence: 'the probe itself failed',
-    }))
+    const late = `no end within ${timeoutMs} ms`
+    const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch((error: unknown): Finding => {
+      if (signal.aborted || !ended.aborted) return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
+      // Once it may be the machine that was busy; twice in a row it is the system.
+      return this.#rows.get(probe.system)?.evidence === late ? { cases: [{ name: late, held: false }], evidence: late } : { cases: [], evidence: late, tried: false }
+    })
     const failures = finding.cases.filter(({ held }) => !held).map(({ name }) => name)
     return {
       system: probe.system, status: statusOf(finding, failures), checkedAt: new Date().toISOString(), durationMs: Math.round((now() - from) * 10) / 10,
