@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { FormatInput } from './format.ts'
 
-const message = v.pipe(v.string('message: Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
+const message = v.pipe(v.string('Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
 const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`))
 const options = {
   session_id: v.optional(uuid('session')),
