@@ -12,8 +12,9 @@ export function readSecret(prompt: string, input: NodeJS.ReadStream = process.st
   return new Promise((resolve, reject) => {
     const hidden = input.isTTY === true
     if (hidden) {
-      process.stderr.write(prompt)
+      // First the echo goes: what is pasted, or sent by a program, the moment the question shows must not be shown.
       input.setRawMode(true)
+      process.stderr.write(prompt)
     }
     let text = ''
     const end = (settle: () => void): void => {

@@ -97,18 +97,18 @@ describe('svc providers', () => {
 describe('a secret typed on a terminal', () => {
   function terminal() {
     const raw: boolean[] = []
-    const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode(on: boolean) { raw.push(on); return input } })
     let shown = ''
+    const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode(on: boolean) { raw.push(on); if (on) shown += '(no echo)'; return input } })
     const err = vi.spyOn(process.stderr, 'write').mockImplementation((text) => { shown += String(text); return true })
     const answer = readSecret('Key: ', input as unknown as NodeJS.ReadStream).finally(() => err.mockRestore())
     return { input, answer, raw, shown: () => shown }
   }
-  it('is not shown, and the terminal is as it was afterwards', async () => {
+  it('is not shown, not even when it comes at once, and the terminal is as it was afterwards', async () => {
     const { input, answer, raw, shown } = terminal()
     input.write('sk-')
     input.write('secret\r')
     expect(await answer).toBe('sk-secret')
-    expect([shown(), raw]).toEqual(['Key: \n', [true, false]])
+    expect([shown(), raw]).toEqual(['(no echo)Key: \n', [true, false]])
   })
   it('can be corrected', async () => {
     const { input, answer } = terminal()
