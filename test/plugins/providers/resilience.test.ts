@@ -51,6 +51,11 @@ describe('trying again', () => {
     fake.script(failing(429), failing(429), failing(429))
     await expect(part.ask()).rejects.toThrow(/openai answered 429.*\(3 tries\)\. Wait, or use another provider/)
   })
+  it('a key that another address wants and nobody gave is asked for', async () => {
+    await using part = await createRig({ config: { providers: { openai: { base_url: fake.url } } } })
+    fake.script(failing(401))
+    await expect(part.ask()).rejects.toThrow('No key was sent: set OPENAI_API_KEY or POST one to /api/providers/openai/key.')
+  })
   for (const status of [400, 401, 403, 404]) {
     it(`${status} is not tried again`, async () => {
       await using part = await rig()
