@@ -274,11 +274,11 @@ describe('while the budgets are being replaced', () => {
     const id = await agent()
     await put({ daily_limit_usd: 0.001 }, id)
     const requests = stage.fake.requests.length
-    let reloading = true
+    const reloads = new AbortController()
     const answers: number[] = []
-    const asking = Array.from({ length: 8 }, async () => { while (reloading) answers.push((await send(id)).status) })
+    const asking = Array.from({ length: 8 }, async () => { while (!reloads.signal.aborted) answers.push((await send(id)).status) })
     for (let round = 0; round < 10; round++) await stage.host.app.host.reload('budgets')
-    reloading = false
+    reloads.abort()
     await Promise.all(asking)
     expect(new Set(answers)).toEqual(new Set([429]))
     expect(stage.fake.requests.length).toBe(requests)
