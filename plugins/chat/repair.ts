@@ -17,6 +17,8 @@ interface Slot { readonly call: ToolCall; readonly place: number; result: Result
 
 export const UNANSWERED = 'interrupted: this call has no recorded result, and it is not known whether it ran'
 const MAX_RESULT_CHARS = 50_000
+/** So much of a result is looked at to tell text from anything else. */
+const LOOKED_AT = 1000
 const RESULT_NOTE = '\n[cut: the result was longer]'
 
 /**
@@ -110,7 +112,23 @@ function add(kept: Turn[], turn: Exclude<Turn, Result>, own: Merged | undefined,
 }
 
 function shorten(result: Result, report: { oversize: number }): Result {
+  if (isBinary(result.text)) {
+    report.oversize++
+    return { ...result, text: `[left out: ${result.text.length} characters that are no text]` }
+  }
   if (result.text.length <= MAX_RESULT_CHARS) return result
   report.oversize++
   return { ...result, text: result.text.slice(0, MAX_RESULT_CHARS - RESULT_NOTE.length) + RESULT_NOTE }
+}
+
+/** A NUL, or one in ten characters that no text has: control characters, and what stands for bytes that are none. */
+function isBinary(text: string): boolean {
+  let odd = 0
+  const end = Math.min(text.length, LOOKED_AT)
+  for (let at = 0; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0) return true
+    if ((code < 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d && code !== 0x1b) || code === 0xfffd) odd++
+  }
+  return odd * 10 > end
 }

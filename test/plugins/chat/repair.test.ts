@@ -70,6 +70,19 @@ describe('session repair', () => {
     expect(report.duplicateResults).toBe(0)
   })
 
+  it('leaves out results that are no text, and keeps those with colours', () => {
+    const history = (text: string): readonly Turn[] => [
+      { role: 'user', parts: [{ type: 'text', text: 'read it' }] }, { role: 'assistant', text: '', calls: [{ id: 'c', name: 'file_read', args: {} }] },
+      { role: 'tool', callId: 'c', tool: 'file_read', text, failed: false },
+    ]
+    const result = (text: string) => repair(history(text)).turns.at(-1)
+    expect(result('PNG\u0000\u0001\u0002')).toMatchObject({ text: '[left out: 6 characters that are no text]' })
+    expect(result('\ufffd\ufffd\ufffdJFIF')).toMatchObject({ text: expect.stringContaining('left out') })
+    expect(result('\u001b[32mok\u001b[0m\n\tdone')).toMatchObject({ text: '\u001b[32mok\u001b[0m\n\tdone' })
+    const once = repair(history('\u0000')).turns
+    expect(repair(once)).toMatchObject({ turns: once, report: { oversize: 0 } })
+  })
+
   it('makes 200 random histories legal, and is then at rest', () => {
     const next = random(7)
     for (let n = 0; n < 200; n++) {
