@@ -1,4 +1,5 @@
 import { Refusal } from '../errors/error.ts'
+import { enforced } from '../scope/enforcement.ts'
 
 /** Where programs are looked for. That of the daemon may hold folders anyone can write to. */
 export const safePath: readonly string[] = process.platform === 'win32'
@@ -36,7 +37,11 @@ export function createEnvironment({ home, temporary, path, extra, approved }: Su
 }
 
 function checkName(name: string, approved: readonly string[]): void {
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) throw new Refusal('forbidden', 'The name of an environment variable is letters, digits and underscores')
-  if (never.test(name) || ours.has(name.toUpperCase())) throw new Refusal('forbidden', `The environment variable ${name} is never passed to a program`)
-  if (secretive.test(name) && !approved.includes(name)) throw new Refusal('forbidden', `The environment variable ${name} looks like a secret and was not approved by name`)
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) throw refused('The name of an environment variable is letters, digits and underscores')
+  if (never.test(name) || ours.has(name.toUpperCase())) throw refused(`The environment variable ${name} is never passed to a program`)
+  if (secretive.test(name) && !approved.includes(name)) throw refused(`The environment variable ${name} looks like a secret and was not approved by name`)
+}
+function refused(message: string): Refusal {
+  enforced('subprocess_sandbox')
+  return new Refusal('forbidden', message)
 }

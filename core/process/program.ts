@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import { Refusal } from '../errors/error.ts'
+import { enforced } from '../scope/enforcement.ts'
 import { safePath } from './environment.ts'
 
 export interface Program {
@@ -14,7 +15,10 @@ export interface Program {
 /** Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws `invalid_request` when there is none. */
 export async function findProgram(command: string, cwd: string, path: readonly string[] = []): Promise<Program> {
   if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command)) throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')
-  if (command.split(/[/\\]/).includes('..')) throw new Refusal('forbidden', `"${command}": the name of a program has no ".." in it`)
+  if (command.split(/[/\\]/).includes('..')) {
+    enforced('subprocess_sandbox')
+    throw new Refusal('forbidden', `"${command}": the name of a program has no ".." in it`)
+  }
   const candidates = /[/\\]/.test(command) ? [isAbsolute(command) ? command : join(cwd, command)] : [...safePath, ...path].map((folder) => join(folder, command))
   for (const candidate of candidates) {
     if (!(await runs(candidate))) continue

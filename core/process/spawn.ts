@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../errors/error.ts'
+import { enforced } from '../scope/enforcement.ts'
 import type { Dispose, Scope } from '../scope/scope.ts'
 import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
 import { createEnvironment, safePath } from './environment.ts'
@@ -104,7 +105,10 @@ class Running implements Child {
       this.#process.once('spawn', resolve)
       this.#process.once('error', (error) => reject(new Refusal('invalid_request', `The program "${request.command}" could not be started`, { cause: error })))
     })
-    const timer = setTimeout(() => this.#end('timeout'), timeoutMs)
+    const timer = setTimeout(() => {
+      enforced('subprocess_sandbox')
+      this.#end('timeout')
+    }, timeoutMs)
     timer.unref()
     const heard = (chunk: Buffer): void => {
       this.#tail.add(chunk)
