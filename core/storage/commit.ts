@@ -144,7 +144,7 @@ export class GroupCommit {
     this.#waiting.splice(0, taken)
     for (const result of results) {
       if ('outcomes' in result) {
-        tellWritten(result.batch.statements, result.outcomes)
+        tellWritten(result.batch.statements, result.outcomes, this.#unheard)
         result.batch.resolve(result.outcomes)
       } else result.batch.reject(translate(result.error))
     }
@@ -216,6 +216,8 @@ export class GroupCommit {
     culprit.reject(translate(error))
     this.#next()
   }
+
+  readonly #unheard = (error: unknown): void => this.#log.error('a copy of rows could not follow a write', error)
 
   #refuse(batches: readonly Batch[], error: unknown, goOn = true): void {
     const reason = translate(error)

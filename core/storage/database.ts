@@ -10,9 +10,11 @@ export interface Statement {
   readonly written?: (changes: number) => void
 }
 export interface Changes { readonly changes: number }
-/** For the engines: what was in a batch is on disk. */
-export function tellWritten(statements: readonly Statement[], outcomes: readonly Changes[]): void {
-  for (let at = 0; at < statements.length; at++) statements[at]?.written?.(outcomes[at]?.changes ?? 0)
+/** For the engines: what was in a batch is on disk. Whoever fails to hear it stops nobody else; `failed` is told. */
+export function tellWritten(statements: readonly Statement[], outcomes: readonly Changes[], failed: (error: unknown) => void): void {
+  for (let at = 0; at < statements.length; at++) {
+    try { statements[at]?.written?.(outcomes[at]?.changes ?? 0) } catch (error) { failed(error) }
+  }
 }
 
 /**

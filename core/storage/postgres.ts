@@ -29,7 +29,10 @@ export class PostgresDatabase implements PluginDatabase {
   readonly #reader: Line
   readonly #numbered = new Recent<string>(2_000)
 
+  readonly #unheard: (error: unknown) => void
+
   constructor(writer: Connector, reader: Connector | undefined, log: ConsolaInstance) {
+    this.#unheard = (error) => log.error('a copy of rows could not follow a write', error)
     this.#writer = new Line(writer, log)
     this.#reader = reader ? new Line(reader, log) : this.#writer
   }
@@ -56,7 +59,7 @@ export class PostgresDatabase implements PluginDatabase {
     if (only && statements.length === 1) {
       return this.#writer.use(async (client) => {
         const changes = [changesOf(await this.#ask(client, only))]
-        tellWritten(statements, changes)
+        tellWritten(statements, changes, this.#unheard)
         return changes
       })
     }
@@ -67,7 +70,7 @@ export class PostgresDatabase implements PluginDatabase {
           const changes: Changes[] = []
           for (const statement of statements) changes.push(changesOf(await this.#ask(client, statement)))
           await client.query('COMMIT', [])
-          tellWritten(statements, changes)
+          tellWritten(statements, changes, this.#unheard)
           return changes
         } catch (error) {
           await rollback(client, error)

@@ -68,7 +68,7 @@ describe.each(engines)('SQL on %s', (engine) => {
     const done = await Promise.allSettled([
       db.batch([telling('a', db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'one')`), telling('b', db.sql`UPDATE shelf_book SET price = 1 WHERE id = 7`)]).then(() => told.push('settled')),
       db.batch([telling('c', db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'two')`), telling('d', db.sql`INSERT INTO shelf_book (id, title) VALUES (3, 'two')`)]),
-      db.batch([telling('e', db.sql`INSERT INTO shelf_book (id, title) VALUES (4, 'four')`)]),
+      db.batch([{ ...db.sql`INSERT INTO shelf_book (id, title) VALUES (5, 'five')`, written: () => { throw new Error('a copy that cannot follow') } }, telling('e', db.sql`INSERT INTO shelf_book (id, title) VALUES (4, 'four')`)]),
     ])
     expect(done.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(told.filter((line) => line !== 'settled')).toEqual(['a 1', 'b 0', 'e 1'])
