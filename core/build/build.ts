@@ -12,6 +12,8 @@ import { buildPage } from '../../plugins/webchat/build.ts'
 import { toName } from '../host/loader.ts'
 import { ascii, builtins, lazyResponse } from './builtins.ts'
 import { catalogText } from './catalog.ts'
+import { engine } from './engine.ts'
+import { facades } from './facades.ts'
 import { gitSha } from './git.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -69,7 +71,8 @@ async function buildCore(out: string): Promise<void> {
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
     }),
-    plugins: [lazyResponse(), builtins(), ascii(), groups.plugin],
+    external: external.filter((name) => name !== 'better-sqlite3'),
+    plugins: [lazyResponse(), engine(), builtins(), ascii(), facades(), groups.plugin],
     output: {
       codeSplitting: { groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })) },
       dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false, banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
