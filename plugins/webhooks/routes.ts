@@ -45,7 +45,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, callback, auth, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
       example: { body: { name: 'ci', url: 'https://example.com/hook', events: ['agent_spawned', 'message_completed'], secret: 'a long random text' }, returns: shown },
       async handle({ body, effectId }) {
-        return toWebhook(await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret }))
+        return toWebhook(await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }))
       },
     }),
     defineRoute({

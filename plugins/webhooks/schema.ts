@@ -31,7 +31,7 @@ const Url = v.pipe(v.string(), v.minLength(1), v.maxLength(2_048), v.check((text
 const Secret = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256))
 const Name = v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(128))
 
-export const NewWebhook = v.object({ name: Name, url: Url, events: Events, secret: v.optional(Secret), enabled: v.optional(v.boolean(), true) })
+export const NewWebhook = v.object({ name: Name, url: Url, events: Events, secret: v.optional(v.nullable(Secret)), enabled: v.optional(v.boolean(), true) })
 /** An empty secret takes it away. */
 export const WebhookChange = v.object({
   name: v.optional(Name), url: v.optional(Url), events: v.optional(Events), secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))), enabled: v.optional(v.boolean()),

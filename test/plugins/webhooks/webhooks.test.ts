@@ -182,6 +182,20 @@ describe('outbound webhook forging / replay', () => {
     expect((await api('POST', `/api/webhooks/${id}/deliveries/${deliveries[1].id}/retry`)).status).toBe(409)
   })
 
+  it('a receiver that was gone gets what happened meanwhile when it is back', async () => {
+    await open()
+    const { id } = await subscribe(['agent_spawned'])
+    const { port } = receiver
+    await receiver[Symbol.asyncDispose]()
+    for (const name of ['one', 'two']) await stage.spawn(name)
+    let body: any = {}
+    while (!(body.deliveries?.at(-1)?.attempts > 0)) body = (await api('GET', `/api/webhooks/${id}/deliveries`)).body
+    receiver = await startReceiver(SECRET, port)
+    const got = await receiver.count(2)
+    expect(got.map((one) => one.body.data.agent_name)).toEqual(['one', 'two'])
+    expect(got[0]?.body.id).toBe(body.deliveries.at(-1).id)
+  })
+
   it('beyond what may wait for one target deliveries are dead letters at once', async () => {
     await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_waiting: 2, back_off_min_ms: 60_000, back_off_max_ms: 60_000 } } })
     receiver.answer = (response) => { response.writeHead(503).end() }
