@@ -180,7 +180,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
       return () => { for (const release of releases) release() }
     },
-    migrate: (plugin, migrations) => database.migrate(plugin, migrations),
+    migrate: (plugin, migrations, options) => database.migrate(plugin, migrations, options),
     beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
   })
 

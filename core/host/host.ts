@@ -200,7 +200,7 @@ export class Host {
     await this.#parts.beforeMigrations(pending)
     // Side by side, so that the tables of all plugins cost a first start few syncs.
     await Promise.all(pending.map(async ({ slot, name, migrations }) => {
-      try { await this.#parts.migrate(name, migrations) } catch (error) { this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`) }
+      try { await this.#parts.migrate(name, migrations, { strict: true }) } catch (error) { this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`) }
     }))
   }
 

@@ -17,7 +17,8 @@ export interface HostParts {
   readonly members: Mounting['members']
   /** Lets new work of these plugins wait until the returned function is called. */
   readonly hold: (plugins: readonly string[]) => () => void
-  readonly migrate: (plugin: string, migrations: readonly Migration[]) => Promise<unknown>
+  /** `strict` refuses tables that a newer version changed. */
+  readonly migrate: (plugin: string, migrations: readonly Migration[], options?: { readonly strict: boolean }) => Promise<unknown>
   /** Called before migrations are applied. */
   readonly beforeMigrations: (plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]) => Promise<void>
 }

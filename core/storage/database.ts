@@ -44,9 +44,10 @@ export interface Database extends AsyncDisposable {
   readonly sql: PluginDatabase
   /**
    * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws when a recorded
-   * checksum differs, naming plugin and id.
+   * checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin changed the tables, which otherwise is
+   * a warning: a reload that is taken back runs on the tables of the code that failed.
    */
-  migrate(plugin: string, migrations: readonly Migration[]): Promise<number>
+  migrate(plugin: string, migrations: readonly Migration[], options?: { readonly strict?: boolean }): Promise<number>
   /** Whether `migrate` of any of these would do something: the daemon takes a snapshot first. */
   pending(plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]): Promise<boolean>
   /** A consistent copy while in use, mode 0600, whole or not there. Throws on PostgreSQL, which has its own tools. */

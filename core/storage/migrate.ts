@@ -23,8 +23,8 @@ export class Migrations {
     }])
   }
 
-  async apply(plugin: string, migrations: readonly Migration[]): Promise<number> {
-    const missing = this.#missing(plugin, migrations, await this.#applied(plugin))
+  async apply(plugin: string, migrations: readonly Migration[], strict: boolean): Promise<number> {
+    const missing = this.#missing(plugin, migrations, await this.#applied(plugin), strict)
     if (missing.length === 0) return 0
     // All or nothing, and one sync however many there are. Done one by one only to find the one that fails.
     try { await this.#db.batch(missing.flatMap((migration) => this.#statements(plugin, migration))) } catch { for (const migration of missing) await this.#single(plugin, migration) }
@@ -50,7 +50,7 @@ export class Migrations {
     return plugins.some(({ name, migrations }) => migrations.some(({ id }) => !known.has(`${name} ${id}`)))
   }
 
-  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[]): Migration[] {
+  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[], strict: boolean): Migration[] {
     const known = new Map(applied.map((row) => [row.id, row.checksum]))
     const seen = new Set<string>()
     const missing: Migration[] = []
@@ -64,6 +64,7 @@ export class Migrations {
       }
     }
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
+    if (newer.length > 0 && strict) throw new Error(`the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with "svc restore"`)
     if (newer.length > 0) this.#log.warn(`the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`, { plugin, migrations: newer })
     return missing
   }

@@ -100,8 +100,8 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
   const database: Database = {
     dialect: sql.dialect,
     sql,
-    async migrate(plugin, list) {
-      const applied = await migrations.apply(plugin, list)
+    async migrate(plugin, list, { strict = false } = {}) {
+      const applied = await migrations.apply(plugin, list, strict)
       if (applied > 0) engine.forget()
       return applied
     },
@@ -122,7 +122,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
   }
   try {
     await migrations.prepare()
-    await database.migrate('core-storage', CORE)
+    await database.migrate('core-storage', CORE, { strict: true })
   } catch (error) {
     await engine.close()
     throw error

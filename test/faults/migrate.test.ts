@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 import { landed, landingHome, migrate } from './migrate.ts'
@@ -43,4 +44,17 @@ it('the database of the first version is brought up to date, and everything in i
 
 it('a daemon that is killed while it does so can be started again', { timeout: 120_000 }, async () => {
   expect((await migrate({ rounds: 2, seed: 3 })).problems).toEqual([])
+})
+
+it('a database that a newer version changed is refused, and nothing in it is touched', async () => {
+  const home = await landingHome()
+  try {
+    const db = new Sqlite(join(home, 'data', 'svc.db'))
+    db.prepare("INSERT INTO core_migration VALUES ('kv', '999-of-tomorrow', 'x', '2030-01-01T00:00:00.000Z')").run()
+    db.close()
+    await using host = await startHost({ home, plugins: ['audit', 'agents', 'kv', 'system'] })
+    const kv = host.app.daemon.plugins().find(({ name }) => name === 'kv')
+    expect(kv).toMatchObject({ state: 'failed', error: expect.stringMatching(/newer version of plugin "kv", which made 999-of-tomorrow.*svc restore/) })
+    expect((await host.json('GET', `/api/memory/agents/${landed.first}/kv`)).status).toBe(404)
+  } finally { await rm(home, { recursive: true, force: true }) }
 })
