@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -10,7 +10,7 @@ import { ConfigError } from './problem.ts'
 import { ConfigSchema } from './schema.ts'
 import { findChild, findSchema, isTable, isTree, knownKeys } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
-import { readToml } from './sources.ts'
+import { readText, readToml } from './sources.ts'
 import { fromText } from './text-value.ts'
 import { indexToml } from './toml-index.ts'
 import type { KeyPlace } from './toml-index.ts'
@@ -24,7 +24,7 @@ export async function setConfigValue(file: string, key: string, value: unknown):
   const path = splitKey(key)
   checkConfigValue(file, key, value)
   const target = existsSync(file) ? await realpath(file) : file
-  const before = existsSync(target) ? readFileSync(target, 'utf8') : ''
+  const before = existsSync(target) ? readText(target) : ''
   if (before !== '') await readToml(target) // reports a broken file with its line
   await replaceFile(target, editToml(before, path, value, file))
 }

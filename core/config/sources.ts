@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { defineConfig } from './define.ts'
 import type { Layer } from './layer.ts'
@@ -74,8 +74,13 @@ export async function readToml(file: string): Promise<Layer> {
 function plain(tree: Tree): Tree {
   return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, isTree(value) ? plain(value) : value]))
 }
-function readText(file: string): string {
-  try { return readFileSync(file, 'utf8') } catch (error) {
+/** Throws `ConfigError`. A pipe or a device would hold up the daemon until somebody writes to it. */
+export function readText(file: string): string {
+  try {
+    if (!statSync(file).isFile()) throw new ConfigError([{ file, message: 'cannot be read: it is no file' }])
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
     throw new ConfigError([{ file, message: `cannot be read (${code})` }], { cause: error })
   }

@@ -5,6 +5,7 @@ import type { ConfigChange, LiveConfig } from '../config/live.ts'
 import { nest, overlay, splitKey } from '../config/layer.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import { redact } from '../config/redact.ts'
+import { findSchema, knownKeys } from '../config/shape.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
@@ -64,8 +65,16 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     if (path[0] === 'providers' && path[2] === 'api_key') {
       throw new Refusal('forbidden', `Keys of providers go to the vault: POST /api/providers/${path[1] ?? '{name}'}/key`, { details: { key } })
     }
+    checkPluginKey(path)
     const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
     checkWhole(config, change)
+  }
+  /** What a plugin takes is known only here: the schema of the file lets every key below `plugins` pass. */
+  function checkPluginKey([first, plugin, ...rest]: readonly string[]): void {
+    const definition = first === 'plugins' && rest.length > 0 ? host.definitions().find(({ name }) => name === plugin) : undefined
+    if (!definition || findSchema(definition.config, rest)) return
+    const key = ['plugins', plugin, ...rest].join('.')
+    throw new Refusal('invalid_request', `${key}: unknown key; the plugin knows ${knownKeys(definition.config).join(', ') || 'none'}`, { details: { key } })
   }
   async function take(): Promise<Applied> {
     if (!parts.reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')

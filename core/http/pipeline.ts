@@ -101,7 +101,7 @@ export class Pipeline {
       const address = (passage.address ??= admission.address(exchange))
       // A path that does not exist costs as well, or it would be free to guess.
       if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
-      if (!entry) return this.#unmatched(exchange)
+      if (!entry) return this.#unmatched(exchange, address)
       // Again after a hold: the new route may ask for more than the old one did.
       const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address, entry.route.token?.())
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
@@ -118,7 +118,7 @@ export class Pipeline {
     } catch (error) { return this.#failed(exchange, entry, error) }
   }
 
-  #unmatched(exchange: Exchange): Answer {
+  #unmatched(exchange: Exchange, address: string): Answer {
     const { path } = exchange
     decodeParams({ path })
     const methods = this.#table().methods(path)
@@ -129,7 +129,11 @@ export class Pipeline {
       const origin = exchange.header('origin')
       return new Answer(204, origin === undefined ? ['allow', allow] : ['allow', allow, ...preflight(exchange, allow)], null)
     }
-    if (socket && exchange.method === 'GET') throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
+    // Like any other GET: what is wrong with the request is not said to somebody without the key.
+    if (socket && exchange.method === 'GET') {
+      this.#parts.admission.authenticate(socket.entry.route.auth, exchange, address)
+      throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
+    }
     return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), ['allow', allow])
   }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Configuration, Daemon, definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import { Inference } from '../providers/contract.ts'
 import { configRoutes } from './routes.ts'
 
 export default definePlugin({
@@ -8,8 +9,9 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   requires: { audit: Audit, configuration: Configuration, daemon: Daemon },
-  setup({ routes, services: { audit, configuration, daemon } }) {
-    routes.add(...configRoutes(configuration, daemon, audit))
+  optional: { inference: Inference },
+  setup({ optional, routes, services: { audit, configuration, daemon } }) {
+    routes.add(...configRoutes(configuration, daemon, audit, () => optional('inference')))
     return {}
   },
 })

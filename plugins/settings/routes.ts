@@ -2,16 +2,19 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, Applied, Configuration, Daemon } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
+import type { Inference } from '../providers/contract.ts'
 import { Changes, Config, Schema, Setting, SettingChanged } from './schema.ts'
 
 /** The configuration of the running daemon (Interface 4.5). */
-export function configRoutes(configuration: Configuration, daemon: Daemon, audit: Audit): readonly AnyRoute[] {
+export function configRoutes(configuration: Configuration, daemon: Daemon, audit: Audit, inference: () => Inference | undefined): readonly AnyRoute[] {
   const read = defineRoute({
     method: 'GET', path: '/api/config', summary: 'Read the configuration without its secrets', auth: 'bearer', cost: 2, returns: Config,
-    handle() {
+    async handle() {
       const { dataDir, listenAddr, apiKeySet, defaultProvider, defaultModel } = daemon.config()
+      // What holds, as in the status: it is chosen from the keys there are when nobody named one.
+      const chosen = await inference()?.defaultModel()
       return {
-        data_dir: dataDir, default_provider: defaultProvider ?? null, default_model: defaultModel ?? null, listen_addr: listenAddr, api_key_set: apiKeySet,
+        data_dir: dataDir, default_provider: chosen?.provider ?? defaultProvider ?? null, default_model: chosen?.model ?? defaultModel ?? null, listen_addr: listenAddr, api_key_set: apiKeySet,
         channels_configured: names(sectionOf(configuration.read(), 'channels')), mcp_servers: names(sectionOf(configuration.read(), 'mcp')['servers']),
         config: { ...configuration.read() }, sources: Object.fromEntries(configuration.sources()), restart_required: [...configuration.restart()],
       }

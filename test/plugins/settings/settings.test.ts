@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,6 +41,19 @@ describe('reading the configuration', () => {
   })
 })
 
+describe('a configuration that is no file', () => {
+  it('is refused at once when it is a pipe nobody writes to', async () => {
+    await writeFile(file(), '')
+    await using host = await start()
+    await rm(file())
+    spawnSync('mkfifo', [file()])
+    const { status, body } = await host.json('POST', '/api/config/reload')
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining('it is no file')])
+    expect((await host.json('POST', '/api/config/set', { key: 'log_level', value: 'warn' })).status).toBeGreaterThanOrEqual(400)
+    expect((await host.fetch('/api/health')).status).toBe(200)
+  })
+})
+
 describe('setting a key', () => {
   it('writes it, keeps comments, audits it and lets it hold at once', async () => {
     await writeFile(file(), '# how much\n[rate_limit]\nfailed_auth_per_minute = 7 # few\n', { mode: 0o600 })
@@ -53,6 +67,14 @@ describe('setting a key', () => {
     expect((await stat(file())).mode & 0o777).toBe(0o600)
     const answers = await Promise.all(Array.from({ length: 60 }, () => host.fetch('/api/health')))
     expect(answers.filter((answer) => answer.status === 429).length).toBeGreaterThanOrEqual(20)
+  })
+
+  it('refuses a key that no plugin reads, and names those that are read', async () => {
+    await using host = await start()
+    const { status, body } = await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_dayz', value: 1 })
+    expect([status, body.error.code]).toEqual([400, 'invalid_request'])
+    expect(body.error.message).toMatch(/retention_dayz: unknown key; the plugin knows .*retention_days/)
+    expect((await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_days', value: 30 })).status).toBe(200)
   })
 
   it('accepts `path` for `key`, as older clients say it', async () => {
