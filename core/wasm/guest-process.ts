@@ -30,10 +30,13 @@ interface Running {
 
 /** Runs guests in a process beside the daemon, which is there while there are guests. Dispose to end it. */
 export class GuestProcess implements Disposable {
+  readonly #idleMs: number
   #own: Own | undefined
   #idle: NodeJS.Timeout | undefined
   #next = 0
   readonly #running = new Map<number, Running>()
+
+  constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) { this.#idleMs = idleMs }
 
   /** Never rejects for what the guest does; throws `rate_limit` when too many wait, and the signal's reason. */
   async run(request: GuestRun): Promise<GuestEnd> {
@@ -96,7 +99,7 @@ export class GuestProcess implements Disposable {
     running?.stopping.abort()
     if (this.#running.size === 0) {
       clearTimeout(this.#idle)
-      this.#idle = setTimeout(() => this.#end(), IDLE_MS)
+      this.#idle = setTimeout(() => this.#end(), this.#idleMs)
       this.#idle.unref()
     }
     return running
@@ -110,7 +113,9 @@ export class GuestProcess implements Disposable {
 
   /** The process died under its guests, such as of a fault of the engine. */
   #lost(own: Own): void {
-    if (this.#own === own) this.#own = undefined
+    // One that was ended for having no guests: those that run now are in another.
+    if (this.#own !== own) return
+    this.#own = undefined
     for (const [id, { startedAt }] of this.#running) {
       this.#settle(id)?.resolve({ outcome: 'trap', message: 'the process of the guests died', output: new Uint8Array(0), fuelUsed: undefined, log: '', durationMs: performance.now() - startedAt })
     }

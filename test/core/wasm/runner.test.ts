@@ -97,6 +97,18 @@ describe('a guest', () => {
   })
 })
 
+describe('the process of the guests', () => {
+  it('ends when there are none, and its end does not touch those that came after', async () => {
+    using own = new GuestProcess({ idleMs: 0 })
+    for (let round = 0; round < 6; round++) {
+      const end = await own.run({ module: guest(), input: Buffer.from('x'), deadlineMs: 20_000 })
+      expect([round, end.outcome]).toEqual([round, 'done'])
+      // The idle process is asked to end now; the next guest starts before it is gone.
+      await new Promise((resolve) => { setTimeout(resolve, 1) })
+    }
+  })
+})
+
 describe('made up programs', () => {
   /** The same at every run. */
   function numbers(seed: number): (below: number) => number {
