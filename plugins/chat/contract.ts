@@ -112,6 +112,9 @@ export interface TurnView {
   readonly usage: { readonly input: number; readonly output: number } | null
   /** `null` when it is not known. */
   readonly costUsd: number | null
+  /** Who answered, the last one where there were several; `null` when nobody keeps it. */
+  readonly provider: string | null
+  readonly model: string | null
   /** Why it did not end well. */
   readonly error: string | null
   /** ISO 8601 UTC. */

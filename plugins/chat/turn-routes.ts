@@ -44,7 +44,7 @@ export function turnRoutes(turns: TurnLookup, agents: Agents): readonly AnyRoute
 function encode(view: TurnView) {
   return {
     turn_id: view.id, agent_id: view.agentId, session_id: view.sessionId, door: view.door, state: view.state, text: view.text, iterations: view.iterations,
-    usage: view.usage && { input_tokens: view.usage.input, output_tokens: view.usage.output }, cost_usd: view.costUsd, error: view.error,
+    usage: view.usage && { input_tokens: view.usage.input, output_tokens: view.usage.output }, cost_usd: view.costUsd, provider: view.provider, model: view.model, error: view.error,
     created_at: view.createdAt, ahead: [...view.ahead],
   }
 }

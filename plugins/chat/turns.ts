@@ -59,6 +59,7 @@ export class TurnLookup implements Turns {
       iterations: use?.calls ?? said.length,
       usage: use ? { input: use.inputTokens, output: use.outputTokens } : null,
       costUsd: use && use.unpriced === 0 ? use.costUsd : null,
+      provider: use?.provider ?? null, model: use?.model ?? null,
     }
     return { view, model: use }
   }

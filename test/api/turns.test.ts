@@ -32,7 +32,7 @@ describe('where is my message?', () => {
     await next
     expect(await turn(agent, first.turn_id)).toEqual({
       turn_id: first.turn_id, agent_id: agent, session_id: expect.any(String), door: 'sse', state: 'done', text: 'Once upon a time', iterations: 1,
-      usage: { input_tokens: 10, output_tokens: expect.any(Number) }, cost_usd: null, error: null, created_at: expect.stringMatching(/Z$/), ahead: [],
+      usage: { input_tokens: 10, output_tokens: expect.any(Number) }, cost_usd: null, provider: 'openai', model: 'fake-1', error: null, created_at: expect.stringMatching(/Z$/), ahead: [],
     })
     expect((await stage.host.json('GET', `/api/turns/${first.turn_id}`)).body).toEqual(await turn(agent, first.turn_id))
   })

@@ -2,13 +2,15 @@ import { ApiError, explain, pageMessages } from './api.ts'
 import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
-import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, withoutLastExchange } from './transcript.ts'
+import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, unpriced, withCost, withoutLastExchange } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
 import { Whereabouts } from './whereabouts.ts'
 import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
+/** Answers whose figures are read when a conversation is opened. */
+const mostCosts = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
 /** The conversation with one agent: what is shown, and the connection it travels over. */
@@ -32,6 +34,8 @@ export class AgentChat {
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
+  /** Turns whose figures were asked for. */
+  readonly #asked = new Set<string>()
   /** Of the message that is being answered, once the daemon has named it. */
   #turnId: string | undefined
 
@@ -85,6 +89,7 @@ export class AgentChat {
       this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       this.history.set('loaded')
       this.#unread = false
+      void this.#readCosts()
     } catch (error) {
       if (era === this.#era && this.history.value !== 'loaded') this.history.set({ problem: explain(error) })
       return
@@ -104,6 +109,8 @@ export class AgentChat {
     this.more.set(view.messages.length > 0)
     // Entries are told apart by their place, and every place has moved.
     this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
+    this.#asked.clear()
+    void this.#readCosts()
   }
 
   send(text: string): void {
@@ -191,6 +198,21 @@ export class AgentChat {
     void this.#waitForRecord()
   }
 
+  /** Who gave the newest recorded answers and what they cost: the messages do not say. */
+  async #readCosts(): Promise<void> {
+    for (const turnId of unpriced(this.transcript.value).filter((id) => !this.#asked.has(id)).slice(0, mostCosts)) {
+      this.#asked.add(turnId)
+      try {
+        const { state, usage, iterations, cost_usd: costUsd, provider, model } = await this.#api.turn(this.agentId, turnId)
+        if (state === 'queued' || state === 'running' || state === 'waiting') this.#asked.delete(turnId)
+        else if (usage) this.transcript.update((known) => withCost(known, turnId, { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, iterations, costUsd, provider: provider ?? undefined, model: model ?? undefined }))
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error // Without its figures it is still an answer.
+        return
+      }
+    }
+  }
+
   /** A turn runs to its end on the daemon whoever listens: an answer this page lost is read from the session when it is there. */
   async #waitForRecord(): Promise<void> {
     const era = this.#era
@@ -202,7 +224,10 @@ export class AgentChat {
       try {
         const view = await this.#api.session(this.agentId)
         if (era !== this.#era || this.busy) return
-        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromRecord(this.#recorded(view), known))
+        if (view.messages.at(-1)?.role === 'Assistant') {
+          this.transcript.update((known) => fromRecord(this.#recorded(view), known))
+          void this.#readCosts()
+        }
       } catch (error) {
         if (!(error instanceof ApiError)) throw error // Unreachable for now: the next round asks again.
       }

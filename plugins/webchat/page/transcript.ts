@@ -28,6 +28,8 @@ export interface Answer {
   /** Why it ends where it ends, when that is neither a failure nor what the model wanted. */
   readonly aside: string | undefined
   readonly cost: Cost | undefined
+  /** Of an answer that was read from the record. */
+  readonly turnId?: string | undefined
 }
 export type Entry = Question | Answer
 export interface Transcript { readonly entries: readonly Entry[]; readonly nextId: number }
@@ -98,7 +100,7 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
 /** The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const costs = new Map<string, Cost>()
-  for (const entry of known.entries) if (entry.kind === 'answer' && entry.cost) costs.set(textOf(entry.parts), entry.cost)
+  for (const entry of known.entries) if (entry.kind === 'answer' && entry.cost) costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
   const entries: Entry[] = []
   let nextId = known.nextId
   const idFor = (kind: Entry['kind']): number => {
@@ -120,12 +122,20 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
         state: message.mark === 'cancelled' ? 'stopped' : 'done',
         problem: message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined,
         aside: message.mark === 'cancelled' ? asides['cancelled'] : message.mark === 'cut' ? 'The answer was cut off here.' : undefined,
-        cost: costs.get(textOf(parts)),
+        cost: costs.get(message.turn_id ?? '') ?? costs.get(textOf(parts)), turnId: message.turn_id,
       })
     }
   }
   if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
   return { entries, nextId }
+}
+
+/** Turns of answers from the record whose figures this page has not seen, the newest first. */
+export function unpriced({ entries }: Transcript): readonly string[] {
+  return entries.flatMap((entry) => (entry.kind === 'answer' && entry.cost === undefined && entry.turnId !== undefined ? [entry.turnId] : [])).toReversed()
+}
+export function withCost(transcript: Transcript, turnId: string, cost: Cost): Transcript {
+  return { ...transcript, entries: transcript.entries.map((entry) => (entry.kind === 'answer' && entry.turnId === turnId ? { ...entry, cost } : entry)) }
 }
 
 export function textOf(parts: readonly Part[]): string {

@@ -46,6 +46,10 @@ test('an answer says which model gave it and what it cost', async () => {
   fake.script({ text: 'Unknown.' })
   expect(await tab.say('and now?')).toMatch(/cost unknown · openai\/nobody-knows-it/)
   expect(await tab.page.locator('.answer-foot span').last().getAttribute('title')).toContain('Nobody knows what nobody-knows-it costs')
+  await tab.page.reload()
+  await expect.poll(async () => (await tab.page.locator('.answer-foot').allInnerTexts()).map((foot) => foot.replace(/\s*Copy$/, ''))).toEqual([
+    '100,000 tokens in · 20,000 out · $0.0650 · openai/gpt-5-mini', expect.stringMatching(/cost unknown · openai\/nobody-knows-it/),
+  ])
   expect(tab.complaints).toEqual([])
 })
 
