@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, defineService } from 'svc/sdk'
-import type { ConfigSchema, Fetch } from 'svc/sdk'
+import type { ConfigSchema, Fetch, Spawn } from 'svc/sdk'
 
 export interface CompletionRequest {
   readonly model: string
@@ -70,6 +70,8 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly config: C
   /** Variables that fill those fields of `config` which the section leaves out; the first one that is set. */
   readonly configVars?: Readonly<Record<string, readonly string[]>>
+  /** Of a driver that runs a program of this machine: what is missing and how to get it, `undefined` when it is there. Asked for each list, so it answers in microseconds. */
+  lacks?(config: v.InferOutput<C>): string | undefined
   /** The address that its section stands for, such as that of a region. Asked when none is set. */
   address?(config: v.InferOutput<C>): string | undefined
   /** Signing in with a code that a person enters elsewhere (RFC 8628); the token that comes of it is the key. */
@@ -154,12 +156,14 @@ export const Providers = defineService<ProviderRegistry>()('providers')
 export function defineProvider<C extends ConfigSchema>(version: string, driver: ProviderDriver<C>) {
   return defineProviders(`provider-${driver.name}`, version, [driver])
 }
+/** What drivers may ask their plugin for beside the network. What they start ends with the plugin at the latest. */
+export interface Doors { readonly spawn: Spawn }
 /** Turns drivers that share one wire format into one plugin. */
-export function defineProviders(name: string, version: string, drivers: readonly ProviderDriver<any>[]) {
+export function defineProviders(name: string, version: string, drivers: readonly ProviderDriver<any>[] | ((doors: Doors) => readonly ProviderDriver<any>[])) {
   return definePlugin({
     name, version, config: v.object({}), requires: { providers: Providers },
     setup(ctx) {
-      for (const driver of drivers) ctx.own(`provider ${driver.name}`, ctx.services.providers.add(driver))
+      for (const driver of typeof drivers === 'function' ? drivers({ spawn: ctx.spawn }) : drivers) ctx.own(`provider ${driver.name}`, ctx.services.providers.add(driver))
       return {}
     },
   })

@@ -6,8 +6,10 @@ export interface SpawnRequest {
   /** A name, looked for in the safe folders, or a path. */
   readonly command: string
   readonly args?: readonly string[]
-  /** Absolute folder it starts in, which is its home too; temporary files go into `.tmp` in it. */
+  /** Absolute folder it starts in; temporary files go into `.tmp` in it. */
   readonly cwd: string
+  /** Absolute folder that is its home; `cwd` when absent. */
+  readonly home?: string
   /** `closed` (default): it reads an end. `open`: `write` reaches it. */
   readonly input?: 'closed' | 'open'
   /** Milliseconds until it is ended: 30,000 when absent, at most 120,000 unless it lives in the background. */
@@ -22,6 +24,8 @@ export interface SpawnRequest {
   readonly network?: boolean
   /** Folders with programs after the safe ones. */
   readonly path?: readonly string[]
+  /** Told of each piece of what it writes, as it comes, beside what is kept. */
+  readonly heard?: (bytes: Uint8Array, from: 'stdout' | 'stderr') => void
   /** Values on top of the scrubbed environment; a name that looks like a secret must be in `approvedEnv` too. */
   readonly env?: Readonly<Record<string, string>>
   readonly approvedEnv?: readonly string[]
@@ -42,6 +46,8 @@ export interface Child {
   readonly running: boolean
   /** Settles when it has taken the text. Throws `conflict` when it reads no more. */
   write(text: string | Uint8Array): Promise<void>
+  /** It reads an end after what was written. */
+  closeInput(): void
   /** What it wrote to stdout and stderr since the last time, in the order in which it arrived; of too much, the end. */
   read(): { readonly text: string; readonly droppedBytes: number }
   /** Ends it and all it started: asks first, and insists after three seconds. */
@@ -53,6 +59,8 @@ export interface Child {
 export interface Spawn {
   /** Throws `invalid_request` when there is no such program, `forbidden` for a path with `..` in it. */
   find(command: string, cwd: string, path?: readonly string[]): Promise<Program>
+  /** Whether there is a program of this name in the safe folders or `path`. Looks at the disk, a few microseconds a folder. */
+  has(name: string, path?: readonly string[]): boolean
   /** Throws like `find`; `rate_limit` when too many run already, and the signal's reason. */
   start(request: SpawnRequest): Promise<Child>
   /** How far a program is kept apart on this system. */

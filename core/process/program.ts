@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import { Refusal } from '../errors/error.ts'
@@ -25,6 +25,19 @@ export async function findProgram(command: string, cwd: string, path: readonly s
     return { path: candidate, names: [...new Set([basename(command), basename(await realpath(candidate))])] }
   }
   throw new Refusal('invalid_request', `There is no program "${command}"`)
+}
+
+/** Whether `findProgram` would find a name. */
+export function hasProgram(name: string, path: readonly string[] = []): boolean {
+  return [...safePath, ...path].some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK)
+      return true
+    } catch {
+      // Not there, or not ours to run: the next folder may have it.
+      return false
+    }
+  })
 }
 
 async function runs(path: string): Promise<boolean> {

@@ -9,7 +9,7 @@ import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
 import { createEnvironment, safePath } from './environment.ts'
 import { launcher } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
-import { findProgram } from './program.ts'
+import { findProgram, hasProgram } from './program.ts'
 import { killStragglers } from './stragglers.ts'
 import { Tail } from './tail.ts'
 
@@ -32,12 +32,14 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = []): Spawn
   let running = 0
   return {
     find: findProgram,
+    has: hasProgram,
     isolation: async () => (await (offered ??= detect())).isolation,
     async start(request) {
       const { signal } = request
       signal?.throwIfAborted()
       if (request.background && request.timeoutMs === undefined) throw new Error('a program in the background needs a time limit of its own')
       if (!isAbsolute(request.cwd)) throw new Error('a program starts in an absolute folder')
+      if (request.home !== undefined && !isAbsolute(request.home)) throw new Error('the home of a program is an absolute folder')
       if (running >= MOST_CHILDREN) throw new Refusal('rate_limit', `${MOST_CHILDREN} programs of this plugin run already`, { retryAfterSecs: 5 })
       if (scope.state !== 'open') throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
       running++
@@ -92,7 +94,7 @@ class Running implements Child {
     this.#isolated = wrap.isolation !== 'group'
     this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
     const [file = path, ...args] = wrap.words([path, ...request.args ?? []], { timeoutMs, network: request.network ?? true, folder: request.cwd, hidden })
-    const env = createEnvironment({ home: request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
+    const env = createEnvironment({ home: request.home ?? request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
     // The mark lets a program be found that left its group, where no namespace holds it.
     this.#process = spawn(file, args, {
       cwd: request.cwd, env: { ...env, SVC_PROCESS: this.#mark }, shell: false, detached: process.platform !== 'win32', windowsHide: true,
@@ -110,12 +112,13 @@ class Running implements Child {
       this.#end('timeout')
     }, timeoutMs)
     timer.unref()
-    const heard = (chunk: Buffer): void => {
+    const heard = (chunk: Buffer, from: 'stdout' | 'stderr'): void => {
       this.#tail.add(chunk)
+      request.heard?.(chunk, from)
       this.#listen(request.silenceMs)
     }
-    this.#process.stdout.on('data', heard)
-    this.#process.stderr.on('data', heard)
+    this.#process.stdout.on('data', (chunk: Buffer) => heard(chunk, 'stdout'))
+    this.#process.stderr.on('data', (chunk: Buffer) => heard(chunk, 'stderr'))
     this.#listen(request.silenceMs)
     const byCaller = (): void => this.#end('killed')
     request.signal?.addEventListener('abort', byCaller, { once: true })
@@ -144,6 +147,7 @@ class Running implements Child {
       stdin.write(text, (error) => (error ? reject(new Refusal('conflict', 'The program does not read input any more', { cause: error })) : resolve()))
     })
   }
+  closeInput(): void { this.#process.stdin?.end() }
   read(): { readonly text: string; readonly droppedBytes: number } { return this.#tail.take() }
   kill(): Promise<Exit> {
     this.#end('killed')

@@ -18,6 +18,8 @@ const jamba = { provider: 'ai21', tools: true, vision: false, thinking: false, c
 const qwen = { provider: 'qwen', tools: true, source: 'https://www.alibabacloud.com/help/en/model-studio/models', read: '2026-03-18' }
 const unpriced = { tools: true, source: 'the provider\'s default model', read: '2026-11-20' }
 
+const claudeCode = { ...unpriced, provider: 'claude-code', tools: false, vision: false, thinking: true, context: 200_000, source: 'https://code.claude.com/docs/en/model-config' }
+
 const nim = { provider: 'nvidia-nim', tools: true, vision: false, context: 131_072, source: 'https://build.nvidia.com/models', read: '2025-10-01' }
 
 export const own: readonly OwnRow[] = [
@@ -59,6 +61,10 @@ export const own: readonly OwnRow[] = [
   { ...unpriced, provider: 'replicate', id: 'meta/meta-llama-3-70b-instruct', name: 'Llama 3 70B Instruct', tools: false, vision: false, thinking: false },
   { ...unpriced, provider: 'zhipu', id: 'glm-4.6', name: 'GLM-4.6', vision: false, thinking: true, context: 200_000 },
   { ...unpriced, provider: 'zai', id: 'glm-4.6', name: 'GLM-4.6', vision: false, thinking: true, context: 200_000 },
+  // What it costs is between the program's user and the vendor.
+  { ...claudeCode, id: 'sonnet', name: 'Claude Sonnet through Claude Code' },
+  { ...claudeCode, id: 'opus', name: 'Claude Opus through Claude Code' },
+  { ...claudeCode, id: 'haiku', name: 'Claude Haiku through Claude Code' },
   { ...unpriced, provider: 'ollama', id: 'llama3.2', name: 'Llama 3.2', vision: false, thinking: false, context: 131_072, prices: [...free] },
 ]
 

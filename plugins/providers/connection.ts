@@ -80,6 +80,13 @@ export class Connections {
     // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
     return options?.success ? driver?.address?.(options.output) : undefined
   }
+  /** What a driver misses on this machine that runs a program; `undefined` when that is there, `null` when it runs none. */
+  lacks(name: string): string | undefined | null {
+    const driver = this.driver(name)?.driver
+    if (!driver?.lacks) return null
+    const options = v.safeParse(driver.config, this.#options(name, driver))
+    return options.success ? driver.lacks(options.output) : undefined
+  }
   /** Where a provider is at home. A vendor whose customers each have their own address is at home where the operator says it is. */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
@@ -112,6 +119,8 @@ export class Connections {
       this.#config(provider, driver)
       throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`)
     }
+    const lacking = driver.lacks?.(this.#config(provider, driver))
+    if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
     const home = this.#home(provider)
     const found = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
     // All of them come from one place, so what holds for one holds for all.

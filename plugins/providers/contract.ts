@@ -19,6 +19,8 @@ export interface ProviderState {
   readonly name: string
   readonly title: string
   readonly authStatus: 'configured' | 'missing' | 'no_key_needed'
+  /** What is missing and how to get it, where that is a program and no key. */
+  readonly lacks?: string
   readonly envVar: string | undefined
   readonly baseUrl: string | undefined
   readonly defaultModel: string

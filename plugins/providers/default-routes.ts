@@ -19,7 +19,8 @@ export interface DefaultParts {
 }
 
 /** Calls the provider once. One that fails is an answer, so that the reason can be shown. */
-export async function tryProvider(connections: Connections, { name, authStatus, envVar }: ProviderState, signal: AbortSignal): Promise<v.InferOutput<typeof Tested>> {
+export async function tryProvider(connections: Connections, { name, authStatus, envVar, lacks }: ProviderState, signal: AbortSignal): Promise<v.InferOutput<typeof Tested>> {
+  if (lacks !== undefined) throw new Refusal('invalid_request', lacks)
   if (authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
   const started = performance.now()
   let key: Key | undefined

@@ -134,10 +134,12 @@ export function createInference(parts: InferenceParts): Inference {
       const driver = connections.driver(name)?.driver
       if (!driver) return []
       const source = keys.source(name, variablesOf(driver))
+      const lacks = connections.lacks(name)
       return [{
         name,
         title: driver.name === name ? driver.title : name,
-        authStatus: source ? 'configured' as const : driver.envVar === undefined ? 'no_key_needed' as const : 'missing' as const,
+        authStatus: lacks !== null ? lacks === undefined ? 'configured' as const : 'missing' as const : source ? 'configured' as const : driver.envVar === undefined ? 'no_key_needed' as const : 'missing' as const,
+        ...(lacks && { lacks }),
         envVar: driver.name === name ? driver.envVar : undefined,
         baseUrl: connections.baseUrl(name),
         defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,

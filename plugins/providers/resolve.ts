@@ -69,6 +69,8 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
       const isLocal = entry.driver.envVar === undefined && entry.driver.name !== GENERIC
       // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of the section.
       if (!isLocal || found?.origin === 'custom') return found?.price ?? undefined
+      // What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
+      if (entry.driver.lacks) return found?.price ?? undefined
       // What needs no key costs nothing: it runs on this machine.
       return entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined
     }

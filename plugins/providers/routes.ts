@@ -49,7 +49,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
   }
   const toRow = async (state: ProviderState): Promise<ProviderRow> => ({
     name: state.name, display_name: state.title, auth_status: state.authStatus, default_model: state.defaultModel,
-    ...(state.envVar !== undefined && { env_var: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
+    ...(state.lacks !== undefined && { error: state.lacks }), ...(state.envVar !== undefined && { env_var: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
     model_count: (await modelsOf(state)).length,
   })
 

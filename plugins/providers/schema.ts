@@ -5,6 +5,8 @@ export const ProviderRow = v.object({
   display_name: v.string(),
   auth_status: v.picklist(['configured', 'missing', 'no_key_needed']),
   env_var: v.optional(v.string()),
+  /** What is missing and how to get it, for a provider that is a program on this machine. */
+  error: v.optional(v.string()),
   base_url: v.optional(v.string()),
   default_model: v.string(),
   model_count: v.number(),

@@ -3,7 +3,7 @@ import type { Result } from './figures.ts'
 import { Home, median, startSvc } from './processes.ts'
 
 const rounds = 12
-const others = ['openai-compatible', 'provider-anthropic', 'provider-bedrock', 'provider-gemini', 'provider-cohere', 'provider-replicate']
+const others = ['openai-compatible', 'provider-anthropic', 'provider-bedrock', 'provider-gemini', 'provider-cohere', 'provider-replicate', 'provider-codex', 'command-line']
 
 /** Processor time of all threads so far, in ms; the clock that `stat` counts with is too coarse for a start. */
 function usedMs(pid: number): number {

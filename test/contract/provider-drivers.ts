@@ -3,12 +3,23 @@ import { openAnthropic } from '../support/anthropic-stage.ts'
 import { openCohere } from '../support/cohere-stage.ts'
 import { openGemini, openVertex } from '../support/gemini-stage.ts'
 import { openBuiltin, openCompatible, openVendor } from '../support/provider-stage.ts'
+import { openProgram } from '../support/program-stage.ts'
 import { openReplicate } from '../support/replicate-stage.ts'
 import { openResponses } from '../support/responses-stage.ts'
 import type { Offer, ProviderStage } from './provider.ts'
 
+interface Row {
+  readonly name: string
+  readonly open: () => Promise<ProviderStage>
+  readonly network: boolean
+  readonly offers?: readonly Offer[]
+  readonly lacks?: readonly string[]
+}
+
+/** Programs are offered no tools, and do not tell how long the vendor wants to be left alone. */
+const noCalls = ['call', 'parallel-calls', 'status-429-seconds', 'status-429-date']
 /** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. `lacks`: checks of something its vendor does not have. */
-export const drivers: readonly { readonly name: string; readonly open: () => Promise<ProviderStage>; readonly network: boolean; readonly offers?: readonly Offer[]; readonly lacks?: readonly string[] }[] = [
+export const drivers: readonly Row[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
   { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models', 'embed'] },
   { name: 'azure', open: () => openVendor('azure', 'azure'), network: true, offers: ['embed'] },
@@ -28,4 +39,11 @@ export const drivers: readonly { readonly name: string; readonly open: () => Pro
   { name: 'codex', open: openResponses, network: true, offers: ['models', 'replay'] },
   { name: 'codex, a model that does not think', open: () => openResponses('gpt-4.1'), network: true, offers: ['models'] },
   { name: 'replicate', open: openReplicate, network: true, offers: ['models'], lacks: ['call', 'parallel-calls', 'thinking', 'refused'] },
+]
+/** Those behind which a program of this machine stands. */
+export const programDrivers: readonly Row[] = [
+  { name: 'claude-code', open: () => openProgram('claude-code'), network: true, lacks: noCalls },
+  { name: 'codex-cli', open: () => openProgram('codex-cli'), network: true, lacks: [...noCalls, 'length', 'refused'] },
+  { name: 'gemini-cli', open: () => openProgram('gemini-cli'), network: true, lacks: [...noCalls, 'length', 'refused', 'thinking'] },
+  { name: 'qwen-code', open: () => openProgram('qwen-code'), network: true, lacks: [...noCalls, 'length', 'refused'] },
 ]

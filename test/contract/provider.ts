@@ -257,11 +257,13 @@ export const checks: readonly Check[] = [
 ]
 
 /** Registers every check as a test; those of a network, or of something not every driver can, only for drivers that have it. */
-export function testProvider(name: string, open: () => Promise<ProviderStage>, { network, offers = [], lacks = [] }: { readonly network: boolean; readonly offers?: readonly Offer[]; readonly lacks?: readonly string[] }): void {
+export function testProvider(name: string, open: () => Promise<ProviderStage>, { network, offers = [], lacks = [], concurrent = false }: { readonly network: boolean; readonly offers?: readonly Offer[]; readonly lacks?: readonly string[]; readonly concurrent?: boolean }): void {
   describe(`provider contract: ${name}`, () => {
     for (const check of checks) {
       if ((check.network && !network) || (check.needs && !offers.includes(check.needs)) || lacks.includes(check.id)) continue
-      it(`${check.id}: ${check.title}`, async () => {
+      // A stage that is mostly waited for does not hold up the others.
+      const register = concurrent ? it.concurrent : it
+      register(`${check.id}: ${check.title}`, async () => {
         await using stage = await open()
         await check.run(stage)
       })

@@ -7,18 +7,23 @@ import { gemini, vertexAi } from '../../../adapters/providers/gemini/index.ts'
 import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
 import { vendors } from '../../../adapters/providers/openai-compatible/vendors.ts'
 import { replicate } from '../../../adapters/providers/replicate/index.ts'
+import { commandLine } from '../../../adapters/providers/command-line/driver.ts'
+import { programs } from '../../../adapters/providers/command-line/programs.ts'
+import { createSpawn } from '../../../core/process/spawn.ts'
+import { Scope } from '../../../core/scope/scope.ts'
 import { codex } from '../../../adapters/providers/responses/index.ts'
 import { dialects } from '../../support/dialects.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { createRig } from './rig.ts'
 
-const drivers = [builtin, anthropic, bedrock, cohere, gemini, vertexAi, replicate, codex, ...vendors.map(openAiCompatible)]
+const spawn = createSpawn(new Scope('test'))
+const drivers = [...programs.map((program) => commandLine(program, spawn)), builtin, anthropic, bedrock, cohere, gemini, vertexAi, replicate, codex, ...vendors.map(openAiCompatible)]
 const nothing = { ollama: { base_url: 'http://127.0.0.1:9/v1' } }
 
 describe('every provider', () => {
   it('that clients of this interface expect is there', () => {
-    const wanted = ['anthropic', 'openai', 'gemini', 'groq', 'deepseek', 'openrouter', 'mistral', 'together', 'fireworks', 'perplexity', 'cohere', 'ai21', 'cerebras', 'sambanova', 'huggingface', 'xai', 'replicate', 'github-copilot', 'qwen', 'minimax', 'zhipu', 'zai', 'moonshot', 'qianfan', 'bedrock', 'azure', 'requesty', 'chutes', 'venice', 'lemonade', 'codex', 'vertex-ai', 'nvidia-nim', 'volcengine', 'novita', 'deepinfra', 'ollama', 'vllm', 'lmstudio', 'builtin']
+    const wanted = ['anthropic', 'openai', 'gemini', 'groq', 'deepseek', 'openrouter', 'mistral', 'together', 'fireworks', 'perplexity', 'cohere', 'ai21', 'cerebras', 'sambanova', 'huggingface', 'xai', 'replicate', 'github-copilot', 'qwen', 'minimax', 'zhipu', 'zai', 'moonshot', 'qianfan', 'bedrock', 'azure', 'requesty', 'chutes', 'venice', 'lemonade', 'claude-code', 'codex-cli', 'gemini-cli', 'qwen-code', 'codex', 'vertex-ai', 'nvidia-nim', 'volcengine', 'novita', 'deepinfra', 'ollama', 'vllm', 'lmstudio', 'builtin']
     const there = new Set(drivers.map(({ name }) => name))
     expect(wanted.filter((name) => !there.has(name))).toEqual([])
     expect(there.size).toBe(drivers.length)
