@@ -34,7 +34,7 @@ function pathOf({ path }: Operation, hostile?: { readonly name: string; readonly
     if (hostile?.name === name) return hostile.value
     if (name === 'id' && path.includes('/agents/')) return path.includes('/message') ? talker : agent
     if (name === 'id' && path.includes('/sessions/')) return session
-    return known(name) ?? (/id$/.test(name) ? unknownId : name === 'name' && path.includes('/providers/') ? 'groq' : 'hostile')
+    return known(name) ?? (name.endsWith('id') ? unknownId : name === 'name' && path.includes('/providers/') ? 'groq' : 'hostile')
   })
 }
 
