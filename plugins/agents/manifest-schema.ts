@@ -23,8 +23,10 @@ export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 6553
 export const Variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable'))
 export const Address = v.pipe(v.string(), v.maxLength(2048), v.check((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http(s) address'))
 
+/** Of a provider or a model. */
+export const ModelName = v.pipe(text, v.check((name) => !control.test(name), 'must not hold control characters'))
 /** Manifests of compatible services leave it to the daemon with an empty text or `auto`. */
-const nameOrDefault = v.optional(v.pipe(text, v.transform((name) => (name === '' || name === 'auto' ? 'default' : name))), 'default')
+const nameOrDefault = v.optional(v.pipe(ModelName, v.transform((name) => (name === '' || name === 'auto' ? 'default' : name))), 'default')
 const choice = {
   provider: nameOrDefault,
   model: nameOrDefault,
@@ -79,9 +81,9 @@ const Autonomous = v.looseObject({
 })
 
 const Routing = v.looseObject({
-  simple_model: v.optional(v.string()),
-  medium_model: v.optional(v.string()),
-  complex_model: v.optional(v.string()),
+  simple_model: v.optional(ModelName),
+  medium_model: v.optional(ModelName),
+  complex_model: v.optional(ModelName),
   simple_threshold: v.optional(whole(0), 100),
   complex_threshold: v.optional(whole(0), 500),
 })

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Names } from './assignable.ts'
 import { Identity } from './identity.ts'
+import { ModelName } from './manifest-schema.ts'
 
 export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'] as const
 export const Modes = ['Normal', 'Stable'] as const
@@ -90,7 +91,7 @@ export const AgentChange = v.object({
   signed_manifest: v.optional(v.unknown()),
 })
 export type AgentChange = v.InferOutput<typeof AgentChange>
-export const ModelChange = v.object({ model: v.pipe(v.string(), v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(v.string(), v.minLength(1))) })
+export const ModelChange = v.object({ model: v.pipe(ModelName, v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(ModelName, v.minLength(1))) })
 
 export const Killed = v.object({ status: v.literal('killed'), agent_id: v.string() })
 export const Updated = v.object({ status: v.literal('updated'), agent_id: v.string() })

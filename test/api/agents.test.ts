@@ -253,7 +253,7 @@ describe('changing an agent', () => {
   it.each([
     ['PATCH', '', {}], ['PATCH', '', { temperature: 3 }], ['PATCH', '', { name: '' }], ['PATCH', '', { tags: 'x' }],
     ['PATCH', '', { description: 'x'.repeat(4097) }], ['PATCH', '', { manifest_toml: 'name = "a"', name: 'b' }],
-    ['PUT', '/model', {}], ['PUT', '/model', { model: '' }], ['PUT', '/model', { model: 5 }], ['PUT', '/update', {}],
+    ['PUT', '/model', {}], ['PUT', '/model', { model: '' }], ['PUT', '/model', { model: 5 }], ['PUT', '/model', { model: 'a\u0000b' }], ['PUT', '/model', { model: 'x'.repeat(5000) }], ['PUT', '/model', { model: 'x', provider: 'a\nb' }], ['PATCH', '', { model: 'a\u0000b' }], ['PUT', '/update', {}],
   ])('%s %s with %j is 400 and changes nothing', async (method, path, body) => {
     const { body: agents } = await host.json('GET', '/api/agents?q=capitals')
     const id = agents[0].id
