@@ -29,6 +29,9 @@ export class EventStreamReader {
     this.#parser.feed(text)
   }
 
+  /** JSON that came whole, without a stream around it, as the one event it would have been. */
+  feedWhole(json: string): void { this.#parser.feed(`data: ${json.replace(/\s*[\r\n]\s*/g, ' ')}\n\n`) }
+
   /** An event at the end of a stream that was not followed by its empty line. */
   finish(): void { this.#parser.feed('\n\n') }
 }

@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { Decoder } from './decode.ts'
@@ -36,34 +36,16 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
     throw await failureOf(link.name, response, Date.now())
   }
 
-  // One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
-  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
-    const decoder = new Decoder(link.name, request)
-    let ended = false
-    try {
-      const response = await call(new URL(`${base}/model/${percent(request.model)}/converse-stream`), signal, encode(request, link.config))
-      const type = response.header('content-type') ?? ''
-      if (!/eventstream/i.test(type)) {
-        for await (const _ of response.chunks()) break
-        throw new UpstreamFailure(link.name, `${link.name} answered with ${type || 'nothing it names'} in the place of an event stream: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
-      }
-      for await (const bytes of response.chunks()) {
-        // After the last event the rest is read and dropped, so that the connection can be used again.
-        if (ended) continue
-        for (const event of decoder.feed(bytes)) yield event
-        if (!decoder.done) continue
-        const rest = decoder.finish()
-        ended = true
-        for (const event of rest) yield event
-      }
-      if (!ended) for (const event of decoder.finish()) yield event
-    } catch (error) {
-      // The answer is whole: how its connection ends does not matter.
-      if (ended) return
-      signal.throwIfAborted()
-      throw error
-    }
+  async function converse(request: CompletionRequest, signal: AbortSignal): Promise<OutboundResponse> {
+    const response = await call(new URL(`${base}/model/${percent(request.model)}/converse-stream`), signal, encode(request, link.config))
+    const type = response.header('content-type') ?? ''
+    if (/eventstream/i.test(type)) return response
+    for await (const _ of response.chunks()) break
+    throw new UpstreamFailure(link.name, `${link.name} answered with ${type || 'nothing it names'} in the place of an event stream: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
   }
+
+  const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
+    readStreamed(link.name, new Decoder(link.name, request), signal, () => converse(request, signal))
 
   async function read<S extends v.GenericSchema>(path: string, schema: S, signal: AbortSignal): Promise<v.InferOutput<S>> {
     const data = await (await call(new URL(`${lists}${path}`), signal)).json()

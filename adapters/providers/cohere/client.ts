@@ -1,4 +1,4 @@
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, EmbeddingRequest, Embeddings, ProviderClient, ProviderLink } from 'svc/providers'
@@ -24,21 +24,8 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
     throw await failureOf(link.name, response, Date.now())
   }
 
-  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
-    const decoder = new Decoder(link.name, request)
-    try {
-      const response = await call(`${base}/chat`, signal, encode(request))
-      if (/html/i.test(response.header('content-type') ?? '')) {
-        for await (const _ of response.chunks()) break
-        throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
-      }
-      for await (const bytes of response.chunks()) for (const event of decoder.feed(bytes)) yield event
-      for (const event of decoder.finish()) yield event
-    } catch (error) {
-      signal.throwIfAborted()
-      throw error
-    }
-  }
+  const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
+    readStreamed(link.name, new Decoder(link.name, request), signal, () => call(`${base}/chat`, signal, encode(request)))
 
   /** The list is still that of the first version of the API. */
   async function models(signal: AbortSignal): Promise<readonly string[]> {

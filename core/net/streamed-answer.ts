@@ -1,0 +1,49 @@
+import { UpstreamFailure } from '../errors/error.ts'
+import type { OutboundResponse } from './fetch.ts'
+
+/** Makes events of the bytes of one streamed answer. Holds no timers and no connections. */
+export interface StreamDecoder<Event> {
+  /** Whether the last event was read: the rest of the stream is of no interest. Absent where only the end of the stream tells. */
+  readonly done?: boolean
+  /** The events that these bytes complete. */
+  feed(bytes: Uint8Array): readonly Event[]
+  /** The events that are left at the end. Throws `UpstreamFailure` with `cut` when the answer stopped before it. */
+  finish(): readonly Event[]
+  /** Reads an answer of `application/json`, of others who send the whole at once; then comes `finish`. Absent: it is fed as it arrives. */
+  whole?(response: OutboundResponse): Promise<readonly Event[]>
+}
+
+/**
+ * Asks and yields what the decoder makes of the answer. A web page is `malformed`; an abort throws the signal's reason; after the last
+ * event nothing fails any more. `system` is named in failures. Leaving early closes the connection.
+ */
+// One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
+export async function* readStreamed<Event>(system: string, decoder: StreamDecoder<Event>, signal: AbortSignal, ask: () => Promise<OutboundResponse>): AsyncGenerator<Event> {
+  let ended = false
+  try {
+    const response = await ask()
+    const type = response.header('content-type') ?? ''
+    if (/html/i.test(type)) {
+      for await (const _ of response.chunks()) break
+      throw new UpstreamFailure(system, `${system} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
+    }
+    if (decoder.whole && /application\/json/i.test(type)) for (const event of await decoder.whole(response)) yield event
+    else {
+      for await (const bytes of response.chunks()) {
+        // After the last event the rest is read and dropped, so that the connection can be used again.
+        if (ended) continue
+        for (const event of decoder.feed(bytes)) yield event
+        if (!decoder.done) continue
+        const rest = decoder.finish()
+        ended = true
+        for (const event of rest) yield event
+      }
+    }
+    if (!ended) for (const event of decoder.finish()) yield event
+  } catch (error) {
+    // The answer is whole: how its connection ends does not matter.
+    if (ended) return
+    signal.throwIfAborted()
+    throw error
+  }
+}
