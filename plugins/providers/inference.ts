@@ -167,6 +167,8 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
     auth: withheld !== undefined
       ? `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; name that origin in [providers.${provider}] key_origins to allow it.`
       : key === undefined && entry.driver.envVar !== undefined ? `No key was sent: set ${entry.driver.envVar} or POST one to /api/providers/${provider}/key.`
+      // A program has no key of ours; what it said goes with how to sign in.
+      : entry.driver.lacks ? undefined
       : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(' .', '.'),
     rate_limit: 'Wait, or use another provider or model.',
     network: `Check that ${originOf(baseUrl)} can be reached from this machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,

@@ -1,4 +1,4 @@
-import { access, mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
@@ -76,6 +76,11 @@ describe('a program that answers', () => {
 })
 
 describe('a program that is not there', () => {
+  it('or cannot be run is not tried again', async () => {
+    await using stage = await openProgram('claude-code')
+    await writeFile(join(stage.bin, 'claude'), '#!/no/such/interpreter\n')
+    await expect(collect(stage.client, stage.play(fine))).rejects.toMatchObject({ reason: 'not_found', retry: 'never' })
+  })
   it('is missing, and its provider says what to install; once it is there it answers', async () => {
     await using stage = await openProgram('claude-code')
     const row = programs.find(({ name }) => name === 'claude-code')
