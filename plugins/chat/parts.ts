@@ -35,6 +35,8 @@ export interface PartsOptions {
   }
 }
 const SETTLE_MS = 50
+/** Agents that are told apart in the metrics. */
+const MOST_AGENTS = 1000
 
 /** Puts the parts of the plugin together. */
 export function createParts({ config, db, hooks, tools, log, metrics, signal, leaving, run, own, usage, budgets, services }: PartsOptions) {
@@ -47,11 +49,16 @@ export function createParts({ config, db, hooks, tools, log, metrics, signal, le
   const record = new TurnRecord({ sessions, journal, audit, usage, now, commit })
   const compactor = new Compactor({ sessions, inference, record, toll, commit, config: config.compaction, now })
   const pace = new Pace(() => Date.now())
+  const told = new Set<string>()
   const withheld = metrics.counter('svc_chat_withheld_total', 'Calls of tools that were refused for what their arguments may carry, by agent')
   const runner = new TurnRunner({
     db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
     personalData: config.personal_data,
-    withheld: (agent, label, tool) => withheld.add(1, { agent: agent.id, label, tool }),
+    withheld({ id }, label, tool) {
+      // A scrape must not grow with every agent there ever was.
+      if (told.size < MOST_AGENTS) told.add(id)
+      withheld.add(1, { agent: told.has(id) ? id : '(others)', label, tool })
+    },
     waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, turnMs: config.turn_ms, loaded: whenLoaded,
     waits: () => { if (leaving.aborted) chat.letGo() },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
