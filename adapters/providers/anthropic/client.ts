@@ -1,4 +1,4 @@
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { takesTemperature } from './claude.ts'
@@ -35,39 +35,8 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
     throw await failureOf(link.name, response, Date.now())
   }
 
-  // One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
-  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
-    const decoder = new Decoder(link.name, request)
-    let ended = false
-    try {
-      const response = await call('/messages', signal, takesTemperature(request.model) ? OLDER : NEWER, encode(request, config))
-      const type = response.header('content-type') ?? ''
-      if (/html/i.test(type)) {
-        for await (const _ of response.chunks()) break
-        throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
-      }
-      // Others that speak this wire answer a request for a stream with the whole at once.
-      if (/application\/json/i.test(type)) {
-        for (const event of decoder.whole(await response.json())) yield event
-        return
-      }
-      for await (const bytes of response.chunks()) {
-        // After the end marker the rest is read and dropped, so that the connection can be used again.
-        if (ended) continue
-        for (const event of decoder.feed(bytes)) yield event
-        if (!decoder.done) continue
-        const rest = decoder.finish()
-        ended = true
-        for (const event of rest) yield event
-      }
-      if (!ended) for (const event of decoder.finish()) yield event
-    } catch (error) {
-      // The answer is whole: how its connection ends does not matter.
-      if (ended) return
-      signal.throwIfAborted()
-      throw error
-    }
-  }
+  const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
+    readStreamed(link.name, new Decoder(link.name, request), signal, () => call('/messages', signal, takesTemperature(request.model) ? OLDER : NEWER, encode(request, config)))
 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []

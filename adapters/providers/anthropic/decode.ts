@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
@@ -66,10 +67,10 @@ export class Decoder {
     return this.#end()
   }
 
-  /** An answer that came at once instead of as a stream. */
-  whole(json: unknown): readonly CompletionEvent[] {
+  /** Others that speak this wire answer a request for a stream with the whole at once. */
+  async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
     this.#events = []
-    const read = v.safeParse(Message, json)
+    const read = v.safeParse(Message, await response.json())
     if (!read.success) throw this.#broken('sent an answer that cannot be read')
     for (const [index, block] of read.output.content.entries()) {
       this.#start(index, block)
@@ -79,7 +80,8 @@ export class Decoder {
     this.#flush()
     this.#count(read.output.usage)
     this.#stop = read.output.stop_reason ?? undefined
-    return this.#end()
+    this.#seen = this.#ended = true
+    return this.#events
   }
 
   #event(data: string): void {

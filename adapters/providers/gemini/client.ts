@@ -1,4 +1,4 @@
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { Decoder } from './decode.ts'
@@ -26,26 +26,11 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
     throw await failureOf(link.name, response, Date.now())
   }
 
-  async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
-    signal.throwIfAborted()
-    const decoder = new Decoder(link.name, request)
-    try {
-      const response = await call(`${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`, signal, encode(request))
-      const type = response.header('content-type') ?? ''
-      if (/html/i.test(type)) {
-        for await (const _ of response.chunks()) break
-        throw new UpstreamFailure(link.name, `${link.name} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
-      }
-      // Something in between may answer a request for a stream with the whole at once.
-      if (/application\/json/i.test(type)) {
-        for (const event of decoder.feed(new TextEncoder().encode(`data: ${(await response.text()).replace(/\s*[\r\n]\s*/g, ' ')}\n\n`))) yield event
-      } else for await (const bytes of response.chunks()) for (const event of decoder.feed(bytes)) yield event
-      for (const event of decoder.finish()) yield event
-    } catch (error) {
+  const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
+    readStreamed(link.name, new Decoder(link.name, request), signal, async () => {
       signal.throwIfAborted()
-      throw error
-    }
-  }
+      return call(`${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`, signal, encode(request))
+    })
 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []

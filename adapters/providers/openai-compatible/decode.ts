@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
@@ -51,6 +52,15 @@ export class Decoder {
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#events = []
     this.#stream.feed(bytes)
+    this.#flush()
+    return this.#events
+  }
+
+  /** A few answer a request for a stream with the whole at once. */
+  async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
+    const json = await response.text()
+    this.#events = []
+    this.#stream.feedWhole(json)
     this.#flush()
     return this.#events
   }
