@@ -40,8 +40,17 @@ export async function tryProvider(connections: Connections, { name, authStatus, 
 export function defaultRoutes({ inference, connections, configuration, known, announce }: DefaultParts): readonly AnyRoute[] {
   async function current() {
     const { provider, model } = await inference.defaultModel()
-    const state = known(provider)
-    return { provider, model, auth_status: state.authStatus, ...(state.envVar !== undefined && { api_key_env: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }) }
+    // What is configured is told also when there is no such provider (any more).
+    const { authStatus = 'missing', envVar, baseUrl } = inference.providers().find(({ name }) => name === provider) ?? {}
+    return { provider, model, auth_status: authStatus, ...(envVar !== undefined && { api_key_env: envVar }), ...(baseUrl !== undefined && { base_url: baseUrl }) }
+  }
+
+  /** Provider and model are two settings: nobody else's may come between them. */
+  let last: Promise<unknown> = Promise.resolve()
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = last.then(work, work)
+    last = next.catch(() => { /* told to who asked */ })
+    return next
   }
 
   const read = defineRoute({
@@ -53,7 +62,7 @@ export function defaultRoutes({ inference, connections, configuration, known, an
     method: 'PUT', path: '/api/config/provider', summary: 'Choose the default provider and model', auth: 'bearer', cost: 10,
     description: 'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
     body: DefaultBody, returns: DefaultProvider, errors: ['provider_not_found', 'conflict'], example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
-    async handle({ body }) {
+    handle: ({ body }) => inTurn(async () => {
       const provider = body.provider ?? (await inference.defaultModel()).provider
       const model = body.model ?? (body.provider === undefined ? undefined : known(provider).defaultModel)
       known(provider)
@@ -62,7 +71,7 @@ export function defaultRoutes({ inference, connections, configuration, known, an
       await configuration.set('default_provider', provider)
       if (model !== undefined) await configuration.set('default_model', model)
       return current()
-    },
+    }),
   })
 
   const test = defineRoute({

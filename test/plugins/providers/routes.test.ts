@@ -97,6 +97,11 @@ describe('providers over the API', () => {
     expect(body).toMatchObject({ status: 'error', error: expect.stringContaining('Incorrect API key provided: ***') })
     expect(JSON.stringify(body) + host.log.join('')).not.toContain('CANARY')
   })
+  it('defaults that are chosen at once do not mix', async () => {
+    const wanted = [{ provider: 'openai', model: 'gpt-5' }, { provider: 'mine', model: 'fake-1' }, { provider: 'groq', model: 'llama' }]
+    const answers = await Promise.all(wanted.map((body) => host.json('PUT', '/api/config/provider', body)))
+    expect(answers.map(({ body: { provider, model } }) => ({ provider, model }))).toEqual(wanted)
+  })
   it('a default model is a name, not control characters', async () => {
     for (const model of ['a\u0000b', 'a\nb', '', 'x'.repeat(257), 5]) expect((await host.json('PUT', '/api/config/provider', { provider: 'mine', model })).status, String(model)).toBe(400)
   })
