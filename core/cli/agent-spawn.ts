@@ -10,22 +10,28 @@ const Spawned = v.looseObject({ agent_id: v.string(), name: v.string() })
 export default command({
   description: 'Spawn an agent from a manifest, or from a name and a few flags.',
   args: {
-    manifest: { type: 'positional', required: false, description: 'TOML file of the agent; - reads standard input' },
+    manifest: { type: 'positional', required: false, description: 'TOML file of the agent, or the signed one that svc manifest sign made; - reads standard input' },
     name: { type: 'string', valueHint: 'name', description: 'Name of the agent when there is no manifest' },
     provider: { type: 'string', valueHint: 'name', description: 'Its model provider (with --name; default: the one of the daemon)' },
     model: { type: 'string', valueHint: 'id', description: 'Its model (with --name)' },
     prompt: { type: 'string', valueHint: 'text', description: 'Its system prompt (with --name)' },
     ...clientArgs,
   },
-  examples: [['svc agent spawn scout.toml', 'from a file'], ['svc agent spawn - < scout.toml', 'from standard input'], ['svc agent spawn --name scout --prompt "You find things."', 'without a file']],
+  examples: [['svc agent spawn scout.toml', 'from a file'], ['svc agent spawn scout.signed.json', 'signed, as manifest_signing may require it'], ['svc agent spawn - < scout.toml', 'from standard input'], ['svc agent spawn --name scout --prompt "You find things."', 'without a file']],
   async run(args) {
     const manifest = await readManifest(args)
-    const agent = await ask(await connect(args), (client) => client.call('POST', '/api/agents', Spawned, { body: { manifest_toml: manifest } }))
+    const agent = await ask(await connect(args), (client) => client.call('POST', '/api/agents', Spawned, { body: signedBody(manifest) ?? { manifest_toml: manifest } }))
     if (args.json) printJson(agent)
     else print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: svc chat ${agent.name}`)
     return exits.ok
   },
 })
+
+/** A signed manifest is JSON, which no TOML file begins like. The daemon checks all of it. */
+function signedBody(text: string): { readonly signed_manifest: unknown } | undefined {
+  if (!text.trimStart().startsWith('{')) return undefined
+  try { return { signed_manifest: JSON.parse(text) as unknown } } catch { return { signed_manifest: text } }
+}
 
 async function readManifest(args: { manifest?: string | undefined; name?: string | undefined; provider?: string | undefined; model?: string | undefined; prompt?: string | undefined }): Promise<string> {
   const flags = [args.name, args.provider, args.model, args.prompt].some((flag) => flag !== undefined)

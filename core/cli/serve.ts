@@ -119,8 +119,12 @@ function flushCompileCache(): void {
 }
 /** A configuration that broke meanwhile must not turn a restart into an outage. */
 async function reread({ place, flags }: ServeOptions, before: LoadedConfig, log: Log): Promise<LoadedConfig> {
-  try { return await loadSettings(place, flags) } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
+  try {
+    const next = await loadSettings(place, flags)
+    refuseOpenDoor(next.config)
+    return next
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof Failure)) throw error
     log.error(`the new configuration cannot be used, going on with the old one:\n${error.message}`)
     return { ...before, warnings: [...before.warnings, `not taken over: ${error.message}`] }
   }

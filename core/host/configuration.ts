@@ -38,7 +38,8 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
 
   function checkWhole(config: Config, change: ConfigChange): void {
     const { host: address } = parseListenAddr(live.current.listen_addr)
-    if (config.api_key === undefined && !config.allow_no_auth && (!isLoopback(address) || config.http.public)) {
+    // A key about to be set may be blank, which counts as none once it is read from the file.
+    if (!config.api_key?.trim() && !config.allow_no_auth && (!isLoopback(address) || config.http.public)) {
       throw new Refusal('invalid_request', `api_key: other machines reach ${address}, so a key has to be set`, { details: { key: 'api_key' } })
     }
     for (const plugin of pluginsOf(change)) {

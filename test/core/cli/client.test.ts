@@ -87,6 +87,16 @@ describe('agents and plugins', () => {
     expect(await svc('agent', 'spawn')).toMatchObject({ code: 2 })
     expect(await svc('agent', 'spawn', file, '--name', 'x')).toMatchObject({ code: 2 })
   })
+  it('hands a signed manifest over as one, whose text and signer are checked', async () => {
+    await writeFile(join(home, 'sealed.toml'), 'name = "sealed"\n')
+    expect(await runHere(['manifest', 'keygen', join(home, 'signer.pem')])).toMatchObject({ code: 0 })
+    const { stdout } = await runHere(['manifest', 'sign', join(home, 'sealed.toml'), '--key', join(home, 'signer.pem')])
+    const file = join(home, 'sealed.json')
+    await writeFile(file, stdout.replace('sealed', 'forged'))
+    expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 5, stderr: expect.stringContaining('hash') as string })
+    await writeFile(file, stdout)
+    expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 5, stderr: expect.stringContaining('trusted_signers') as string })
+  })
   it('lists plugins and reloads one', async () => {
     expect(await json('plugin', 'list')).toMatchObject({ plugins: expect.arrayContaining([expect.objectContaining({ name: 'kv', state: 'loaded' })]) as unknown })
     expect((await svc('plugin', 'list')).stdout).toMatch(/^NAME +VERSION +STATE +OWNS +RELOADS +SOURCE\n[^]*kv +1\.0\.0 +loaded/)

@@ -162,6 +162,16 @@ describe('restart', () => {
   })
 })
 
+it('goes on with the old key when the new configuration would let other machines in without one', async () => {
+  await writeFile(join(home, 'config.toml'), 'api_key = "key-before"\n')
+  await using daemon = await startDaemon(home)
+  await writeFile(join(home, 'config.toml'), '[http]\npublic = true\n')
+  daemon.kill('SIGHUP')
+  await daemon.prints(/going on with the old one:[^]*no key is set/)
+  const [, url] = await daemon.prints(/Open[^]*svc listening on (\S+)[^]*Open/)
+  expect((await fetch(`${url}/api/status`)).status).toBe(401)
+})
+
 describe('the end', () => {
   it('comes at once with a second signal while work still runs', async () => {
     await addPlugin('odd', route('globalThis.process.stderr.write("working\\n"); await new Promise(() => {}); return { ok: true }'))

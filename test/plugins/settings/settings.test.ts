@@ -108,6 +108,14 @@ describe('setting a key', () => {
     expect(await events(host)).toEqual([])
   })
 
+  it.each(['', '  '])('does not take the key away while other machines are served: %j', async (value) => {
+    await writeFile(file(), 'api_key = "a-key"\nlisten_addr = "0.0.0.0:0"\n')
+    await using host = await start({ listen: false, config: {} })
+    const { status, body } = await host.json('POST', '/api/config/set', { key: 'api_key', value }, { authorization: 'Bearer a-key' })
+    expect([status, body.error.code]).toEqual([400, 'invalid_request'])
+    expect(await readFile(file(), 'utf8')).toContain('"a-key"')
+  })
+
   it('says what waits for a restart', async () => {
     await using host = await start()
     const { body } = await host.json('POST', '/api/config/set', { key: 'http.request_timeout_ms', value: 9_000 })
