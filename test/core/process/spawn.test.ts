@@ -209,4 +209,20 @@ describe('what a child says', () => {
     expect(child.running).toBe(false)
     await expect(child.write('more')).rejects.toMatchObject({ code: 'conflict' })
   })
+  it('is heard as it writes, and ends when its input does', async () => {
+    const heard = { stdout: '', stderr: '' }
+    const child = await start({ command: 'sh', args: ['-c', 'echo oops >&2; cat'], input: 'open', heard: (bytes, from) => { heard[from] += Buffer.from(bytes).toString() } })
+    await child.write('hello\n')
+    child.closeInput()
+    expect(await child.ended).toMatchObject({ code: 0, reason: 'exit' })
+    expect(heard).toEqual({ stdout: 'hello\n', stderr: 'oops\n' })
+  })
+  it('has another home only when that is said', async () => {
+    expect((await run('env', [], { home: '/srv' })).text).toContain('HOME=/srv\n')
+    await expect(start({ command: 'env', home: 'srv' })).rejects.toThrow('absolute')
+  })
+  it('is there or not, which takes no start to know', () => {
+    const door = createSpawn(scope)
+    expect([door.has('sh'), door.has('no-such-program'), door.has('no-such-program', [cwd])]).toEqual([true, false, false])
+  })
 })
