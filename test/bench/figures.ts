@@ -80,18 +80,27 @@ async function start(): Promise<readonly Result[]> {
   const floorRss: number[] = []
   const rss: number[] = []
   const privateMb: number[] = []
+  const probed: number[] = []
   for (let round = 0; round < rounds + 2; round++) {
     { await using floor = await startFloor('http.mjs'); floors.push(floor.startedMs); floorRss.push(await settledRss(floor)) }
     using home = new Home()
     { await using svc = await startSvc(home); first.push(svc.startedMs) }
-    { await using svc = await startSvc(home); second.push(svc.startedMs); rss.push(await settledRss(svc)); privateMb.push(svc.privateMb()) }
+    { await using svc = await startSvc(home); second.push(svc.startedMs); rss.push(await settledRss(svc)); privateMb.push(svc.privateMb()); probed.push(await probedRss(svc)) }
   }
   const mb = (value: number): string => `${value.toFixed(0)} MB`
   return [
     atMost('second cold start', median(second), median(floors), 2, ms),
     atMost('first start, empty home', median(first), median(floors), 4, ms),
     { ...atMost('idle memory (RSS)', median(rss), median(floorRss), 1.5, mb), label: `idle memory (RSS; ${mb(median(privateMb))} private)` },
+    atMost('the same once the security probes have run', median(probed), median(floorRss), 1.5, mb),
   ]
+}
+/** The answer waits for the first run of the probes. */
+async function probedRss(server: Server): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${server.port}/api/security`)
+  if (!answer.ok) throw new Error(`the security probes: ${answer.status}`)
+  await answer.arrayBuffer()
+  return settledRss(server)
 }
 async function settledRss(server: Server): Promise<number> {
   await new Promise((resolve) => { setTimeout(resolve, 1500) })
