@@ -19,8 +19,9 @@ function count(description: string, fallback: number, min: number, max: number, 
 function flag(description: string, marks: Marks = {}, fallback = false) {
   return v.optional(v.pipe(v.boolean(), v.description(description), v.metadata({ ...marks })), fallback)
 }
+/** One line: a name, a file. */
 function text(description: string, marks: Marks = {}) {
-  return v.optional(v.pipe(v.string(), v.minLength(1), v.description(description), v.metadata({ ...marks })))
+  return v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(4096), v.regex(/^\P{Cc}+$/u, 'a text that is not empty, of one line and at most 4096 characters'), v.description(description), v.metadata({ ...marks })))
 }
 function texts(description: string, marks: Marks = {}) {
   return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description(description), v.metadata({ ...marks })), [])

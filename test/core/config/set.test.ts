@@ -48,6 +48,7 @@ describe('the file', () => {
     await writeFile(file, 'log_level = "info"\n')
     await expect(setConfigValue(file, 'log_levle', 'warn')).rejects.toThrow('did you mean "log_level"?')
     await expect(setConfigValue(file, 'log_level', 'loud')).rejects.toThrow('expected one of')
+    for (const name of ['a\u0000b', 'a\nb', '', 'x'.repeat(4097)]) await expect(setConfigValue(file, 'default_model', name)).rejects.toThrow('default_model: expected a text that is not empty, of one line')
     await expect(setConfigValue(file, 'http', 'x')).rejects.toThrow('is a section')
     await expect(setConfigValue(file, 'http.x.y', 'x')).rejects.toThrow('unknown key')
     await expect(setConfigValue(file, 'plugins.__proto__.x', 'x')).rejects.toThrow('not a key')
