@@ -123,11 +123,11 @@ describe('aliases', () => {
     expect((await host.json('POST', '/api/models/aliases', { alias: 'boss', model_id: 'opus' })).body.model_id).toBe('claude-opus-5-5')
   })
   it('that are there from the start can be replaced once they are removed', async () => {
-    expect((await host.json('POST', '/api/models/aliases', { alias: 'sonnet', model_id: 'gpt-5' })).status).toBe(409)
-    expect((await host.json('DELETE', '/api/models/aliases/sonnet')).status).toBe(200)
-    expect((await host.json('GET', '/api/models/sonnet')).status).toBe(404)
-    expect((await host.json('POST', '/api/models/aliases', { alias: 'sonnet', model_id: 'gpt-5' })).status).toBe(201)
-    expect((await host.json('GET', '/api/models/sonnet')).body.id).toBe('gpt-5')
+    expect((await host.json('POST', '/api/models/aliases', { alias: 'grok', model_id: 'gpt-5' })).status).toBe(409)
+    expect((await host.json('DELETE', '/api/models/aliases/grok')).status).toBe(200)
+    expect((await host.json('GET', '/api/models/grok')).status).toBe(404)
+    expect((await host.json('POST', '/api/models/aliases', { alias: 'grok', model_id: 'gpt-5' })).status).toBe(201)
+    expect((await host.json('GET', '/api/models/grok')).body.id).toBe('gpt-5')
   })
   it('are made once when asked for twenty times at once', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => host.json('POST', '/api/models/aliases', { alias: 'same', model_id: 'gpt-5' })))
@@ -195,10 +195,10 @@ it('what was added outlives a restart', async () => {
   try {
     await first.json('POST', '/api/models/custom', { id: 'kept/model', provider: 'openai' })
     await first.json('POST', '/api/models/aliases', { alias: 'kept', model_id: 'openai/kept/model' })
-    await first.json('DELETE', '/api/models/aliases/opus')
+    await first.json('DELETE', '/api/models/aliases/jamba')
     await first.stop()
     await using second = await startHost({ plugins: ['audit', 'catalog'], home: first.home })
     expect((await second.json('GET', '/api/models/kept')).body).toMatchObject({ id: 'kept/model', provider: 'openai' })
-    expect((await second.json('GET', '/api/models/opus')).status).toBe(404)
+    expect((await second.json('GET', '/api/models/jamba')).status).toBe(404)
   } finally { await first[Symbol.asyncDispose]() }
 })
