@@ -59,7 +59,8 @@ function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject 
 }
 
 /** `nullable` has a meaning beside `type` only: one of the variants gets it, and what may be anything may be null anyway. */
-function nullableParts({ nullable: _, ...node }: JsonObject): JsonObject {
+function nullableParts(written: JsonObject): JsonObject {
+  const { nullable: _, ...node } = written
   for (const key of ['anyOf', 'oneOf']) {
     const parts = node[key]
     if (!Array.isArray(parts)) continue

@@ -16,12 +16,12 @@ export async function drain({ built, rounds }: FaultOptions): Promise<FaultRepor
   const daemon = await home.start()
   const agents = await Promise.all(Array.from({ length: rounds }, async (_, index) => (await call(daemon, 'POST', '/api/agents', { manifest_toml: `name = "drain-${index}"\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[capabilities]\ntools = ["*"]\n` })).body.agent_id as string))
   const half = Math.floor(agents.length / 2)
-  let over = false
+  const talking = { on: true }
   // The first half streams without an end, the other waits for a tool.
   fake.always((request) => {
     const text = JSON.stringify(request.body.messages)
     if (text.includes('use the tool') && !text.includes('"role":"tool"')) return { calls: [{ name: 'slow', args: { ms: 60_000 } }] }
-    return { text: (async function* () { for (let part = 0; !over; part++) { yield `${part} `; await delay(40) } })() }
+    return { text: (async function* () { for (let part = 0; talking.on; part++) { yield `${part} `; await delay(40) } })() }
   })
   let begun = 0
   const allBegun = Promise.withResolvers<void>()
@@ -70,6 +70,6 @@ export async function drain({ built, rounds }: FaultOptions): Promise<FaultRepor
   }
   if ((states['running'] ?? 0) + (states['queued'] ?? 0) > 0) problems.push(`turns still run: ${JSON.stringify(states)}`)
   await again.stop()
-  over = true
+  talking.on = false
   return { streams: agents.length, listener_closed_ms: Math.round(refusedMs ?? -1), exit_ms: Math.round(tookMs), next_boot_ms: Math.round(again.bootMs), states, problems: problems.slice(0, 5) }
 }

@@ -5,7 +5,7 @@ import type { Answering, RecordedCall, VendorServer } from './vendor-server.ts'
 interface Block { type?: unknown; text?: unknown; thinking?: unknown; image_url?: { url?: unknown } }
 interface Message { role?: unknown; content?: string | Block[]; tool_calls?: { id?: unknown; type?: unknown; function?: { name?: unknown; arguments?: unknown } }[]; tool_call_id?: unknown; tool_plan?: unknown }
 interface Body { model?: unknown; messages?: Message[]; stream?: unknown; tools?: { type?: unknown; function?: { name?: unknown; parameters?: { type?: unknown } } }[]; max_tokens?: unknown; temperature?: unknown; response_format?: unknown; thinking?: { type?: unknown } }
-const KNOWN = ['model', 'messages', 'stream', 'tools', 'strict_tools', 'documents', 'citation_options', 'response_format', 'safety_mode', 'max_tokens', 'stop_sequences', 'temperature', 'seed', 'frequency_penalty', 'presence_penalty', 'k', 'p', 'logprobs', 'tool_choice', 'thinking', 'priority']
+const KNOWN = new Set(['model', 'messages', 'stream', 'tools', 'strict_tools', 'documents', 'citation_options', 'response_format', 'safety_mode', 'max_tokens', 'stop_sequences', 'temperature', 'seed', 'frequency_penalty', 'presence_penalty', 'k', 'p', 'logprobs', 'tool_choice', 'thinking', 'priority'])
 const USAGE = {
   negative: { billed_units: { input_tokens: -5, output_tokens: 3 } }, absurd: { billed_units: { input_tokens: 1e30, output_tokens: 3 } },
   detailed: { billed_units: { input_tokens: 100, output_tokens: 50 }, tokens: { input_tokens: 594, output_tokens: 52 }, cached_tokens: 80 },
@@ -82,7 +82,7 @@ export async function startFakeCohere(key: string): Promise<FakeCohere> {
 }
 
 function refuse(body: Body): string | undefined {
-  const field = Object.keys(body).find((key) => !KNOWN.includes(key))
+  const field = Object.keys(body).find((key) => !KNOWN.has(key))
   if (field !== undefined) return `invalid request: unknown field: parameter '${field}' is not a valid field`
   if (body.stream !== true || typeof body.model !== 'string' || !Array.isArray(body.messages) || body.messages.length === 0) return 'invalid request: messages must be provided'
   if (body.tools && body.response_format) return 'invalid request: response_format is not supported with RAG or tools'

@@ -16,7 +16,7 @@ test('every answer carries the security headers and a fresh id', async () => {
   const asks: [string, RequestInit, number][] = [
     ['/api/ping', {}, 200], ['/api/ping', { method: 'HEAD' }, 200], ['/api/ping', { method: 'OPTIONS' }, 204], ['/api/ping', { method: 'POST' }, 405], ['/nothing', {}, 404],
     ['/api/secret', {}, 401], ['/api/echo', { method: 'POST', headers: key, body: '{' }, 400], ['/api/echo', { method: 'POST', headers: key, body: 'x'.repeat(20_000) }, 413],
-    ['/api/bug', {}, 500], ['/api/echo', { method: 'POST', headers: { ...key, origin: 'http://evil.example' }, body: '{}' }, 403], ['/api/ws', {}, 400],
+    ['/api/bug', {}, 500], ['/api/echo', { method: 'POST', headers: { ...key, origin: 'http://evil.example' }, body: '{}' }, 403], ['/api/ws', {}, 401], ['/api/ws', { headers: key }, 400],
   ]
   const ids = new Set<string | null>()
   for (const [path, init, status] of asks) {
