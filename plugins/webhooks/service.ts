@@ -21,6 +21,7 @@ export interface TargetChange { readonly name?: string | undefined; readonly url
 /** Who is told of what. Secrets lie in the vault under the id of their target. */
 export class Webhooks {
   readonly #parts: WebhookParts
+  #last: Promise<unknown> = Promise.resolve()
   constructor(parts: WebhookParts) { this.#parts = parts }
 
   list(kind: Target['kind']): Promise<readonly Target[]> { return this.#parts.store.list(kind) }
@@ -34,6 +35,9 @@ export class Webhooks {
   /** Throws `invalid_request` for an address that must not be reached, `conflict` when there are too many. */
   async add(kind: Target['kind'], { id, name, url, events, secret, enabled }: NewTarget): Promise<Target> {
     await this.#checkUrl(url)
+    return this.#inTurn(() => this.#insert(kind, { id, name, url, events, secret, enabled }))
+  }
+  async #insert(kind: Target['kind'], { id, name, url, events, secret, enabled }: NewTarget): Promise<Target> {
     const { store, audit, feed, vault, most, now, changed } = this.#parts
     if ((await store.list(kind)).length >= most) throw new Refusal('conflict', `There are ${most} webhooks already, which is all plugins.webhooks.max_webhooks allows`)
     const at = now()
@@ -46,8 +50,12 @@ export class Webhooks {
 
   /** Throws `webhook_not_found` and as `add`. An empty secret, or `null`, takes it away. What happened while it was off is not told later. */
   async change(kind: Target['kind'], id: string, change: TargetChange): Promise<Target> {
+    const { url } = await this.require(kind, id)
+    if (change.url !== undefined && change.url !== url) await this.#checkUrl(change.url)
+    return this.#inTurn(() => this.#update(kind, id, change))
+  }
+  async #update(kind: Target['kind'], id: string, change: TargetChange): Promise<Target> {
     const before = await this.require(kind, id)
-    if (change.url !== undefined && change.url !== before.url) await this.#checkUrl(change.url)
     const { store, audit, feed, vault, now, changed } = this.#parts
     const secret = change.secret ?? (change.secret === null ? '' : undefined)
     const target: Target = {
@@ -64,11 +72,19 @@ export class Webhooks {
   }
 
   /** Throws `webhook_not_found`. What waits for it is dropped. */
-  async remove(kind: Target['kind'], id: string): Promise<void> {
-    const { store, audit, vault, changed } = this.#parts
-    const target = await this.require(kind, id)
-    await vault.remove(id, [...store.remove(id), audit.entry({ event: 'webhook_changed', details: `webhook ${id} "${target.name}" removed` })])
-    changed()
+  remove(kind: Target['kind'], id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { store, audit, vault, changed } = this.#parts
+      const target = await this.require(kind, id)
+      await vault.remove(id, [...store.remove(id), audit.entry({ event: 'webhook_changed', details: `webhook ${id} "${target.name}" removed` })])
+      changed()
+    })
+  }
+  /** One change at a time: each builds on what the one before left. Addresses are looked up before, which may take a while. */
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(change)
+    this.#last = turn.catch(() => undefined)
+    return turn
   }
 
   async deliveries(kind: Target['kind'], id: string, state: DeliveryRow['state'] | undefined, limit: number) {

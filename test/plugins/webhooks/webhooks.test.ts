@@ -43,6 +43,18 @@ describe('outbound webhooks', () => {
     expect(JSON.stringify([audit, stage.host.log])).not.toContain(SECRET)
   })
 
+  it('are changed one after the other: nothing is lost, exceeded or removed twice', async () => {
+    await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_webhooks: 3 } } })
+    const count = (answers: readonly { readonly status: number }[], status: number): number => answers.filter((answer) => answer.status === status).length
+    const added = await Promise.all(Array.from({ length: 8 }, (_, index) => api('POST', '/api/webhooks', { name: `w${index}`, url: `${receiver.url}/hook`, events: ['all'] })))
+    expect([count(added, 201), count(added, 409)]).toEqual([3, 5])
+    const path = `/api/webhooks/${added.find(({ status }) => status === 201)?.body.id}`
+    await Promise.all([api('PUT', path, { name: 'renamed' }), api('PUT', path, { events: ['agent_spawned'] }), api('PUT', path, { enabled: false }), api('PUT', path, { secret: SECRET })])
+    expect((await api('GET', path)).body).toMatchObject({ name: 'renamed', events: ['agent_spawned'], enabled: false, secret: '***' })
+    const removed = await Promise.all(Array.from({ length: 6 }, () => api('DELETE', path)))
+    expect([count(removed, 204), count(removed, 404)]).toEqual([1, 5])
+  })
+
   it.each([
     [{ name: '' }, /name/], [{ events: [] }, /at least one/], [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/], [{ url: 'ftp://example.com/x' }, /http/], [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
     [{ secret: '' }, /secret|empty/], [{ name: 'x'.repeat(129) }, /name|128/], [{ url: 'http://user:pass@example.com/' }, /user name or password/],
