@@ -169,6 +169,12 @@ export function defineProviders(name: string, version: string, drivers: readonly
   })
 }
 
+/** What a model wrote as arguments of a call: parsed when it is JSON, `{}` for nothing, and the raw text when it is not; the tool's parser tells the model what is wrong. */
+export function readArgs(text: string): unknown {
+  if (text.trim() === '') return {}
+  try { return JSON.parse(text) } catch { return text /* as said above */ }
+}
+
 // Four characters a token is the usual rule of thumb for English; an image counts as what the large vendors charge for a small one.
 const CHARS_PER_TOKEN = 4
 const IMAGE_TOKENS = 300

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, StreamedText } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { toReplay } from './replay.ts'
@@ -12,8 +12,6 @@ import type { Block, Delta, WireUsage } from './wire.ts'
 /** Arguments of one call, or one piece of thinking, that grow over this are a fault of the other side. In characters. */
 const MOST_BLOCK = 8_388_608
 const MOST_BLOCKS = 1024
-/** So many broken events are a broken stream; a single one is skipped. */
-const MOST_MALFORMED = 3
 
 type Open =
   | { readonly kind: 'text'; chars: number }
@@ -28,21 +26,17 @@ type Open =
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
   /** By their number in the answer. */
   readonly #blocks: (Open | undefined)[] = []
   #usage: WireUsage = {}
   #stop: string | undefined
   #ended = false
-  #seen = false
-  #malformed = 0
-  #outputChars = 0
 
   constructor(name: string, request: CompletionRequest) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
   }
 
@@ -50,53 +44,45 @@ export class Decoder {
   get done(): boolean { return this.#ended }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.feed(bytes)
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.finish()
-    this.#flush()
-    if (!this.#seen) throw this.#broken('sent an answer without an event')
     // The reason to stop proves as well that nothing of the answer is missing.
-    if (!this.#ended && this.#stop === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
-    return this.#end()
+    this.#said.requireEnd(this.#ended || this.#stop)
+    return this.#end(this.#said.take())
   }
 
   /** Others that speak this wire answer a request for a stream with the whole at once. */
   async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    this.#events = []
     const read = v.safeParse(Message, await response.json())
-    if (!read.success) throw this.#broken('sent an answer that cannot be read')
+    if (!read.success) throw this.#said.broken('sent an answer that cannot be read')
     for (const [index, block] of read.output.content.entries()) {
       this.#start(index, block)
       if (block.type === 'thinking' && 'thinking' in block) this.#delta(index, { type: 'thinking_delta', thinking: block.thinking })
       if (block.type === 'text' && 'text' in block) this.#delta(index, { type: 'text_delta', text: block.text })
     }
-    this.#flush()
     this.#count(read.output.usage)
     this.#stop = read.output.stop_reason ?? undefined
-    this.#seen = this.#ended = true
-    return this.#events
+    this.#said.seen = this.#ended = true
+    return this.#said.take()
   }
 
   #event(data: string): void {
     if (this.#ended) return
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#skip() }
-    if (!isObject(json)) return this.#skip()
+    try { json = JSON.parse(data) } catch { return this.#said.skip() }
+    if (!isObject(json)) return this.#said.skip()
     // Nearly every event is this; looked at by hand, because the schema takes longer than the parsing of the JSON.
     const { type, delta, index } = json
     if (type === 'content_block_delta' && isObject(delta) && delta['type'] === 'text_delta' && typeof delta['text'] === 'string' && typeof index === 'number') {
       const block = this.#blocks[index]
-      if (block?.kind !== 'text') return this.#skip()
-      if (this.#thinking !== '') this.#flush()
+      if (block?.kind !== 'text') return this.#said.skip()
       block.chars += delta['text'].length
-      this.#text += delta['text']
+      this.#said.say(delta['text'])
       return
     }
     switch (type) {
@@ -107,22 +93,22 @@ export class Decoder {
         this.#count(event.usage)
         this.#stop = event.delta.stop_reason ?? this.#stop
       })
-      case 'message_stop': this.#seen = this.#ended = true; return
+      case 'message_stop': this.#said.seen = this.#ended = true; return
       case 'error': return this.#read(events.error, json, ({ error }) => { throw failureInStream(this.#name, error) })
       // `ping`, `content_block_stop` and what future versions add.
-      default: if (typeof type !== 'string') this.#skip()
+      default: if (typeof type !== 'string') this.#said.skip()
     }
   }
 
   #read<S extends v.GenericSchema>(schema: S, json: unknown, use: (event: v.InferOutput<S>) => void): void {
     const read = v.safeParse(schema, json)
-    if (!read.success) return this.#skip()
-    this.#seen = true
+    if (!read.success) return this.#said.skip()
+    this.#said.seen = true
     use(read.output)
   }
 
   #start(index: number, block: Block): void {
-    if (!Number.isInteger(index) || index < 0 || index >= MOST_BLOCKS) throw this.#broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
+    if (!Number.isInteger(index) || index < 0 || index >= MOST_BLOCKS) throw this.#said.broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
     if (block.type === 'text') this.#blocks[index] = { kind: 'text', chars: 0 }
     else if (block.type === 'thinking' && 'signature' in block) this.#blocks[index] = { kind: 'thinking', thinking: '', signature: block.signature }
     else if (block.type === 'redacted_thinking' && 'data' in block) this.#blocks[index] = { kind: 'redacted', data: block.data }
@@ -134,22 +120,20 @@ export class Decoder {
     const block = this.#blocks[index]
     if (!block) return
     if ('text' in delta && block.kind === 'text') {
-      if (this.#thinking !== '') this.#flush()
       block.chars += delta.text.length
-      this.#text += delta.text
+      this.#said.say(delta.text)
     } else if ('thinking' in delta && block.kind === 'thinking') {
-      if (this.#text !== '') this.#flush()
       block.thinking += delta.thinking
-      this.#thinking += delta.thinking
-      if (block.thinking.length > MOST_BLOCK) throw this.#broken('sent thinking that has no end')
+      this.#said.think(delta.thinking)
+      if (block.thinking.length > MOST_BLOCK) throw this.#said.broken('sent thinking that has no end')
     } else if ('signature' in delta && block.kind === 'thinking') block.signature = delta.signature
     else if ('partial_json' in delta && block.kind === 'call') {
       block.args += delta.partial_json
-      if (block.args.length > MOST_BLOCK) throw this.#broken('sent arguments of a tool call that have no end')
+      if (block.args.length > MOST_BLOCK) throw this.#said.broken('sent arguments of a tool call that have no end')
     }
   }
 
-  #end(): readonly CompletionEvent[] {
+  #end(said: readonly CompletionEvent[]): readonly CompletionEvent[] {
     const calls: ToolCall[] = []
     const pieces: Piece[] = []
     for (const block of this.#blocks) {
@@ -158,44 +142,23 @@ export class Decoder {
       else if (block?.kind === 'redacted') pieces.push({ type: 'redacted_thinking', data: block.data })
       else if (block?.kind === 'call') {
         pieces.push({ call: calls.length })
-        this.#outputChars += block.name.length + block.args.length
+        this.#said.chars += block.name.length + block.args.length
         calls.push({ id: block.id || `call_${calls.length}`, name: block.name, args: block.args.trim() === '' ? block.input ?? {} : readArgs(block.args) })
       }
     }
-    for (const call of calls) this.#events.push({ type: 'call', call })
     const replay = calls.length > 0 ? toReplay(pieces) : undefined
-    this.#events.push({
-      type: 'end', stop: stopOf(this.#stop, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(replay !== undefined && { replay }),
-    })
-    return this.#events
+    return [...said, ...calls.map((call) => ({ type: 'call' as const, call })), {
+      type: 'end', stop: stopOf(this.#stop, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }),
+    }]
   }
 
   /** The counts are totals; a later event that leaves one out does not take it back. */
   #count(usage: WireUsage | null | undefined): void {
     if (usage) this.#usage = { ...this.#usage, ...Object.fromEntries(Object.entries(usage).filter(([, count]) => count !== null && count !== undefined)) }
   }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
-  }
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
-
-function readArgs(text: string): unknown {
-  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
-}
 
 // Decision: `pause_turn` is said of tools the vendor runs itself, which an agent only has through `extra_params`; the answer is not all of it.
 const stops: Readonly<Record<string, 'done' | 'length' | 'refused'>> = { max_tokens: 'length', model_context_window_exceeded: 'length', pause_turn: 'length', refusal: 'refused' }

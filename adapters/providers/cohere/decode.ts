@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { EventStreamReader, StreamedText, UpstreamFailure } from 'svc/sdk'
+import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { writeReplay } from './replay.ts'
 import { StreamEvent, WireUsage } from './wire.ts'
@@ -8,71 +8,61 @@ import { StreamEvent, WireUsage } from './wire.ts'
 const MOST_CALLS = 256
 /** Arguments of one call that grow over this are a fault of the other side. In characters. */
 const MOST_ARGS = 8_388_608
-/** So many broken events are a broken stream; a single one is skipped. */
-const MOST_MALFORMED = 3
 
 /** Turns the pieces of one streamed answer into events. Citations are left out. Holds no timers and no connections. */
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
   #thought = ''
   #plan = ''
   readonly #calls = new Map<number, { id: string; name: string; args: string }>()
   #usage: unknown
   #finish: string | undefined
   #problem: string | undefined
-  #malformed = 0
-  #outputChars = 0
-  #seen = false
 
   constructor(name: string, request: CompletionRequest) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
   }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.feed(bytes)
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.finish()
-    this.#flush()
-    if (!this.#seen) throw this.#broken('sent an answer without an event')
-    const finish = this.#finish
-    if (finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    const finish = this.#said.requireEnd(this.#finish)
+    const said = this.#said.take()
     if (finish === 'ERROR' || finish === 'TIMEOUT') {
       const overloaded = /overload|capacity|unavailable/i.test(this.#problem ?? '')
       throw new UpstreamFailure(this.#name, `${this.#name} failed during its answer: ${this.#problem ?? finish}`, { reason: finish === 'TIMEOUT' ? 'timeout' : overloaded ? 'overloaded' : 'server_error', retry: 'later' })
     }
     const calls = this.#endCalls()
-    for (const call of calls) this.#events.push({ type: 'call', call })
     const replay = calls.length > 0 ? writeReplay({ plan: this.#plan, thinking: this.#thought }) : undefined
     const stop = finish === 'MAX_TOKENS' ? 'length' as const : finish === 'ERROR_TOXIC' ? 'refused' as const : calls.length > 0 ? 'calls' as const : 'done' as const
-    this.#events.push({ type: 'end', stop, usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(replay !== undefined && { replay }) })
-    return this.#events
+    return [
+      ...said, ...calls.map((call) => ({ type: 'call' as const, call })),
+      { type: 'end', stop, usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }) },
+    ]
   }
 
   #event(data: string): void {
     if (data === '[DONE]') return
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#skip() }
+    try { json = JSON.parse(data) } catch { return this.#said.skip() }
     const text = usualText(json)
     if (text !== undefined) {
-      this.#seen = true
-      return this.#say(text, false)
+      this.#said.seen = true
+      return this.#said.say(text)
     }
     const read = v.safeParse(StreamEvent, json)
-    if (!read.success) return this.#skip()
-    this.#seen = true
+    if (!read.success) return this.#said.skip()
+    this.#said.seen = true
     const { type, index, delta } = read.output
     const message = delta?.message
     if (type === 'message-end') {
@@ -81,55 +71,36 @@ export class Decoder {
       this.#usage = delta?.usage
     } else if (type === 'tool-plan-delta') {
       this.#plan += message?.tool_plan ?? ''
-      this.#say(message?.tool_plan ?? '', true)
+      this.#said.think(message?.tool_plan ?? '')
     } else if (message?.tool_calls && !Array.isArray(message.tool_calls)) this.#call(type === 'tool-call-start', index ?? 0, message.tool_calls)
     else if (message?.content && !Array.isArray(message.content)) {
       const { text, thinking } = message.content
       if (thinking) this.#thought += thinking
-      if (thinking) this.#say(thinking, true)
-      if (text) this.#say(text, false)
+      if (thinking) this.#said.think(thinking)
+      if (text) this.#said.say(text)
     }
-  }
-
-  #say(text: string, thought: boolean): void {
-    if ((thought ? this.#text : this.#thinking) !== '') this.#flush()
-    if (thought) this.#thinking += text
-    else this.#text += text
   }
 
   #call(starts: boolean, index: number, { id, function: part }: { readonly id?: string | null | undefined; readonly function?: { readonly name?: string | null | undefined; readonly arguments?: string | null | undefined } | null | undefined }): void {
     let call = this.#calls.get(index)
     if (!call || (starts && call.name !== '')) {
-      if (this.#calls.size >= MOST_CALLS) throw this.#broken(`made more than ${MOST_CALLS} tool calls at once`)
+      if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
       this.#calls.set(call ? this.#calls.size : index, call = { id: id ?? `call_${index}`, name: '', args: '' })
     }
     if (part?.name) call.name = part.name
     call.args += part?.arguments ?? ''
-    if (call.args.length > MOST_ARGS) throw this.#broken('sent arguments of a tool call that have no end')
+    if (call.args.length > MOST_ARGS) throw this.#said.broken('sent arguments of a tool call that have no end')
   }
 
   #endCalls(): readonly ToolCall[] {
     const used = new Set<string>()
     return [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([, { id, name, args }]) => {
-      this.#outputChars += name.length + args.length
+      this.#said.chars += name.length + args.length
       let unique = id
       for (let copy = 2; used.has(unique); copy++) unique = `${id}_${copy}`
       used.add(unique)
       return { id: unique, name, args: readArgs(args) }
     })
-  }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
   }
 }
 
@@ -140,11 +111,6 @@ function usualText(json: unknown): string | undefined {
   return typeof text === 'string' && !thinking ? text : undefined
 }
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
-
-function readArgs(text: string): unknown {
-  if (text.trim() === '') return {}
-  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
-}
 
 /** What is charged for, or else what was counted: Cohere's own words around a prompt are counted and not charged for. */
 function readUsage(wire: unknown): Usage | undefined {

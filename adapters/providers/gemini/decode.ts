@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, StreamedText } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
@@ -9,8 +9,6 @@ import { Chunk, WireUsage } from './wire.ts'
 import type { WirePart } from './wire.ts'
 
 const MOST_CALLS = 256
-/** So many broken chunks are a broken stream; a single one is skipped. */
-const MOST_MALFORMED = 3
 /** Why an answer ends that was held back. What is in neither table ends it as usual. */
 const REFUSED = new Set(['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'MODEL_ARMOR', 'IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'NO_IMAGE', 'IMAGE_OTHER'])
 /** The model wrote a call nobody can read: the same request may work again. */
@@ -20,72 +18,61 @@ const BROKEN = new Set(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
   /** Everything said, in the order and with the signatures it came with. */
   readonly #parts: WirePart[] = []
   readonly #calls: ToolCall[] = []
   #usage: unknown
   #finish: string | undefined
   #finishMessage: string | undefined
-  #malformed = 0
-  #outputChars = 0
-  #seen = false
 
   constructor(name: string, request: CompletionRequest) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
   }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.feed(bytes)
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** Something in between may answer a request for a stream with the whole at once. */
   async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    const json = await response.text()
-    this.#events = []
-    this.#stream.feedWhole(json)
-    this.#flush()
-    return this.#events
+    this.#stream.feedWhole(await response.text())
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before it said why it ends. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.finish()
-    this.#flush()
-    if (!this.#seen) throw this.#broken('sent an answer without an event')
-    const finish = this.#finish
-    if (finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
-    if (BROKEN.has(finish)) throw this.#broken(`ended its answer with ${finish}${this.#finishMessage ? `: ${this.#finishMessage.slice(0, 200)}` : ''}`)
-    for (const call of this.#calls) this.#events.push({ type: 'call', call })
+    const finish = this.#said.requireEnd(this.#finish)
+    const said = this.#said.take()
+    if (BROKEN.has(finish)) throw this.#said.broken(`ended its answer with ${finish}${this.#finishMessage ? `: ${this.#finishMessage.slice(0, 200)}` : ''}`)
     const replay = this.#calls.length > 0 ? writeReplay(this.#parts) : undefined
     const stop = finish === 'MAX_TOKENS' ? 'length' as const : REFUSED.has(finish) ? 'refused' as const : this.#calls.length > 0 ? 'calls' as const : 'done' as const
-    this.#events.push({ type: 'end', stop, usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(replay !== undefined && { replay }) })
-    return this.#events
+    return [
+      ...said, ...this.#calls.map((call) => ({ type: 'call' as const, call })),
+      { type: 'end', stop, usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }) },
+    ]
   }
 
   #event(data: string): void {
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#skip() }
+    try { json = JSON.parse(data) } catch { return this.#said.skip() }
     const usual = usualText(json)
     if (usual !== undefined) {
-      this.#seen = true
+      this.#said.seen = true
       this.#usage = usual.usage ?? this.#usage
-      this.#say(usual.text, false)
+      this.#said.say(usual.text)
       this.#keep({ text: usual.text })
       return
     }
     const read = v.safeParse(Chunk, json)
-    if (!read.success) return this.#skip()
+    if (!read.success) return this.#said.skip()
     const { candidates, promptFeedback, usageMetadata, error } = read.output
-    this.#seen = true
+    this.#said.seen = true
     if (error) throw failureInStream(this.#name, error)
     if (promptFeedback?.blockReason) throw blocked(this.#name, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
     if (usageMetadata) this.#usage = usageMetadata
@@ -99,15 +86,10 @@ export class Decoder {
   }
 
   #part(part: WirePart): void {
-    if (part.text) this.#say(part.text, part.thought === true)
+    if (part.text && part.thought === true) this.#said.think(part.text)
+    else if (part.text) this.#said.say(part.text)
     if (part.functionCall) this.#call(part.functionCall)
     this.#keep(part)
-  }
-
-  #say(text: string, thought: boolean): void {
-    if ((thought ? this.#text : this.#thinking) !== '') this.#flush()
-    if (thought) this.#thinking += text
-    else this.#text += text
   }
 
   /** Text that follows text is one part, unless one of them is signed. */
@@ -120,26 +102,11 @@ export class Decoder {
   }
 
   #call({ id, name, args }: NonNullable<WirePart['functionCall']>): void {
-    if (this.#calls.length >= MOST_CALLS) throw this.#broken(`made more than ${MOST_CALLS} tool calls at once`)
-    this.#outputChars += name.length + JSON.stringify(args ?? {}).length
+    if (this.#calls.length >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
+    this.#said.chars += name.length + JSON.stringify(args ?? {}).length
     // Older models send no ids. Results are found by id, so none may be used twice in a conversation.
     const unique = id && !this.#calls.some((call) => call.id === id) ? id : `call_${nextNumber(this.#request) + this.#calls.length}`
     this.#calls.push({ id: unique, name, args: args ?? {} })
-  }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
   }
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, StreamedText } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import type { Quirks } from './quirks.ts'
@@ -11,8 +11,6 @@ import type { Said, WireCall } from './wire.ts'
 /** Arguments of one call that grow over this are a fault of the other side. In characters. */
 const MOST_ARGS = 8_388_608
 const MOST_CALLS = 256
-/** So many broken chunks are a broken stream; a single one is skipped. */
-const MOST_MALFORMED = 3
 
 interface OpenCall { id: string | undefined; name: string; args: string }
 
@@ -23,18 +21,13 @@ interface OpenCall { id: string | undefined; name: string; args: string }
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
   readonly #calls = new Map<number, OpenCall>()
   #lastIndex = -1
   #usage: WireUsage | undefined
   #finish: string | undefined
   #sentinel = false
-  #malformed = 0
-  #outputChars = 0
-  #seen = false
   /** What the model thought, kept only for a vendor that wants it back. */
   readonly #replayed: Quirks['replay']
   #reasoning = ''
@@ -42,6 +35,7 @@ export class Decoder {
 
   constructor(name: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
     this.#replayed = quirks.replay
   }
@@ -50,35 +44,29 @@ export class Decoder {
   get done(): boolean { return this.#sentinel }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.feed(bytes)
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** A few answer a request for a stream with the whole at once. */
   async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    const json = await response.text()
-    this.#events = []
-    this.#stream.feedWhole(json)
-    this.#flush()
-    return this.#events
+    this.#stream.feedWhole(await response.text())
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.finish()
-    this.#flush()
-    if (!this.#seen) throw this.#broken('sent an answer without an event')
     // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
-    if (!this.#sentinel && this.#finish === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    this.#said.requireEnd(this.#sentinel || this.#finish)
+    const said = this.#said.take()
     const calls = this.#endCalls()
     // The end marker alone, without a word or a reason, is no answer.
-    if (this.#finish === undefined && this.#outputChars === 0 && calls.length === 0) throw this.#broken('ended its answer without having said anything')
-    for (const call of calls) this.#events.push({ type: 'call', call })
-    this.#events.push({ type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(calls.length > 0 && this.#replay()) })
-    return this.#events
+    if (this.#finish === undefined && this.#said.chars === 0 && calls.length === 0) throw this.#said.broken('ended its answer without having said anything')
+    return [
+      ...said, ...calls.map((call) => ({ type: 'call' as const, call })),
+      { type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(calls.length > 0 && this.#replay()) },
+    ]
   }
 
   #replay(): { readonly replay?: string } {
@@ -88,26 +76,25 @@ export class Decoder {
 
   #event(data: string): void {
     if (this.#sentinel) return
-    if (data === '[DONE]') { this.#sentinel = true; this.#seen = true; return }
+    if (data === '[DONE]') { this.#sentinel = true; this.#said.seen = true; return }
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#skip() }
+    try { json = JSON.parse(data) } catch { return this.#said.skip() }
     const text = usualText(json)
     if (text !== undefined) {
-      this.#seen = true
-      if (this.#thinking !== '') this.#flush()
-      this.#text += text
+      this.#said.seen = true
+      this.#said.say(text)
       return
     }
     const end = usualEnd(json)
     if (end !== undefined) {
-      this.#seen = true
+      this.#said.seen = true
       this.#finish = end.finish
       if (end.usage) this.#usage = end.usage
       return
     }
     const parsed = v.safeParse(Chunk, json)
-    if (!parsed.success) return this.#skip()
-    this.#seen = true
+    if (!parsed.success) return this.#said.skip()
+    this.#said.seen = true
     const chunk = parsed.output
     if (chunk.error) throw failureInStream(this.#name, chunk.error)
     if (chunk.usage) this.#usage = chunk.usage
@@ -115,25 +102,19 @@ export class Decoder {
       // Only one choice is asked for.
       if (index) continue
       const said = delta ?? message
-      if (said) this.#said(said)
+      if (said) this.#read(said)
       if (finish_reason) this.#finish = finish_reason
     }
   }
 
-  #said({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Said): void {
+  #read({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Said): void {
     const parts = typeof content === 'string' ? undefined : content ?? undefined
     const thinking = reasoning_content ?? reasoning ?? parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
     if (this.#replayed === 'reasoning_content') this.#reasoning += thinking ?? ''
     else if (this.#replayed && reasoning_details) this.#details.push(...reasoning_details)
-    if (thinking) {
-      if (this.#text !== '') this.#flush()
-      this.#thinking += thinking
-    }
+    if (thinking) this.#said.think(thinking)
     const text = typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
-    if (text) {
-      if (this.#thinking !== '') this.#flush()
-      this.#text += text
-    }
+    if (text) this.#said.say(text)
     if (tool_calls) for (const call of tool_calls) this.#call(call)
   }
 
@@ -146,7 +127,7 @@ export class Decoder {
     if (there && id && there.id !== undefined && id !== there.id && part?.name) at = this.#calls.size
     let call = this.#calls.get(at)
     if (!call) {
-      if (this.#calls.size >= MOST_CALLS) throw this.#broken(`made more than ${MOST_CALLS} tool calls at once`)
+      if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
       this.#calls.set(at, call = { id: undefined, name: '', args: '' })
     }
     this.#lastIndex = at
@@ -156,34 +137,19 @@ export class Decoder {
     const args = part?.arguments
     if (typeof args === 'string') call.args += args
     else if (args) call.args = JSON.stringify(args)
-    if (call.args.length > MOST_ARGS) throw this.#broken('sent arguments of a tool call that have no end')
+    if (call.args.length > MOST_ARGS) throw this.#said.broken('sent arguments of a tool call that have no end')
   }
 
   #endCalls(): readonly ToolCall[] {
     const used = new Set<string>()
     return [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([at, { id, name, args }]) => {
-      this.#outputChars += name.length + args.length
+      this.#said.chars += name.length + args.length
       // An answer to a call is found by its id, so it has to be there and be unique.
       let unique = id ?? `call_${at}`
       for (let copy = 2; used.has(unique); copy++) unique = `${id ?? `call_${at}`}_${copy}`
       used.add(unique)
       return { id: unique, name, args: readArgs(args) }
     })
-  }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
   }
 }
 
@@ -209,11 +175,6 @@ function usualEnd(json: unknown): { readonly finish: string; readonly usage: Wir
   return usage.success ? { finish: choice.finish_reason, usage: usage.output } : undefined
 }
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
-
-function readArgs(text: string): unknown {
-  if (text.trim() === '') return {}
-  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
-}
 
 function stopOf(finish: string | undefined, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
   if (finish === 'length' || finish === 'max_tokens' || finish === 'model_length') return 'length'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { EventStreamReader, UpstreamFailure } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { EventStreamReader, StreamedText } from 'svc/sdk'
+import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { toReplay } from './replay.ts'
@@ -11,8 +11,6 @@ import type { Item, WireUsage } from './wire.ts'
 /** Arguments of one call that grow over this are a fault of the other side. In characters. */
 const MOST_ARGS = 8_388_608
 const MOST_CALLS = 256
-/** So many broken events are a broken stream; a single one is skipped. */
-const MOST_MALFORMED = 3
 
 interface OpenCall { id: string; name: string; args: string; done: boolean }
 
@@ -20,10 +18,8 @@ interface OpenCall { id: string; name: string; args: string; done: boolean }
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#broken(`sent a line of more than ${most} characters`))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
   /** By their place in the response. */
   readonly #calls = new Map<number, OpenCall>()
   readonly #thoughts = new Map<number, Thought>()
@@ -32,12 +28,10 @@ export class Decoder {
   #usage: WireUsage | undefined
   #stop: 'done' | 'length' | 'refused' | undefined
   #refused = false
-  #malformed = 0
-  #outputChars = 0
-  #seen = false
 
   constructor(name: string, request: CompletionRequest) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
   }
 
@@ -45,32 +39,28 @@ export class Decoder {
   get done(): boolean { return this.#stop !== undefined }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.feed(bytes)
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the response stopped before its last event. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
     this.#stream.finish()
-    this.#flush()
-    if (!this.#seen) throw this.#broken('sent an answer without an event')
-    if (this.#stop === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    const stop = this.#said.requireEnd(this.#stop)
+    const events: CompletionEvent[] = [...this.#said.take()]
     // A call that the limit cut off has no end to its arguments.
-    const calls = [...this.#calls].filter(([, { done }]) => done || this.#stop === 'done').toSorted(([a], [b]) => a - b)
+    const calls = [...this.#calls].filter(([, { done }]) => done || stop === 'done').toSorted(([a], [b]) => a - b)
     for (const [, { id, name, args }] of calls) {
-      if (name === '') throw this.#broken('called a tool without a name')
-      this.#events.push({ type: 'call', call: { id, name, args: readArgs(args) } })
-      this.#outputChars += name.length + args.length
+      if (name === '') throw this.#said.broken('called a tool without a name')
+      events.push({ type: 'call', call: { id, name, args: readArgs(args) } })
+      this.#said.chars += name.length + args.length
     }
     const replay = calls.length > 0 ? this.#replay(calls.map(([at]) => at)) : undefined
-    this.#events.push({
-      type: 'end', stop: this.#stop !== 'done' ? this.#stop : this.#refused ? 'refused' : calls.length > 0 ? 'calls' : 'done',
-      usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(replay !== undefined && { replay }),
+    events.push({
+      type: 'end', stop: stop !== 'done' ? stop : this.#refused ? 'refused' : calls.length > 0 ? 'calls' : 'done',
+      usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }),
     })
-    return this.#events
+    return events
   }
 
   #replay(calls: readonly number[]): string | undefined {
@@ -83,19 +73,19 @@ export class Decoder {
   #event(data: string): void {
     if (this.done || data === '[DONE]') return
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#skip() }
+    try { json = JSON.parse(data) } catch { return this.#said.skip() }
     const parsed = v.safeParse(StreamEvent, json)
-    if (!parsed.success) return this.#skip()
+    if (!parsed.success) return this.#said.skip()
     const event = parsed.output
-    this.#seen = true
+    this.#said.seen = true
     const at = event.output_index ?? 0
     switch (event.type) {
       case 'response.output_text.delta': return this.#say(at, event.delta ?? '')
       case 'response.refusal.delta':
         this.#refused = true
         return this.#say(at, event.delta ?? '')
-      case 'response.reasoning_summary_part.added': return (event.summary_index ?? 0) > 0 ? this.#think('\n\n') : undefined
-      case 'response.reasoning_summary_text.delta': case 'response.reasoning_text.delta': return this.#think(event.delta ?? '')
+      case 'response.reasoning_summary_part.added': return (event.summary_index ?? 0) > 0 ? this.#said.think('\n\n') : undefined
+      case 'response.reasoning_summary_text.delta': case 'response.reasoning_text.delta': return this.#said.think(event.delta ?? '')
       case 'response.output_item.added':
         if (event.item?.type === 'function_call') this.#open(at, event.item)
         return
@@ -114,28 +104,23 @@ export class Decoder {
 
   #say(at: number, text: string): void {
     if (text === '') return
-    if (this.#thinking !== '') this.#flush()
-    this.#text += text
+    this.#said.say(text)
     this.#texts.set(at, (this.#texts.get(at) ?? 0) + text.length)
-  }
-  #think(text: string): void {
-    if (this.#text !== '') this.#flush()
-    this.#thinking += text
   }
 
   #open(at: number, { call_id: id, name, arguments: args }: Item): OpenCall {
     const there = this.#calls.get(at)
     if (there) return there
-    if (this.#calls.size >= MOST_CALLS) throw this.#broken(`made more than ${MOST_CALLS} calls in one answer`)
+    if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} calls in one answer`)
     const call = { id: id || `call_${at}`, name: name ?? '', args: args ?? '', done: false }
     this.#calls.set(at, call)
     return call
   }
   #argue(at: number, piece: string): void {
     const call = this.#calls.get(at)
-    if (!call) return this.#skip()
+    if (!call) return this.#said.skip()
     call.args += piece
-    if (call.args.length > MOST_ARGS) throw this.#broken(`sent arguments of more than ${MOST_ARGS} characters`)
+    if (call.args.length > MOST_ARGS) throw this.#said.broken(`sent arguments of more than ${MOST_ARGS} characters`)
   }
   #close(at: number, item: Item): void {
     if (item.type === 'function_call') {
@@ -148,24 +133,6 @@ export class Decoder {
       if (thought.success) this.#thoughts.set(at, thought.output)
     }
   }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
-  }
-}
-
-function readArgs(text: string): unknown {
-  if (text.trim() === '') return {}
-  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
 }
 
 /** What the vendor counted, or `undefined` when it did not or cannot be believed. */
