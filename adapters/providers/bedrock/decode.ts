@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { StreamedText } from 'svc/sdk'
+import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { FrameReader } from './frames.ts'
@@ -12,8 +12,6 @@ import type { Delta, WireUsage } from './wire.ts'
 
 const MOST_BLOCK = 8_388_608
 const MOST_BLOCKS = 1024
-/** So many broken events are a broken stream; a single one is skipped. A damaged frame is one at once: nothing tells where the next begins. */
-const MOST_MALFORMED = 3
 
 type Open =
   | { readonly kind: 'text'; chars: number }
@@ -28,20 +26,17 @@ type Open =
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
-  readonly #frames = new FrameReader((what) => this.#broken(what))
-  #events: CompletionEvent[] = []
-  #text = ''
-  #thinking = ''
+  readonly #said: StreamedText
+  /** A damaged frame is a broken stream at once: nothing tells where the next begins. */
+  readonly #frames = new FrameReader((what) => this.#said.broken(what))
   readonly #blocks: (Open | undefined)[] = []
   #usage: WireUsage | undefined
   #stop: string | undefined
   #ended = false
-  #seen = false
-  #malformed = 0
-  #outputChars = 0
 
   constructor(name: string, request: CompletionRequest) {
     this.#name = name
+    this.#said = new StreamedText(name)
     this.#request = request
   }
 
@@ -49,19 +44,17 @@ export class Decoder {
   get done(): boolean { return this.#ended }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#events = []
     this.#frames.feed(bytes, (frame) => { this.#frame(frame) })
-    this.#flush()
-    return this.#events
+    return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its reason to stop. */
   finish(): readonly CompletionEvent[] {
-    this.#events = []
-    if (!this.#seen && !this.#frames.open) throw this.#broken('sent an answer without an event')
-    if (this.#stop === undefined) throw new UpstreamFailure(this.#name, `${this.#name} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    // Half a frame is an answer that was begun.
+    this.#said.seen ||= this.#frames.open
+    const stop = this.#said.requireEnd(this.#stop)
     // The model wrote what its own vendor could not read; the next answer may be better.
-    if (this.#stop.startsWith('malformed_')) throw this.#broken('could not read what its model wrote')
+    if (stop.startsWith('malformed_')) throw this.#said.broken('could not read what its model wrote')
     const calls: ToolCall[] = []
     const pieces: Piece[] = []
     for (const block of this.#blocks) {
@@ -70,14 +63,15 @@ export class Decoder {
       else if (block?.kind === 'redacted') pieces.push({ redactedContent: block.data })
       else if (block?.kind === 'call') {
         pieces.push({ call: calls.length })
-        this.#outputChars += block.name.length + block.args.length
+        this.#said.chars += block.name.length + block.args.length
         calls.push({ id: block.id || `call_${calls.length}`, name: block.name, args: readArgs(block.args) })
       }
     }
-    for (const call of calls) this.#events.push({ type: 'call', call })
     const replay = calls.length > 0 ? toReplay(pieces) : undefined
-    this.#events.push({ type: 'end', stop: stopOf(this.#stop, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#outputChars), ...(replay !== undefined && { replay }) })
-    return this.#events
+    return [
+      ...this.#said.take(), ...calls.map((call) => ({ type: 'call' as const, call })),
+      { type: 'end', stop: stopOf(stop, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }) },
+    ]
   }
 
   #frame({ headers, payload }: Frame): void {
@@ -85,11 +79,11 @@ export class Decoder {
     const kind = headers[':message-type']
     if (kind === 'exception' || kind === 'error') throw failureInStream(this.#name, headers[':exception-type'] ?? headers[':error-code'] ?? '', headers[':error-message'] ?? payload.toString())
     let json: unknown
-    try { json = JSON.parse(payload.toString()) } catch { return this.#skip() }
+    try { json = JSON.parse(payload.toString()) } catch { return this.#said.skip() }
     const type = headers[':event-type']
     // Nearly every event is this; looked at by hand, because the schema takes longer than the parsing of the JSON.
     if (type === 'contentBlockDelta' && isObject(json) && isObject(json['delta']) && typeof json['delta']['text'] === 'string' && typeof json['contentBlockIndex'] === 'number') {
-      return this.#said(json['contentBlockIndex'], json['delta']['text'])
+      return this.#write(json['contentBlockIndex'], json['delta']['text'])
     }
     switch (type) {
       case 'messageStart': return this.#read(events.messageStart, json, () => {})
@@ -109,26 +103,25 @@ export class Decoder {
 
   #read<S extends v.GenericSchema>(schema: S, json: unknown, use: (event: v.InferOutput<S>) => void): void {
     const read = v.safeParse(schema, json)
-    if (!read.success) return this.#skip()
-    this.#seen = true
+    if (!read.success) return this.#said.skip()
+    this.#said.seen = true
     use(read.output)
   }
 
-  #said(at: number, text: string): void {
+  #write(at: number, text: string): void {
     const block = this.#blocks[at] ?? this.#place(at, { kind: 'text', chars: 0 })
-    if (block.kind !== 'text') return this.#skip()
-    this.#seen = true
-    if (this.#thinking !== '') this.#flush()
+    if (block.kind !== 'text') return this.#said.skip()
+    this.#said.seen = true
     block.chars += text.length
-    this.#text += text
+    this.#said.say(text)
   }
 
   #delta(at: number, delta: Delta): void {
     if ('toolUse' in delta && isInput(delta.toolUse)) {
       const block = this.#blocks[at]
-      if (block?.kind !== 'call') return this.#skip()
+      if (block?.kind !== 'call') return this.#said.skip()
       block.args += delta.toolUse.input
-      if (block.args.length > MOST_BLOCK) throw this.#broken('sent arguments of a tool call that have no end')
+      if (block.args.length > MOST_BLOCK) throw this.#said.broken('sent arguments of a tool call that have no end')
       return
     }
     // What the model makes beside text, such as images, is nothing for the agent.
@@ -140,43 +133,22 @@ export class Decoder {
       return
     }
     const block = this.#blocks[at] ?? this.#place(at, { kind: 'thinking', text: '', signature: undefined })
-    if (block.kind !== 'thinking') return this.#skip()
+    if (block.kind !== 'thinking') return this.#said.skip()
     if (typeof signature === 'string') block.signature = (block.signature ?? '') + signature
     if (typeof text !== 'string' || text === '') return
-    if (this.#text !== '') this.#flush()
     block.text += text
-    this.#thinking += text
-    if (block.text.length > MOST_BLOCK) throw this.#broken('sent thinking that has no end')
+    this.#said.think(text)
+    if (block.text.length > MOST_BLOCK) throw this.#said.broken('sent thinking that has no end')
   }
 
   #place(at: number, block: Open): Open {
-    if (!Number.isInteger(at) || at < 0 || at >= MOST_BLOCKS) throw this.#broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
+    if (!Number.isInteger(at) || at < 0 || at >= MOST_BLOCKS) throw this.#said.broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
     return (this.#blocks[at] = block)
-  }
-
-  #skip(): void {
-    if (++this.#malformed >= MOST_MALFORMED) throw this.#broken('sent an answer that cannot be read')
-  }
-
-  #flush(): void {
-    if (this.#thinking !== '') this.#events.push({ type: 'thinking', delta: this.#thinking })
-    if (this.#text !== '') this.#events.push({ type: 'text', delta: this.#text })
-    this.#outputChars += this.#thinking.length + this.#text.length
-    this.#thinking = this.#text = ''
-  }
-
-  #broken(what: string): UpstreamFailure {
-    return new UpstreamFailure(this.#name, `${this.#name} ${what}`, { reason: 'malformed', retry: 'later' })
   }
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
 const isInput = (value: unknown): value is { readonly input: string } => isObject(value) && typeof value['input'] === 'string'
-
-function readArgs(text: string): unknown {
-  if (text.trim() === '') return {}
-  try { return JSON.parse(text) } catch { return text /* the tool's parser tells the model what is wrong */ }
-}
 
 const stops: Readonly<Record<string, 'length' | 'refused'>> = { max_tokens: 'length', model_context_window_exceeded: 'length', guardrail_intervened: 'refused', content_filtered: 'refused' }
 function stopOf(stop: string, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
