@@ -17,11 +17,12 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
   const document = (await call(daemon, 'GET', '/api/openapi.json')).body as { paths: Json; components: { schemas: Json } }
   const operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods as Json).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation: operation as Json })))
     .filter(({ method, path, operation }) => !left.has(`${method} ${path}`) && !('101' in operation['responses']))
+  let agent = home.agent
   const problems: string[] = []
   const statuses: Record<string, number> = {}
   let slowestMs = 0
 
-  const odd = (): unknown => pick<unknown>([null, true, 0, -1, 1e308, 0.1, '', ' ', 'x'.repeat(3_000), '\u0000', '\ud800', '../../etc/passwd', "'; DROP TABLE x; --", '<script>', '{{input}}', '🦊', [], [[[]]], {}, { __proto__: { a: 1 } }, { constructor: 1 }, '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', home.agent, 'a\r\nb', 2 ** 53, '2026-99-99', 'http://127.0.0.1:1/'])
+  const odd = (): unknown => pick<unknown>([null, true, 0, -1, 1e308, 0.1, '', ' ', 'x'.repeat(3_000), '\u0000', '\ud800', '../../etc/passwd', "'; DROP TABLE x; --", '<script>', '{{input}}', '🦊', [], [[[]]], {}, { __proto__: { a: 1 } }, { constructor: 1 }, '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', agent, 'a\r\nb', 2 ** 53, '2026-99-99', 'http://127.0.0.1:1/'])
   const make = (schema: Json, depth = 0): unknown => {
     const node = typeof schema['$ref'] === 'string' ? document.components.schemas[schema['$ref'].split('/').at(-1) ?? ''] as Json : schema
     if (node === undefined || depth > 5 || random() < 0.08) return odd()
@@ -32,14 +33,14 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
     if (node['type'] === 'array') return Array.from({ length: Math.floor(random() * 4) }, () => make((node['items'] ?? {}) as Json, depth + 1))
     if (node['type'] === 'integer' || node['type'] === 'number') return pick([0, 1, -1, 5, 1e9, 2.5, Number(node['minimum'] ?? 3), Number(node['maximum'] ?? 4)])
     if (node['type'] === 'boolean') return random() < 0.5
-    return random() < 0.5 ? odd() : pick(['a', 'name', 'gpt-5-mini', home.agent, 'day'])
+    return random() < 0.5 ? odd() : pick(['a', 'name', 'gpt-5-mini', agent, 'day'])
   }
   const mutate = (text: string): string => (random() < 0.06 ? text.slice(0, Math.floor(random() * text.length)) : random() < 0.04 ? `${'['.repeat(300)}${text}` : text)
 
   const one = async (): Promise<void> => {
     const { method, path, operation } = pick(operations)
     const example = operation['requestBody']?.content?.['application/json']
-    const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(String(random() < 0.6 && /^(id|agent_id)$/.test(name) ? home.agent : random() < 0.5 ? 'x' : odd())))
+    const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(String(random() < 0.6 && /^(id|agent_id)$/.test(name) ? agent : random() < 0.5 ? 'x' : odd())))
     const query = ((operation['parameters'] ?? []) as Json[]).filter((parameter) => parameter['in'] === 'query' && random() < 0.4).map((parameter) => `${encode(String(parameter['name']))}=${encode(String(make((parameter['schema'] ?? {}) as Json)))}`).join('&')
     const body = example === undefined || method === 'GET' ? undefined : mutate(JSON.stringify(random() < 0.3 ? example.example : make(example.schema as Json)) ?? 'null')
     const since = performance.now()
@@ -65,7 +66,8 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
     for (let request = worker; request < rounds && problems.length < 20; request += 8) {
       await one()
       // The fuzzer may have deleted or stopped the agent that makes the rest interesting.
-      if (request % 500 === 0 && (await call(daemon, 'GET', `/api/agents/${home.agent}`)).status === 404) break
+      if (request % 100 !== worker || (await call(daemon, 'GET', `/api/agents/${agent}`)).status === 200) continue
+      agent = (await call(daemon, 'POST', '/api/agents', { manifest_toml: `name = "fuzzed-${request}"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
     }
   }))
   const health = await call(daemon, 'GET', '/api/health')
