@@ -20,6 +20,11 @@ export async function readFailedBody(response: OutboundResponse): Promise<string
   return text
 }
 
+/** A failed body as JSON, not yet checked; `undefined` when it is a page or nothing, whose text is shown as it is. */
+export function readFailedJson(text: string): unknown {
+  try { return JSON.parse(text) } catch { return undefined /* said above */ }
+}
+
 /** Seconds to wait, from `Retry-After` as seconds or as an HTTP date, or from the `retry-after-ms` some vendors add. `now` is in ms since 1970. */
 export function readRetryAfter(header: string | undefined, ms: string | undefined, now: number): number | undefined {
   if (ms !== undefined && /^\d+(\.\d+)?$/.test(ms.trim())) return Number(ms) / 1000

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 
@@ -52,9 +52,7 @@ function reasonOf(status: number, type: string, message: string): UpstreamReason
 
 /** The type may have the name of a service and an address around it: `com.amazon.coral#ThrottlingException:http://…`. */
 function parseError(text: string, header: string | undefined): { readonly type: string; readonly message: string | undefined } {
-  let data: unknown
-  try { data = JSON.parse(text) } catch { data = {} /* HTML or nothing: the text itself is shown */ }
-  const parsed = v.safeParse(Failure, data)
+  const parsed = v.safeParse(Failure, readFailedJson(text))
   const { message, Message, __type } = parsed.success ? parsed.output : {}
   return { type: (header ?? __type ?? '').replace(/^.*#/, '').replace(/:.*$/, ''), message: message ?? Message ?? undefined }
 }

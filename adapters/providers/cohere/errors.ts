@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 
@@ -11,9 +11,7 @@ const SPENT = /trial key[^]*month|monthly limit|billing/i
 export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
   const { status } = response
   const text = await readFailedBody(response)
-  let data: unknown
-  try { data = JSON.parse(text) } catch { data = undefined /* a page or nothing: the text itself is shown */ }
-  const read = v.safeParse(Failure, data)
+  const read = v.safeParse(Failure, readFailedJson(text))
   const message = read.success ? read.output.message ?? '' : text
   const reason = reasonOf(status, message)
   const later = reason === 'rate_limit' ? !SPENT.test(message) : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 import type { WireStatus } from './wire.ts'
@@ -51,8 +51,7 @@ function reasonOf(code: number, text: string, reasons: readonly string[]): Upstr
 }
 
 function readStatus(text: string): WireStatus | undefined {
-  let data: unknown
-  try { data = JSON.parse(text) } catch { return undefined /* a page or nothing: the text itself is shown */ }
+  const data = readFailedJson(text)
   // An answer to a stream wraps its error in a list.
   const read = v.safeParse(Failure, Array.isArray(data) ? data[0] : data)
   return read.success ? read.output.error : undefined

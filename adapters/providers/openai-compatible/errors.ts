@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
@@ -45,8 +45,7 @@ function reasonOf(status: number, said: string): UpstreamReason {
 }
 
 function parseError(text: string): WireError | undefined {
-  let data: unknown
-  try { data = JSON.parse(text) } catch { return undefined /* HTML or nothing: the text itself is shown */ }
+  const data = readFailedJson(text)
   // Gemini's compatible door wraps the object in a list.
   const parsed = v.safeParse(Failure, Array.isArray(data) ? data[0] : data)
   if (!parsed.success) return undefined

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 
@@ -12,9 +12,7 @@ const BUSY = /E00[34]|high demand|temporarily unavailable|capacity/i
 export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
   const { status } = response
   const text = await readFailedBody(response)
-  let data: unknown
-  try { data = JSON.parse(text) } catch { data = undefined /* a page or nothing: the text itself is shown */ }
-  const read = v.safeParse(Failure, data)
+  const read = v.safeParse(Failure, readFailedJson(text))
   const detail = read.success ? read.output.detail : undefined
   const message = typeof detail === 'string' ? detail : read.success ? read.output.title ?? text : text
   const reason = reasonOf(status, message)

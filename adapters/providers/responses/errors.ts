@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readFailedBody, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
@@ -44,9 +44,7 @@ function reasonOf(status: number, said: string): UpstreamReason {
 }
 
 function parseError(text: string): WireError | undefined {
-  let data: unknown
-  try { data = JSON.parse(text) } catch { return undefined /* HTML or nothing: the text itself is shown */ }
-  const parsed = v.safeParse(Failure, data)
+  const parsed = v.safeParse(Failure, readFailedJson(text))
   if (!parsed.success) return undefined
   const { error } = parsed.output
   return typeof error === 'string' ? { message: error, code: undefined, type: undefined } : error ?? undefined
