@@ -175,6 +175,21 @@ export function readArgs(text: string): unknown {
   try { return JSON.parse(text) } catch { return text /* as said above */ }
 }
 
+/** A conversation written down with its speakers, for models that take a text and no turns. */
+export function transcriptOf(turns: readonly Turn[]): string {
+  return turns.map(written).filter((text) => text !== '').join('\n\n')
+}
+function written(turn: Turn): string {
+  if (turn.role === 'user') return `User: ${saidBy(turn)}`
+  if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
+  const calls = turn.calls.map(({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`)
+  return turn.text === '' && calls.length === 0 ? '' : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
+}
+/** What the user said as one text. */
+export function saidBy(turn: Extract<Turn, { role: 'user' }>): string {
+  return turn.parts.map((part) => (part.type === 'text' ? part.text : '[picture]')).join('\n')
+}
+
 // Four characters a token is the usual rule of thumb for English; an image counts as what the large vendors charge for a small one.
 const CHARS_PER_TOKEN = 4
 const IMAGE_TOKENS = 300

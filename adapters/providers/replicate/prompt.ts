@@ -1,3 +1,4 @@
+import { saidBy, transcriptOf } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 
 /** The input of a prediction. Further fields are those of the model. */
@@ -17,17 +18,6 @@ export function inputOf(request: CompletionRequest): Record<string, unknown> {
 /** One question stays as it is; a conversation is written down with its speakers, and the model goes on from there. */
 function promptOf(turns: readonly Turn[]): string {
   const [only] = turns
-  if (turns.length === 1 && only?.role === 'user') return said(only)
-  return `${turns.map(written).filter((text) => text !== '').join('\n\n')}\n\nAssistant:`
-}
-
-function written(turn: Turn): string {
-  if (turn.role === 'user') return `User: ${said(turn)}`
-  if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
-  const calls = turn.calls.map(({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`)
-  return turn.text === '' && calls.length === 0 ? '' : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
-}
-
-function said(turn: Extract<Turn, { role: 'user' }>): string {
-  return turn.parts.map((part) => (part.type === 'text' ? part.text : '[picture]')).join('\n')
+  if (turns.length === 1 && only?.role === 'user') return saidBy(only)
+  return `${transcriptOf(turns)}\n\nAssistant:`
 }
