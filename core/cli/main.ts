@@ -34,9 +34,6 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-// By itself the heap grows to four times what lives in it before it is cleaned: a daemon that runs for weeks is better off at half that.
-if (serves) process.getBuiltinModule('node:v8').setFlagsFromString('--heap-growing-percent=40')
-
 const { runLine } = await import('./run.ts')
 process.exitCode = await runLine(argv)
 // Whatever a part forgot to close must not keep an ended command alive.

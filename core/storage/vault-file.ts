@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { chmod, link, lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { chmodSync, lstatSync, readFileSync } from 'node:fs'
+import { link, mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Database } from './database.ts'
@@ -23,7 +24,7 @@ export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFi
   let key: KeyObject | undefined
   let making: Promise<KeyObject> | undefined
   async function loadKey(make: boolean): Promise<KeyObject> {
-    key ??= await readKey(keyFile, log)
+    key ??= readKey(keyFile, log)
     if (key) return key
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
     if (!make || (kept && kept.count > 0)) throw new Error(`the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`)
@@ -33,7 +34,7 @@ export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFi
     return key
   }
   // A wrong mode is to be seen at the start, not at the first secret.
-  key = await readKey(keyFile, log)
+  key = readKey(keyFile, log)
 
   return {
     forPlugin: (plugin) => ({
@@ -90,19 +91,17 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
   }
 }
 
-export async function readKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject | undefined> {
-  let stat
-  try { stat = await lstat(file) } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  }
+/** At once: a few bytes, read at every start, for which the asynchronous module would have to be loaded first. */
+export function readKey(file: string, log: ConsolaInstance | undefined): KeyObject | undefined {
+  const stat = lstatSync(file, { throwIfNoEntry: false })
+  if (!stat) return undefined
   if (!stat.isFile()) throw new Error(`the vault's key file ${file} is not a plain file`)
   if (process.getuid && stat.uid !== process.getuid()) throw new Error(`the vault's key file ${file} belongs to another user (${stat.uid})`)
   if ((stat.mode & 0o077) !== 0) {
-    await chmod(file, 0o600)
+    chmodSync(file, 0o600)
     log?.warn('the key file of the vault could be read by others; its mode is 0600 now. If anyone else uses this machine, enter the secrets again with a new key', { file, mode: (stat.mode & 0o777).toString(8) })
   }
-  const text = await readFile(file)
+  const text = readFileSync(file)
   const bytes = Buffer.from(text.toString('latin1').trim(), 'hex')
   text.fill(0)
   try {
@@ -129,7 +128,7 @@ async function makeKey(file: string, log: ConsolaInstance | undefined): Promise<
     bytes.fill(0)
     text.fill(0)
   }
-  const key = await readKey(file, log)
+  const key = readKey(file, log)
   if (!key) throw new Error(`the vault's key file ${file} could not be made`)
   return key
 }

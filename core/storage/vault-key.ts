@@ -12,14 +12,14 @@ const Sealed = v.object({ format: v.literal('svc-vault-key-1'), salt: base64, no
 
 /** A key for one purpose, made from that of the vault, which cannot be found from it. `undefined` when there is no key file. */
 export async function deriveKey(keyFile: string, purpose: string): Promise<Buffer | undefined> {
-  const key = await readKey(keyFile, undefined)
+  const key = readKey(keyFile, undefined)
   return key && deriveFrom(key.export(), purpose)
 }
 function deriveFrom(key: Uint8Array, purpose: string): Buffer { return Buffer.from(hkdfSync('sha256', key, '', purpose, 32)) }
 
 /** The vault's key under a passphrase, as text. Throws when there is no key file. */
 export async function sealKey(keyFile: string, passphrase: string): Promise<string> {
-  const key = await readKey(keyFile, undefined)
+  const key = readKey(keyFile, undefined)
   if (!key) throw new Refusal('conflict', 'There is no vault key yet, so there is nothing to put under a passphrase')
   const [salt, nonce] = [randomBytes(16), randomBytes(12)]
   const cipher = createCipheriv('aes-256-gcm', await derive(passphrase, salt, 32, COST), nonce)
