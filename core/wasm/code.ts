@@ -15,7 +15,7 @@ export interface Space {
   readonly data: number | undefined
 }
 /** Functions that are added behind those of the module. */
-export interface Helpers {
+export interface Intrinsics {
   /** Takes a cost (i64). */
   readonly charge: number
   /** Takes a length (i32), charges for it and gives it back. */
@@ -34,7 +34,7 @@ const lengthTaking: ReadonlySet<Bulk> = new Set(['memory.init', 'memory.copy', '
  * The body of a function, written anew with a charge before every stretch of code that runs as a whole: at its beginning, in every loop,
  * behind every branch. A stretch costs one for each of its instructions.
  */
-export function meterBody(reader: Reader, space: Space, helpers: Helpers): Uint8Array {
+export function meterBody(reader: Reader, space: Space, intrinsics: Intrinsics): Uint8Array {
   const out = new Writer()
   const groups = reader.count(MOST_LOCALS, 'groups of locals')
   out.u32(groups)
@@ -49,7 +49,7 @@ export function meterBody(reader: Reader, space: Space, helpers: Helpers): Uint8
   let cost = 0n
   const stretch = new Writer()
   const flush = (): void => {
-    if (cost > 0n) out.byte(op.i64Const).signed(cost).byte(op.call).u32(helpers.charge)
+    if (cost > 0n) out.byte(op.i64Const).signed(cost).byte(op.call).u32(intrinsics.charge)
     out.raw(stretch.done())
     stretch.clear()
     cost = 0n
@@ -58,7 +58,7 @@ export function meterBody(reader: Reader, space: Space, helpers: Helpers): Uint8
     const code = reader.byte()
     if (code === op.bulk) {
       cost++
-      bulkInstruction(reader, stretch, space, helpers)
+      bulkInstruction(reader, stretch, space, intrinsics)
       continue
     }
     const operand = operands.get(code)
@@ -67,7 +67,7 @@ export function meterBody(reader: Reader, space: Space, helpers: Helpers): Uint8
     if (code !== op.end && code !== op.else) cost += code === op.memoryGrow ? BigInt(GROW_COST) : 1n
     stretch.byte(code)
     writeOperand(operand, reader, stretch, space)
-    if (code === op.memoryGrow) stretch.byte(op.call).u32(helpers.grown)
+    if (code === op.memoryGrow) stretch.byte(op.call).u32(intrinsics.grown)
     if (code === op.block || code === op.loop || code === op.if) depth++
     else if (code === op.end) depth--
     if (depth > MOST_DEPTH) throw new ModuleProblem(`blocks are nested deeper than ${MOST_DEPTH}`)
@@ -123,11 +123,11 @@ function writeOperand(operand: Operand, reader: Reader, out: Writer, space: Spac
   }
 }
 
-function bulkInstruction(reader: Reader, out: Writer, space: Space, helpers: Helpers): void {
+function bulkInstruction(reader: Reader, out: Writer, space: Space, intrinsics: Intrinsics): void {
   const code = reader.u32()
   const kind = bulk.get(code)
   if (kind === undefined) throw new ModuleProblem(`the instruction 0xfc ${code} is not known`)
-  if (lengthTaking.has(kind) || kind === 'table.grow') out.byte(op.call).u32(helpers.length)
+  if (lengthTaking.has(kind) || kind === 'table.grow') out.byte(op.call).u32(intrinsics.length)
   out.byte(op.bulk).u32(code)
   switch (kind) {
     case 'none': return

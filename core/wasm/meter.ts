@@ -1,6 +1,6 @@
 import { ModuleProblem, Reader, Writer } from './bytes.ts'
 import { constant, index, meterBody, valueType } from './code.ts'
-import type { Helpers, Space } from './code.ts'
+import type { Intrinsics, Space } from './code.ts'
 import { funcref, i32, i64, op } from './opcodes.ts'
 
 export interface MeterLimits {
@@ -63,7 +63,7 @@ function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint
   const functions = imported + own
   if (functions > MOST_FUNCTIONS) throw new ModuleProblem(`${functions} functions are more than ${MOST_FUNCTIONS}`)
   const space: Space = { types, functions, globals, tables, memories, elements, data: dataCount }
-  const helpers: Helpers = { charge: functions, length: functions + 1, grown: functions + 2 }
+  const intrinsics: Intrinsics = { charge: functions, length: functions + 1, grown: functions + 2 }
 
   add(id.type, each(sections.get(id.type), types, 2, functionType).raw(Uint8Array.of(0x60, 1, i64, 0)).raw(Uint8Array.of(0x60, 1, i32, 1, i32)))
   add(id.import, each(sections.get(id.import), imported, 0, (reader, into) => importOf(reader, into, space)))
@@ -88,7 +88,7 @@ function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint
   const code = sections.get(id.code)
   const bodies = code?.count(MOST_FUNCTIONS, 'functions') ?? 0
   if (bodies !== own) throw new ModuleProblem(`${own} functions and ${bodies} bodies`)
-  add(id.code, helperBodies(each(code, own, 3, (reader, into) => { into.sized(meterBody(reader.part(reader.u32()), space, helpers)) }), helpers, globals))
+  add(id.code, intrinsicBodies(each(code, own, 3, (reader, into) => { into.sized(meterBody(reader.part(reader.u32()), space, intrinsics)) }), intrinsics, globals))
   const data = sections.get(id.data)
   const segments = data?.count(MOST_THINGS, 'data segments') ?? 0
   if (dataCount !== undefined && dataCount !== segments) throw new ModuleProblem(`${dataCount} data segments were announced and ${segments} came`)
@@ -179,12 +179,12 @@ function dataOf(reader: Reader, into: Writer, space: Space): void {
 }
 
 /** The three functions that count. `fuel` is the global behind those of the module, `refused` the one behind that. */
-function helperBodies(into: Writer, helpers: Helpers, globals: number): Writer {
+function intrinsicBodies(into: Writer, intrinsics: Intrinsics, globals: number): Writer {
   const [fuel, refused] = [globals, globals + 1]
   const charge = new Writer().u32(0)
     .byte(op.globalGet).u32(fuel).byte(op.localGet, 0, op.i64Sub, op.globalSet).u32(fuel)
     .byte(op.globalGet).u32(fuel).byte(op.i64Const, 0, op.i64LtS, op.if, 0x40, op.unreachable, op.end, op.end)
-  const length = new Writer().u32(0).byte(op.localGet, 0, op.i64ExtendU, op.call).u32(helpers.charge).byte(op.localGet, 0, op.end)
+  const length = new Writer().u32(0).byte(op.localGet, 0, op.i64ExtendU, op.call).u32(intrinsics.charge).byte(op.localGet, 0, op.end)
   const grown = new Writer().u32(0)
     .byte(op.localGet, 0, op.i32Const).signed(-1n).byte(op.i32Eq, op.if, 0x40, op.i32Const, 1, op.globalSet).u32(refused)
     .byte(op.end, op.localGet, 0, op.end)
