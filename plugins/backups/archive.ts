@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
+import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ZipFile } from 'yazl'
 import type { Traits } from './contents.ts'
@@ -24,9 +25,12 @@ export class ArchiveWriter {
   private constructor(zip: ZipFile, file: string) {
     this.#zip = zip
     this.#file = file
-    this.#done = pipeline(zip.outputStream, createWriteStream(file, { mode: 0o600, flags: 'wx' }))
+    const output = createWriteStream(file, { mode: 0o600, flags: 'wx' })
+    this.#done = pipeline(zip.outputStream, output)
     // Whoever adds the next file, or ends the archive, is told.
     this.#done.catch((error: unknown) => { this.#failed = error })
+    // A file that is not as long as was said, and whatever else the library finds: it ends this archive and nothing else.
+    zip.on('error', (error: Error) => { this.#failed ??= error; output.destroy(error) })
   }
   /** Throws when the file exists. */
   static async create(file: string): Promise<ArchiveWriter> {
@@ -38,11 +42,10 @@ export class ArchiveWriter {
   async addFile(path: string, name: string, traits?: Traits): Promise<void> {
     const { size } = await stat(path)
     const digest = createHash('sha256')
-    const stream = createReadStream(path)
-    stream.on('data', (chunk) => { digest.update(chunk) })
-    const read = new Promise<void>((resolve, reject) => { stream.once('end', resolve).once('error', reject) })
-    this.#zip.addReadStream(stream, name, { size, mode: 0o100600 })
-    await this.#unlessFailed(read)
+    // Bytes flow when the archive takes them and not before: it may be busy with the file before this one.
+    const hashed = new Transform({ transform(chunk: Buffer, _encoding, done) { digest.update(chunk); done(null, chunk) } })
+    this.#zip.addReadStream(hashed, name, { size, mode: 0o100600 })
+    await this.#unlessFailed(pipeline(createReadStream(path), hashed))
     this.#files.push({ name, size, sha256: digest.digest('hex'), ...(traits?.executable && { executable: true }), ...(traits && { mtime_ms: traits.mtimeMs }) })
   }
   addText(text: string, name: string): void {
