@@ -32,6 +32,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
   /** One change at a time, so that each is compared with what the one before left. */
   const inTurn = <T>(change: () => Promise<T>): Promise<T> => {
     const turn = last.then(change)
+    // How it failed is told to who asked for it.
     last = turn.catch(() => undefined)
     return turn
   }

@@ -66,7 +66,7 @@ export class Reserve implements Disposable {
       await rename(draft, this.#file)
       return true
     } catch {
-      // No room, or a disk that cannot be written: what needs it will say so.
+      // No room, or a disk that cannot be written: what needs it will say so. A draft that stays is written over the next time.
       await rm(draft, { force: true }).catch(() => undefined)
       return false
     }

@@ -53,7 +53,7 @@ export class BudgetDesk implements Budgets {
     // The gate reads again now and then.
     if (this.#parts.shared) return true
     if (!this.#known) {
-      // Read with the first call there is, so that a start is not held up; until then every call asks.
+      // Read with the first call there is, so that a start is not held up; until then every call asks, and hears of a failure there.
       this.#read().catch(() => undefined)
       return true
     }

@@ -22,7 +22,7 @@ const table: Readonly<Record<string, string>> = {
   ernie: 'qianfan/ernie-4.5-turbo-128k', doubao: 'volcengine/doubao-seed-1-6-250615',
   kimi: 'moonshot/kimi-k3', moonshot: 'moonshot/moonshot-v1-128k',
   minimax: 'minimax/MiniMax-M2.7', 'minimax-highspeed': 'minimax/MiniMax-M2.7-highspeed',
-  nemotron: 'nvidia-nim/nvidia/llama-3.1-nemotron-ultra-253b-v1', free: 'builtin/offline',
+  stepfun: 'openrouter/stepfun/step-3.5-flash', nemotron: 'nvidia-nim/nvidia/llama-3.1-nemotron-ultra-253b-v1', free: 'builtin/offline',
 }
 
 export function toTarget(text: string): Target {

@@ -91,11 +91,12 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
 
   const removeKey = defineRoute({
     method: 'DELETE', path: '/api/providers/:name/key', summary: "Remove a provider's stored key", auth: 'bearer', cost: 10,
+    description: 'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
     params: ProviderParams, returns: KeyRemoved, errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name } }) {
       if (known(name).authStatus === 'no_key_needed') throw new Refusal('invalid_request', `Provider ${name} needs no key`)
       await changed(name, `key of provider ${name} removed`, (entries) => keys.remove(name, entries))
-      return { status: 'removed' as const, provider: name }
+      return { status: 'removed' as const, provider: name, auth_status: known(name).authStatus }
     },
   })
 

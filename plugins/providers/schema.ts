@@ -34,7 +34,7 @@ export const SignInStarted = v.object({ device_code: v.string(), user_code: v.st
 export const SignInState = v.object({ status: v.picklist(['pending', 'authorized', 'expired']), provider: v.string(), interval: v.number(), error: v.optional(v.string()) })
 export const PollParams = v.object({ ...ProviderParams.entries, poll_id: v.pipe(v.string(), v.maxLength(64)) })
 export const KeySaved = v.object({ status: v.literal('configured'), provider: v.string() })
-export const KeyRemoved = v.object({ status: v.literal('removed'), provider: v.string() })
+export const KeyRemoved = v.object({ status: v.literal('removed'), provider: v.string(), auth_status: ProviderRow.entries.auth_status })
 export const Tested = v.object({
   status: v.picklist(['ok', 'error']), provider: v.string(),
   latency_ms: v.optional(v.number()), model_tested: v.optional(v.string()), error: v.optional(v.string()),

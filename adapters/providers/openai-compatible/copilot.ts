@@ -12,7 +12,7 @@ const MOST_TOKEN_BYTES = 65_536
 /** What the service asks of an editor. It does not know others, so this names one whose requests it takes. */
 const EDITOR = { 'editor-version': 'vscode/1.99.3', 'editor-plugin-version': 'copilot-chat/0.26.7', 'copilot-integration-id': 'vscode-chat', 'user-agent': 'GitHubCopilotChat/0.26.7' }
 
-const Token = v.object({ token: v.pipe(v.string(), v.nonEmpty()), expires_at: v.number(), endpoints: v.nullish(v.object({ api: v.nullish(v.pipe(v.string(), v.url())) })) })
+const Token = v.pipe(v.string(), v.parseJson(), v.object({ token: v.pipe(v.string(), v.nonEmpty()), expires_at: v.number(), endpoints: v.nullish(v.object({ api: v.nullish(v.pipe(v.string(), v.url())) })) }))
 interface Grant { readonly key: string; readonly token: string; readonly until: number; readonly api: string | undefined }
 
 /**
@@ -28,7 +28,7 @@ export function copilot(link: ProviderLink<VendorConfig>): Access {
       headers: { ...EDITOR, accept: 'application/json', authorization: `token ${key}` }, totalTimeoutMs: 20_000, maxBytes: MOST_TOKEN_BYTES,
     })
     if (!response.ok) throw refused(response.status, await readFailedBody(response))
-    const read = v.safeParse(Token, await response.json().catch(() => undefined))
+    const read = v.safeParse(Token, await response.text())
     if (!read.success) throw new UpstreamFailure(link.name, `${link.name} got no Copilot token from GitHub`, { reason: 'malformed', retry: 'later' })
     const { token, expires_at: expires, endpoints } = read.output
     return { key, token, until: expires * 1000 - EARLY_MS, api: endpoints?.api ?? undefined }
@@ -42,6 +42,7 @@ export function copilot(link: ProviderLink<VendorConfig>): Access {
 
   /** Calls at the same time share one exchange; a failed one is not kept. */
   async function granted(signal: AbortSignal): Promise<Grant> {
+    signal.throwIfAborted()
     const key = await link.apiKey()
     if (key === undefined) throw new UpstreamFailure(link.name, `${link.name} has no GitHub token`, { reason: 'auth', retry: 'never' })
     if (grant?.key === key && Date.now() < grant.until) return grant
@@ -50,7 +51,10 @@ export function copilot(link: ProviderLink<VendorConfig>): Access {
     }
     const { grant: running } = asking
     // One caller's abort must not end what others wait for.
-    return Promise.race([running, new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))])
+    const left = Promise.withResolvers<never>()
+    const leave = (): void => left.reject(signal.reason)
+    signal.addEventListener('abort', leave, { once: true })
+    try { return await Promise.race([running, left.promise]) } finally { signal.removeEventListener('abort', leave) }
   }
 
   const base = link.baseUrl.replace(/\/+$/, '')

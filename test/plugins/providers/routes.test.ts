@@ -52,7 +52,7 @@ describe('providers over the API', () => {
       expect(await host.json('POST', '/api/providers/openai/key', { [field]: 'right' })).toMatchObject({ status: 200, body: { status: 'configured', provider: 'openai' } })
       expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('configured')
       expect((await host.json('POST', '/api/providers/openai/test')).body).toMatchObject({ status: 'ok', provider: 'openai', model_tested: expect.any(String), latency_ms: expect.any(Number) })
-      expect(await host.json('DELETE', '/api/providers/openai/key')).toMatchObject({ status: 200, body: { status: 'removed', provider: 'openai' } })
+      expect(await host.json('DELETE', '/api/providers/openai/key')).toMatchObject({ status: 200, body: { status: 'removed', provider: 'openai', auth_status: 'missing' } })
       expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('missing')
       const { body } = await host.json('GET', '/api/audit/recent')
       const details = JSON.stringify(body)
