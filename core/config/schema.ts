@@ -119,6 +119,25 @@ export const WebhookTriggers = section('What other programs may ask for at `/api
   require_signature: flag('Take only requests that are signed, with an id and a time, so that a recorded one cannot be sent again.'),
 })
 
+const webAddress = (description: string) => v.optional(v.pipe(v.string(), v.url(), v.regex(/^https?:\/\//i, 'an http or https address'), v.description(description), v.metadata({ ...ownersOnly })))
+const secretText = (description: string) => v.optional(secret(v.pipe(v.string(), v.minLength(1), v.maxLength(4096), v.description(description))))
+export const Pairing = section('Phones and other devices that get a key of their own, with a short code that is typed in once.', {
+  enabled: flag('Let devices be paired, and let those that are use their keys.', ownersOnly),
+  max_devices: count('Devices that can be paired at the same time.', 10, 1, 1000),
+  token_expiry_secs: count('How long a code can be used.', 300, 30, 3600),
+  max_pending: count('Codes that can wait to be used at the same time.', 5, 1, 50),
+  max_attempts: count('Wrong codes, whoever sends them, after which the codes that wait are void.', 100, 1, 10_000),
+  last_seen_secs: count('How often it is written down when a device was last seen.', 60, 1, 86_400),
+  public_base_url: webAddress('Address under which devices reach this daemon, for the link of a code.'),
+  push_provider: v.optional(v.pipe(v.picklist(['none', 'ntfy', 'gotify']), v.description('Who brings notifications to the devices.')), 'none'),
+  ntfy_url: webAddress('Server of ntfy; https://ntfy.sh when unset.'),
+  ntfy_topic: secretText('Topic of ntfy the devices are subscribed to. Who knows it can read along.'),
+  ntfy_token: secretText('Access token of ntfy, where the topic needs one.'),
+  gotify_url: webAddress('Server of gotify.'),
+  gotify_token: secretText('Token of an application of gotify.'),
+  push_timeout_ms: count('Time a notification may take.', 10_000, 100, 60_000),
+})
+
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
@@ -147,6 +166,7 @@ export const ConfigSchema = v.object({
   tools: v.optional(ToolsSection, {}),
   manifest_signing: v.optional(ManifestSigning, {}),
   webhook_triggers: v.optional(WebhookTriggers, {}),
+  pairing: v.optional(Pairing, {}),
 })
 
 type Parsed = v.InferOutput<typeof ConfigSchema>

@@ -52,7 +52,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const loaded = new Set(host.plugins().filter(({ state }) => state === 'loaded' || state === 'failed').map(({ name }) => name))
     const named = changed.flatMap((key) => {
       const [section, name] = splitKey(key)
-      return section === 'providers' || section === 'fallback_models' ? [parts.providersPlugin] : section === 'budget' ? ['budgets'] : section === 'webhook_triggers' ? ['webhooks'] : section === 'plugins' && name !== undefined ? [name] : []
+      return section === 'providers' || section === 'fallback_models' ? [parts.providersPlugin] : section === 'budget' ? ['budgets'] : section === 'webhook_triggers' ? ['webhooks'] : section === 'pairing' ? ['pairing'] : section === 'plugins' && name !== undefined ? [name] : []
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }
