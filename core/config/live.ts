@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import type { Config, LoadedConfig } from './load.ts'
 import { ConfigSchema } from './schema.ts'
 import { findSchema, isTree, unwrap } from './shape.ts'
-import type { Tree } from './shape.ts'
+import type { Schema, Tree } from './shape.ts'
 
 /** What another configuration changes, by dotted key. */
 export interface ConfigChange {
@@ -44,10 +44,10 @@ export class LiveConfig {
 }
 
 /** Whether the schema marks this key or a section around it. */
-export function isMarked(path: readonly string[], mark: 'restart' | 'file_only' | 'secret'): boolean {
+export function isMarked(path: readonly string[], mark: 'restart' | 'file_only' | 'secret', schema: Schema = ConfigSchema): boolean {
   return path.some((_, depth) => {
-    const schema = findSchema(ConfigSchema, path.slice(0, depth + 1))
-    return schema !== undefined && v.getMetadata(unwrap(schema) as Parameters<typeof v.getMetadata>[0])[mark] === true
+    const found = findSchema(schema, path.slice(0, depth + 1))
+    return found !== undefined && v.getMetadata(unwrap(found) as Parameters<typeof v.getMetadata>[0])[mark] === true
   })
 }
 

@@ -76,13 +76,14 @@ export const Prices = v.pipe(
   v.record(v.string(), v.record(v.string(), v.pipe(v.number(), v.minValue(0)))),
   v.description('USD per million tokens of each model: input, output, cached_input, cache_write.'),
 )
-export const Provider = v.pipe(v.looseObject({
+export const Provider = v.pipe(v.objectWithRest({
   api_key: v.optional(secret(v.pipe(v.string(), v.description('Key of this provider; the environment variable of the vendor does the same.')))),
   api_keys: v.optional(secret(v.pipe(v.array(v.string()), v.description('Further keys of this provider: calls take them in turn, and one that is refused rests for a while.')))),
-  base_url: v.optional(v.pipe(v.string(), v.url(), v.description('Where its requests go instead of the vendor.'))),
+  base_url: v.optional(v.pipe(v.string(), v.url(), v.description('Where its requests go instead of the vendor.'), v.metadata({ ...ownersOnly }))),
   default_model: text('Model used when none is named.'),
   prices: v.optional(Prices),
-}), v.description('One model provider.'))
+  // What only its driver knows may name a program, a folder or another place a key is sent to.
+}, v.pipe(v.unknown(), v.metadata({ ...ownersOnly }))), v.description('One model provider.'))
 
 const usd = (description: string) => v.optional(v.pipe(v.number(), v.minValue(0), v.description(description)), 0)
 export const Budget = section('What all agents together may spend; 0 is unlimited. `PUT /api/budget` overrides it, and each agent may have limits of its own.', {

@@ -53,8 +53,11 @@ function checkKey(file: string, path: readonly string[]): void {
   if (path.length === 0 || ['__proto__', 'constructor', 'prototype'].some((name) => path.includes(name))) {
     throw new ConfigError([{ file, key: path.join('.'), message: 'not a key' }])
   }
-  if (schema && isTable(schema) && knownKeys(schema).length > 0) {
-    throw new ConfigError([{ file, key: path.join('.'), message: `is a section; set one of its keys: ${knownKeys(schema).join(', ')}` }])
+  // [providers.<name>] and [plugins.<name>] are sections as well, and what is in them is known elsewhere.
+  const isSection = path.length === 1 || (path.length === 2 && ['providers', 'plugins'].includes(path[0] ?? ''))
+  if (schema && isTable(schema) && (isSection || knownKeys(schema).length > 0)) {
+    const known = knownKeys(schema).join(', ')
+    throw new ConfigError([{ file, key: path.join('.'), message: `is a section; set one of its keys${known === '' ? '' : `: ${known}`}` }])
   }
 }
 

@@ -11,6 +11,7 @@ import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
 import { parseConfig } from './definition.ts'
+import type { AnyPlugin } from './define.ts'
 import type { Host } from './host.ts'
 
 export interface ConfigurationParts {
@@ -61,21 +62,22 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     // The parser of TOML is not needed before somebody writes.
     const { checkConfigValue } = await import('../config/set.ts')
     try { checkConfigValue('the value', key, value) } catch (error) { throw refusalOf(error, 'invalid_request') }
-    if (isMarked(path, 'file_only')) {
-      throw new Refusal('forbidden', `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`, { details: { key } })
-    }
-    if (path[0] === 'providers' && path[2] === 'api_key') {
+    if (path[0] === 'providers' && ['api_key', 'api_keys'].includes(path[2] ?? '')) {
       throw new Refusal('forbidden', `Keys of providers go to the vault: POST /api/providers/${path[1] ?? '{name}'}/key`, { details: { key } })
     }
-    checkPluginKey(path)
+    const plugin = path[0] === 'plugins' && path.length > 2 ? pluginKnowing(path) : undefined
+    if (isMarked(path, 'file_only') || (plugin && isMarked(path.slice(2), 'file_only', plugin.config))) {
+      throw new Refusal('forbidden', `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`, { details: { key } })
+    }
     const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
     checkWhole(config, change)
   }
-  /** What a plugin takes is known only here: the schema of the file lets every key below `plugins` pass. */
-  function checkPluginKey([first, plugin, ...rest]: readonly string[]): void {
-    const definition = first === 'plugins' && rest.length > 0 ? host.definitions().find(({ name }) => name === plugin) : undefined
-    if (!definition || findSchema(definition.config, rest)) return
-    const key = ['plugins', plugin, ...rest].join('.')
+  /** The plugin a key is for. What it takes is known only here: the schema of the file lets every key below `plugins` pass. */
+  function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
+    const key = [first, plugin, ...rest].join('.')
+    const definition = host.definitions().find(({ name }) => name === plugin)
+    if (!definition) throw new Refusal('invalid_request', `${key}: no plugin "${plugin}" is loaded that could check it: write it into config.toml on the machine`, { details: { key } })
+    if (findSchema(definition.config, rest)) return definition
     throw new Refusal('invalid_request', `${key}: unknown key; the plugin knows ${knownKeys(definition.config).join(', ') || 'none'}`, { details: { key } })
   }
   async function take(): Promise<Applied> {

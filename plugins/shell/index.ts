@@ -13,7 +13,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({
     /** Folders with programs after the system's own ones. */
-    path: v.optional(v.array(v.string()), []),
+    path: v.optional(v.pipe(v.array(v.string()), v.metadata({ file_only: true })), []),
     timeout_secs: v.optional(whole(1, 120), 30),
     /** A command that writes nothing for so long is ended. */
     no_output_timeout_secs: v.optional(whole(1, 120), 30),

@@ -9,6 +9,8 @@ import { webTools } from './tools.ts'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
 const key = v.optional(secret(v.pipe(v.string(), v.minLength(1))))
+/** Where a key is sent is for the owner of the machine to say. */
+const url = v.pipe(v.string(), v.url(), v.metadata({ file_only: true }))
 const Config = v.object({
   max_response_bytes: v.optional(whole(1024, 1_073_741_824), 10_485_760),
   max_chars: v.optional(whole(100, 10_000_000), 50_000),
@@ -19,9 +21,9 @@ const Config = v.object({
   brave_api_key: key,
   tavily_api_key: key,
   /** Address of a server; a private one must be in [outbound] allow too. */
-  searxng_url: v.optional(v.pipe(v.string(), v.url())),
-  brave_url: v.optional(v.pipe(v.string(), v.url()), 'https://api.search.brave.com'),
-  tavily_url: v.optional(v.pipe(v.string(), v.url()), 'https://api.tavily.com'),
+  searxng_url: v.optional(url),
+  brave_url: v.optional(url, 'https://api.search.brave.com'),
+  tavily_url: v.optional(url, 'https://api.tavily.com'),
   max_results: v.optional(whole(1, 20), 5),
 })
 

@@ -96,10 +96,22 @@ describe('setting a key', () => {
     ['private addresses', { key: 'outbound.allow', value: ['10.0.0.0/8'] }, 403, /config\.toml/],
     ['the way without a key', { key: 'allow_no_auth', value: true }, 403, /config\.toml/],
     ['a key of a provider', { key: 'providers.openai.api_key', value: 'sk-canary' }, 403, /vault/],
+    ['further keys of one', { key: 'providers.openai.api_keys', value: ['sk-canary'] }, 403, /vault/],
+    ['where its keys are sent', { key: 'providers.openai.base_url', value: 'http://evil.example' }, 403, /config\.toml/],
+    ['where else its keys may be sent', { key: 'providers.openai.key_origins', value: ['http://evil.example'] }, 403, /config\.toml/],
+    ['another variable as its key', { key: 'providers.openai.api_key_env', value: 'HOME' }, 403, /config\.toml/],
+    ['programs that are run', { key: 'providers.claude-code.path', value: ['/tmp/evil'] }, 403, /config\.toml/],
+    ['all providers at once', { key: 'providers', value: { openai: { base_url: 'http://evil.example' } } }, 400, /section/],
+    ['one provider as a whole', { key: 'providers.openai', value: { base_url: 'http://evil.example' } }, 400, /section/],
+    ['a plugin as a whole', { key: 'plugins.hello', value: { greeting: 'Hi' } }, 400, /section/],
+    ['a plugin that is not loaded', { key: 'plugins.nobody.greeting', value: 'Hi' }, 400, /no plugin "nobody"/],
+    ['folders with programs for agents', { key: 'plugins.shell.path', value: ['/tmp/evil'] }, 403, /config\.toml/],
+    ['the folder the page is served from', { key: 'plugins.webchat.page_dir', value: '/etc' }, 403, /config\.toml/],
+    ['where keys of searches are sent', { key: 'plugins.web.brave_url', value: 'http://evil.example' }, 403, /config\.toml/],
     ['a section of a plugin its schema refuses', { key: 'plugins.hello.greeting', value: 5 }, 400, /plugins\.hello\.greeting/],
   ])('refuses %s and changes nothing', async (_, body, status, message) => {
     await writeFile(file(), 'log_level = "error"\n')
-    await using host = await start({ plugins: ['audit', 'settings', configured()] })
+    await using host = await start({ plugins: ['audit', 'settings', 'agents', 'files', 'shell', 'web', 'webchat', configured()] })
     const answer = await host.json('POST', '/api/config/set', body)
     expect(answer.status).toBe(status)
     expect(answer.body.error.message).toMatch(message)
