@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../errors/error.ts'
 import type { Limiter } from '../limit/gcra.ts'
 import { enforced } from '../scope/enforcement.ts'
+import type { CredentialRegistry } from './credentials.ts'
 import type { Principal } from './principal.ts'
 
 export interface AuthFailure {
@@ -22,6 +23,8 @@ export interface AuthOptions {
   readonly apiKey: () => string | undefined
   /** Counts failed attempts per address. */
   readonly failures: Limiter
+  /** Credentials beside the key. */
+  readonly further?: Pick<CredentialRegistry, 'find' | 'holds'>
   onFailure?(failure: AuthFailure): void
   /** The key in force became another one: what was opened with the old one has to end. */
   onChange?(): void
@@ -31,6 +34,12 @@ export interface Auth {
   check(level: 'public' | 'bearer' | 'signed', request: Credentials, clientAddress: string, limiterKey: string, token?: string): Principal
   /** Names the key in force; changes with it. Sockets remember it and are closed when it is another one. */
   generation(): number
+  /** Whether what this principal presented when the key had this generation still opens what it did. */
+  holds(principal: Principal, generation: number): boolean
+  /** Throws `rate_limit` after too many wrong credentials of this address. */
+  checkAttempts(limiterKey: string): void
+  /** A wrong credential: counts, and is told. */
+  failed(failure: AuthFailure, limiterKey: string): void
   /** Whether a key is set. */
   required(): boolean
 }
@@ -57,6 +66,16 @@ export function createAuth(options: AuthOptions): Auth {
     return expected
   }
 
+  const checkAttempts = (limiterKey: string): void => {
+    if (options.failures.allows(limiterKey, 1)) return
+    enforced('gcra_rate_limiter')
+    throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
+  }
+  const failed = (failure: AuthFailure, limiterKey: string): void => {
+    options.failures.take(limiterKey, 1)
+    options.onFailure?.(failure)
+  }
+
   return {
     check(level, request, clientAddress, limiterKey, token) {
       if (level === 'public') return anonymous
@@ -66,16 +85,17 @@ export function createAuth(options: AuthOptions): Auth {
       const presented = presentedKey(request)
       if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
       // Before comparing: a guesser learns nothing more, not even whether this guess was right.
-      if (!options.failures.allows(limiterKey, 1)) {
-        enforced('gcra_rate_limiter')
-        throw new Refusal('rate_limit', 'Too many failed authentication attempts', { retryAfterSecs: 60 })
-      }
+      checkAttempts(limiterKey)
       if (timingSafeEqual(digest(presented), wanted)) return token === undefined ? operator : platform
-      options.failures.take(limiterKey, 1)
-      options.onFailure?.({ clientAddress, method: request.method, path: request.path, requestId: request.requestId })
+      const holder = token === undefined ? options.further?.find(presented) : undefined
+      if (holder) return holder
+      failed({ clientAddress, method: request.method, path: request.path, requestId: request.requestId }, limiterKey)
       throw new Refusal('unauthorized', token === undefined ? 'Invalid API key' : 'Invalid token')
     },
     generation() { key(); return generation },
+    holds(principal, since) { key(); return since === generation && (options.further?.holds(principal) ?? true) },
+    checkAttempts,
+    failed,
     required: () => key() !== undefined,
   }
 }
@@ -83,6 +103,7 @@ export function createAuth(options: AuthOptions): Auth {
 function presentedKey(request: Credentials): string | undefined {
   const authorization = request.header('authorization')
   const token = authorization === undefined ? undefined : /^bearer +(.*)$/i.exec(authorization.trim())?.[1]?.trim()
+  if (token !== undefined && token.includes(',') && /, *bearer /i.test(token)) throw new Refusal('invalid_request', 'There is more than one Authorization header; send one')
   if (token !== undefined && token !== '') return token
   const header = request.header('x-api-key')?.trim()
   if (header !== undefined && header !== '') return header

@@ -39,7 +39,7 @@ export function hostName(header: string): string | undefined {
  */
 function checkHost(rules: OriginRules, header: string): void {
   const name = hostName(header)
-  if (name === undefined) throw new Refusal('invalid_request', 'The Host header is not a host name')
+  if (name === undefined) throw new Refusal('invalid_request', 'The Host header is not one host name')
   if (rules.keySet) return
   const bare = name.replace(/^\[(.*)\]$/, '$1')
   if (isLoopback(name) || bare === rules.host.toLowerCase() || rules.allowedHosts.some((allowed) => allowed.toLowerCase() === bare)) return

@@ -49,11 +49,16 @@ export async function readBody(
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new Refusal('invalid_request', `Content-Encoding ${encoding} is not accepted; send the body as it is`)
   }
+  const type = exchange.header('content-type')
+  // Outside of quotes only a list has commas: which of its types the body is of, nobody can say.
+  if (type !== undefined && type.includes(',') && type.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').includes(',')) {
+    throw new Refusal('invalid_request', 'There is more than one Content-Type; send one')
+  }
   const bytes = exchange.hasBody ? await exchange.read(isRaw(body) ? body.maxBytes : limits.maxBodyBytes) : empty
   seen?.(bytes)
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
-  checkJsonType(exchange.header('content-type'))
+  checkJsonType(type)
   const value = parseJson(bytes, limits.maxJsonDepth)
   // A schema of an object takes a list for one without fields.
   if (Array.isArray(value) && wantsObject(body)) throw new Refusal('invalid_request', 'body: Expected an object but received a list')

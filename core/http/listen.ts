@@ -38,6 +38,8 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
     ServerResponse: GuardedResponse,
     // Answered by the pipeline, with a body that says so.
     requireHostHeader: false,
+    // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the first one would count.
+    joinDuplicateHeaders: true,
     insecureHTTPParser: false,
     keepAliveTimeout: 65_000,
     headersTimeout: settings.headersTimeoutMs,
@@ -129,7 +131,7 @@ async function openWithListhen(options: ListenOptions): Promise<Listener> {
   server.headersTimeout = settings.headersTimeoutMs
   server.requestTimeout = settings.requestTimeoutMs
   server.keepAliveTimeout = 65_000
-  Object.assign(server, { requireHostHeader: false })
+  Object.assign(server, { requireHostHeader: false, joinDuplicateHeaders: true })
   prepare(server, options)
   return listener
 }
