@@ -2,15 +2,15 @@ import { ApiError, explain, pageMessages } from './api.ts'
 import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
-import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, unpriced, withCost, withoutLastExchange } from './transcript.ts'
+import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, unaccounted, withAccount, withoutLastExchange } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
 import { Whereabouts } from './whereabouts.ts'
 import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
-/** Answers whose figures are read when a conversation is opened. */
-const mostCosts = 20
+/** Turns that are looked up when a conversation is opened. */
+const mostTurns = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
 /** The conversation with one agent: what is shown, and the connection it travels over. */
@@ -34,10 +34,8 @@ export class AgentChat {
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
-  /** Turns whose figures were asked for. */
+  /** Turns that were looked up. */
   readonly #asked = new Set<string>()
-  /** Of the message that is being answered, once the daemon has named it. */
-  #turnId: string | undefined
 
   constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void; readonly onApproval: () => void }) {
     this.agentId = agentId
@@ -46,7 +44,8 @@ export class AgentChat {
     this.#onApproval = parts.onApproval
     this.whereabouts = new Whereabouts(async () => {
       const turns = await api.turns(agentId)
-      return turns.find(({ turn_id: id }) => id === this.#turnId) ?? turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
+      const open = openAnswer(this.transcript.value)?.turnId
+      return turns.find(({ turn_id: id }) => id === open) ?? turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
     })
     // Whatever changes while an answer is open is a word of it.
     this.transcript.watch(() => { if (this.busy) this.whereabouts.heard(); else this.whereabouts.end() })
@@ -89,7 +88,7 @@ export class AgentChat {
       this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       this.history.set('loaded')
       this.#unread = false
-      void this.#readCosts()
+      void this.#readTurns()
     } catch (error) {
       if (era === this.#era && this.history.value !== 'loaded') this.history.set({ problem: explain(error) })
       return
@@ -110,13 +109,12 @@ export class AgentChat {
     // Entries are told apart by their place, and every place has moved.
     this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
     this.#asked.clear()
-    void this.#readCosts()
+    void this.#readTurns()
   }
 
   send(text: string): void {
     if (this.busy || text.trim() === '') return
     this.#era++
-    this.#turnId = undefined
     this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
     this.transcript.update((transcript) => ask(transcript, text))
@@ -164,7 +162,6 @@ export class AgentChat {
   #receive(frame: ServerFrame): void {
     if (frame.type === 'agents_updated') return this.#onAgents(frame.agents)
     if (frame.type === 'approval') return this.#onApproval()
-    if (frame.type === 'thinking') this.#turnId = frame.turn_id
     const question = lastQuestion(this.transcript.value)?.text ?? ''
     const wasBusy = this.busy
     this.transcript.update((transcript) => receive(transcript, frame))
@@ -198,14 +195,14 @@ export class AgentChat {
     void this.#waitForRecord()
   }
 
-  /** Who gave the newest recorded answers and what they cost: the messages do not say. */
-  async #readCosts(): Promise<void> {
-    for (const turnId of unpriced(this.transcript.value).filter((id) => !this.#asked.has(id)).slice(0, mostCosts)) {
+  /** Who gave the newest recorded answers, what they cost, and why there is none. */
+  async #readTurns(): Promise<void> {
+    for (const turnId of unaccounted(this.transcript.value).filter((id) => !this.#asked.has(id)).slice(0, mostTurns)) {
       this.#asked.add(turnId)
       try {
-        const { state, usage, iterations, cost_usd: costUsd, provider, model } = await this.#api.turn(this.agentId, turnId)
-        if (state === 'queued' || state === 'running' || state === 'waiting') this.#asked.delete(turnId)
-        else if (usage) this.transcript.update((known) => withCost(known, turnId, { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, iterations, costUsd, provider: provider ?? undefined, model: model ?? undefined }))
+        const turn = await this.#api.turn(this.agentId, turnId)
+        if (turn.state === 'queued' || turn.state === 'running' || turn.state === 'waiting') this.#asked.delete(turnId)
+        else this.transcript.update((known) => withAccount(known, turnId, turn))
       } catch (error) {
         if (!(error instanceof ApiError)) throw error // Without its figures it is still an answer.
         return
@@ -224,10 +221,9 @@ export class AgentChat {
       try {
         const view = await this.#api.session(this.agentId)
         if (era !== this.#era || this.busy) return
-        if (view.messages.at(-1)?.role === 'Assistant') {
-          this.transcript.update((known) => fromRecord(this.#recorded(view), known))
-          void this.#readCosts()
-        }
+        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromRecord(this.#recorded(view), known))
+        // Or it failed, which is no message.
+        await this.#readTurns()
       } catch (error) {
         if (!(error instanceof ApiError)) throw error // Unreachable for now: the next round asks again.
       }

@@ -38,7 +38,7 @@ export class Api {
   }
   /** The newest messages to an agent and where they stand, the newest one first. */
   async turns(agentId: string): Promise<readonly Turn[]> { return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns?limit=20`, TurnPage)).turns }
-  turn(agentId: string, turnId: string): Promise<v.InferOutput<typeof EndedTurn>> { return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns/${encodeURIComponent(turnId)}`, EndedTurn) }
+  turn(agentId: string, turnId: string): Promise<EndedTurn> { return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns/${encodeURIComponent(turnId)}`, EndedTurn) }
   spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> { return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml }) }
   async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
   async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }

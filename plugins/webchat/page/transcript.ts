@@ -1,4 +1,4 @@
-import type { ServerFrame, SessionMessage } from './wire.ts'
+import type { EndedTurn, ServerFrame, SessionMessage } from './wire.ts'
 
 export interface ToolCall {
   readonly name: string
@@ -28,7 +28,7 @@ export interface Answer {
   /** Why it ends where it ends, when that is neither a failure nor what the model wanted. */
   readonly aside: string | undefined
   readonly cost: Cost | undefined
-  /** Of an answer that was read from the record. */
+  /** Once the daemon has named it. */
   readonly turnId?: string | undefined
 }
 export type Entry = Question | Answer
@@ -60,6 +60,7 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
   const answer = openAnswer(transcript)
   if (!answer) return transcript
   switch (frame.type) {
+    case 'thinking': return replaceLast(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
     case 'text_delta': return replaceLast(transcript, { ...answer, state: 'streaming', parts: appendText(answer.parts, frame.content) })
     case 'tool_start':
       return replaceLast(transcript, {
@@ -100,18 +101,31 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
 /** The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const costs = new Map<string, Cost>()
-  for (const entry of known.entries) if (entry.kind === 'answer' && entry.cost) costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
+  const problems = new Map<string | undefined, string>()
+  for (const entry of known.entries) {
+    if (entry.kind !== 'answer') continue
+    if (entry.cost) costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
+    if (entry.turnId !== undefined && entry.problem !== undefined) problems.set(entry.turnId, entry.problem)
+  }
   const entries: Entry[] = []
   let nextId = known.nextId
   const idFor = (kind: Entry['kind']): number => {
     const shown = known.entries[entries.length]
     return shown?.kind === kind ? shown.id : nextId++
   }
-  const blank = { parts: [], problem: undefined, aside: undefined, cost: undefined }
+  let asked: string | undefined
+  const endQuestion = (): void => {
+    if (entries.at(-1)?.kind !== 'question') return
+    const problem = problems.get(asked)
+    entries.push({
+      kind: 'answer', id: idFor('answer'), parts: [], state: problem === undefined ? 'unanswered' : 'failed', problem, aside: undefined, cost: undefined, turnId: asked,
+    })
+  }
   for (const message of messages) {
     if (message.role === 'User') {
-      if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
+      endQuestion()
       entries.push({ kind: 'question', id: idFor('question'), text: message.content })
+      asked = message.turn_id
     } else if (message.role === 'Assistant') {
       const previous = entries.at(-1)
       const answer = previous?.kind === 'answer' ? previous : undefined
@@ -126,16 +140,25 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
       })
     }
   }
-  if (entries.at(-1)?.kind === 'question') entries.push({ kind: 'answer', id: idFor('answer'), ...blank, state: 'unanswered' })
+  endQuestion()
   return { entries, nextId }
 }
 
-/** Turns of answers from the record whose figures this page has not seen, the newest first. */
-export function unpriced({ entries }: Transcript): readonly string[] {
-  return entries.flatMap((entry) => (entry.kind === 'answer' && entry.cost === undefined && entry.turnId !== undefined ? [entry.turnId] : [])).toReversed()
+/** Turns of which this page knows neither what they cost nor why they failed, the newest first: the messages do not say. */
+export function unaccounted({ entries }: Transcript): readonly string[] {
+  return entries.flatMap((entry) => (entry.kind === 'answer' && entry.cost === undefined && entry.problem === undefined && entry.turnId !== undefined ? [entry.turnId] : [])).toReversed()
 }
-export function withCost(transcript: Transcript, turnId: string, cost: Cost): Transcript {
-  return { ...transcript, entries: transcript.entries.map((entry) => (entry.kind === 'answer' && entry.turnId === turnId ? { ...entry, cost } : entry)) }
+export function withAccount(transcript: Transcript, turnId: string, turn: EndedTurn): Transcript {
+  return { ...transcript, entries: transcript.entries.map((entry) => (entry.kind === 'answer' && entry.turnId === turnId ? accounted(entry, turn) : entry)) }
+}
+
+function accounted(answer: Answer, { state, error, usage, iterations, cost_usd: costUsd, provider, model }: EndedTurn): Answer {
+  const cost: Cost | undefined = usage
+    ? { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, iterations, costUsd, provider: provider ?? undefined, model: model ?? undefined }
+    : undefined
+  if (state === 'failed') return { ...answer, cost, state, problem: error ?? 'The answer failed.', aside: undefined }
+  if (state === 'cancelled') return { ...answer, cost, state: 'stopped', aside: asides['cancelled'] }
+  return { ...answer, cost }
 }
 
 export function textOf(parts: readonly Part[]): string {

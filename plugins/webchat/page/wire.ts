@@ -52,9 +52,10 @@ export const ApprovalPage = v.object({ approvals: v.array(Approval) })
 const Turn = v.object({ turn_id: v.string(), state: v.string(), ahead: v.optional(v.array(v.string()), []) })
 export type Turn = v.InferOutput<typeof Turn>
 export const EndedTurn = v.object({
-  state: v.string(), iterations: v.number(), usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
+  state: v.string(), error: v.optional(v.nullable(v.string())), iterations: v.number(), usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
   cost_usd: v.nullable(v.number()), provider: v.optional(v.nullable(v.string())), model: v.optional(v.nullable(v.string())),
 })
+export type EndedTurn = v.InferOutput<typeof EndedTurn>
 export const TurnPage = v.object({ turns: v.array(Turn) })
 
 const tokens = v.optional(v.number(), 0)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, detach, emptyTranscript, fromRecord, openAnswer, receive } from '../../../plugins/webchat/page/transcript.ts'
+import { ask, detach, emptyTranscript, fromRecord, openAnswer, receive, unaccounted, withAccount } from '../../../plugins/webchat/page/transcript.ts'
 import type { Answer, Transcript } from '../../../plugins/webchat/page/transcript.ts'
 import { parseFrame } from '../../../plugins/webchat/page/wire.ts'
 
@@ -86,6 +86,21 @@ test('a record marked as cancelled or interrupted says so', () => {
   const read = (mark: string) => last(fromRecord([{ role: 'User', content: 'hi' }, { role: 'Assistant', content: 'He', mark }], emptyTranscript))
   expect(read('cancelled').state).toBe('stopped')
   expect(read('interrupted').problem).toContain('before this answer was complete')
+})
+
+test('why a recorded question has no answer is looked up by its turn, and kept when the record is read again', () => {
+  const messages = [{ role: 'User', content: 'hi', turn_id: 't1' }]
+  const read = fromRecord(messages, emptyTranscript)
+  expect(unaccounted(read)).toEqual(['t1'])
+  const told = withAccount(read, 't1', { state: 'failed', error: 'openai: the key was refused', iterations: 0, usage: null, cost_usd: null })
+  expect(last(told)).toMatchObject({ state: 'failed', problem: 'openai: the key was refused' })
+  expect(unaccounted(told)).toEqual([])
+  expect(last(fromRecord(messages, told))).toMatchObject({ state: 'failed', problem: 'openai: the key was refused' })
+})
+
+test('what failed before the eyes of the reader still says why when the record is read', () => {
+  const seen = play(ask(emptyTranscript, 'hi'), { type: 'thinking', turn_id: 't1' }, { type: 'error', content: 'no luck' })
+  expect(last(fromRecord([{ role: 'User', content: 'hi', turn_id: 't1' }], seen))).toMatchObject({ state: 'failed', problem: 'no luck' })
 })
 
 test('a connection that goes leaves the answer waiting for its record', () => {
