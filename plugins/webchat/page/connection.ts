@@ -69,7 +69,8 @@ export class Connection {
   async #keepOpen(signal: AbortSignal): Promise<void> {
     let failures = 0
     while (!signal.aborted) {
-      if (this.link.value.state !== 'http') this.link.set({ state: 'connecting' })
+      // What says that the link is lost stays while the page tries: it would come and go under the reader's hand.
+      if (this.link.value.state === 'closed') this.link.set({ state: 'connecting' })
       const opened = await this.#session(signal)
       if (signal.aborted) return
       failures = opened ? 0 : failures + 1

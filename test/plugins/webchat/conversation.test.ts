@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
@@ -90,19 +90,42 @@ test('where no socket opens, answers stream over server-sent events and tool res
   await expect.poll(() => tab.page.locator('details.tool pre').nth(1).innerText()).not.toBe('')
 })
 
-test('a daemon that comes back is found again without a reload', async () => {
-  const host = await daemon()
+test.each([
+  ['by itself', (page: Page) => page.clock.runFor(20_000)],
+  ['at once when asked to', (page: Page) => page.getByRole('button', { name: 'Try now' }).click()],
+])('a daemon that comes back is found again without a reload, %s', async (_how, lookAgain) => {
+  // Ended after the other one, which lives in its home.
+  await using host = await daemon()
   const { port } = new URL(host.url)
-  await using tab = await openTab(browser, host.url)
+  await using tab = await openTab(browser, host.url, { before: (page) => page.clock.install() })
   await tab.say('echo before')
   await host.stop()
-  await tab.page.getByText('The connection to the daemon is lost.').waitFor()
+  const lost = tab.page.getByText('The connection to the daemon is lost.')
+  await lost.waitFor()
+  // The page's time stands still, so that it makes no attempt of its own while the daemon starts.
+  await tab.page.clock.pauseAt(Date.now() + 3_600_000)
   await using again = await daemon({ home: host.home, config: { listen_addr: `127.0.0.1:${port}` } })
-  await tab.page.getByRole('button', { name: 'Try now' }).click()
+  await lookAgain(tab.page)
   await tab.page.getByText('Connected', { exact: true }).waitFor()
+  expect(await lost.count()).toBe(0)
+  await tab.page.clock.resume()
   expect(await tab.say('echo after')).toContain('after')
   expect(again.url).toBe(host.url)
-  await host[Symbol.asyncDispose]()
+})
+
+test('what says that the daemon is gone stays while the page tries again', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await host.stop()
+  const button = tab.page.getByRole('button', { name: 'Try now' })
+  await button.waitFor()
+  await button.evaluate((element) => Object.assign(window, { first: element }))
+  const attempt = tab.page.waitForEvent('requestfailed')
+  await button.click()
+  await attempt
+  await tab.page.waitForEvent('requestfailed')
+  expect(await tab.page.evaluate('window.first.isConnected')).toBe(true)
 })
 
 test('agents are made from the form, talked to, and deleted after a question', async () => {
