@@ -164,6 +164,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     pluginConfig: (name) => section(live.current, name),
     members: (scope, tagged) => ({
       routes: http.forPlugin(scope),
+      credentials: http.credentials(scope),
       hooks: hooks.forPlugin(scope),
       tools: tools.forPlugin(scope),
       storage: storage.forPlugin(scope.name),

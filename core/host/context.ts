@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
 import type { Storage } from 'unstorage'
+import type { PluginCredentials } from '../auth/credentials.ts'
 import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
@@ -19,6 +20,8 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   /** The service while its plugin is loaded. Ask each time; never keep the answer. */
   optional<K extends keyof O>(name: K): Services<O>[K] | undefined
   readonly routes: Routes
+  /** Bearer credentials beside the API key, and the count of wrong ones. */
+  readonly credentials: PluginCredentials
   readonly hooks: Hooks
   readonly tools: Tools
   /** Key-value storage under the plugin's own prefix. */

@@ -5,7 +5,7 @@ import type { AnyPlugin, Tokens } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
 /** What the core hands to one plugin, already tied to its scope. */
-export type Members = Pick<PluginContext<never, Tokens, Tokens>, 'routes' | 'hooks' | 'tools' | 'storage' | 'db' | 'vault' | 'jobs' | 'metrics' | 'fetch' | 'admit' | 'spawn'>
+export type Members = Pick<PluginContext<never, Tokens, Tokens>, 'routes' | 'credentials' | 'hooks' | 'tools' | 'storage' | 'db' | 'vault' | 'jobs' | 'metrics' | 'fetch' | 'admit' | 'spawn'>
 
 /** One running copy of a plugin. */
 export interface Instance {

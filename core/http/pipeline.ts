@@ -159,8 +159,8 @@ export class Pipeline {
   #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
     try {
       const value: unknown = entry.route.handle(input)
-      if (!(value instanceof Promise)) return this.#render(exchange, entry, run, value)
-      return value.then((settled: unknown) => this.#render(exchange, entry, run, settled)).catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
+      if (!(value instanceof Promise)) return this.#render(exchange, entry, run, input, value)
+      return value.then((settled: unknown) => this.#render(exchange, entry, run, input, settled)).catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
     } catch (error) { return this.#failedRun(exchange, entry, run, error) }
   }
 
@@ -183,26 +183,26 @@ export class Pipeline {
         failed: (error) => this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
       })
       if (!once) throw new Error('a key without anyone to keep it')
-      const answer = 'answer' in once ? once.answer : this.#stream(exchange, entry, run, once.value)
+      const answer = 'answer' in once ? once.answer : this.#stream(exchange, entry, run, input, once.value)
       if ('answer' in once) run.settle()
       return once.replayed ? new Answer(answer.status, ['idempotent-replayed', 'true', ...answer.headers], answer.body) : answer
     } catch (error) { return this.#failedRun(exchange, entry, run, error) }
   }
 
-  #render(exchange: Exchange, entry: Entry, run: Running, value: unknown): Answer {
-    if (isStream(value)) return this.#stream(exchange, entry, run, value)
+  #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer {
+    if (isStream(value)) return this.#stream(exchange, entry, run, input, value)
     const answer = answerOf(entry.route, exchange.method, value, this.#parts.settings().development)
     run.settle()
     return answer
   }
 
-  #stream(exchange: Exchange, { route, scope }: Entry, run: Running, events: EventStream): Answer {
+  #stream(exchange: Exchange, { route, scope }: Entry, run: Running, { principal }: Input, events: EventStream): Answer {
     const { auth } = this.#parts.admission
     const generation = auth.generation()
     let release: (() => void | Promise<void>) | undefined
     const body = new EventStreamBody({
       events, keepAlive: this.keepAlive,
-      allowed: () => route.auth !== 'bearer' || auth.generation() === generation,
+      allowed: () => route.auth !== 'bearer' || auth.holds(principal, generation),
       failed: (error) => this.#streamFailed(exchange, route, run, error),
       last: () => lastEvent(route, exchange.requestId),
       feed: route.feed === true,

@@ -3,6 +3,8 @@ import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { ConsolaInstance } from 'consola'
 import { createAuth } from '../auth/bearer.ts'
 import type { AuthFailure } from '../auth/bearer.ts'
+import { CredentialRegistry } from '../auth/credentials.ts'
+import type { PluginCredentials } from '../auth/credentials.ts'
 import type { Build } from '../host/daemon.ts'
 import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
@@ -49,6 +51,8 @@ export interface HttpOptions {
 export interface HttpServer extends AsyncDisposable {
   /** Registers through the scope; a request counts as running in it until its body is sent. */
   forPlugin(scope: Scope): Routes
+  /** Credentials beside the API key, accepted as long as the scope is open. */
+  credentials(scope: Scope): PluginCredentials
   /**
    * Requests for routes of these plugins wait (bounded in number and time, then 503 with Retry-After) until the returned function is
    * called. The routes known at this moment stay matchable meanwhile.
@@ -85,17 +89,19 @@ export function createHttp(options: HttpOptions): HttpServer {
   const now = (): number => performance.now()
   const limiter = createLimiter({ tokens: settings().tokensPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
   const failures = createLimiter({ tokens: settings().failedAuthPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
+  const sweep = (): void => { upgrades.sweep(); pipeline.keepAlive.sweep() }
+  const credentials = new CredentialRegistry(sweep)
   const auth = createAuth({
-    apiKey: () => settings().apiKey, failures,
+    apiKey: () => settings().apiKey, failures, further: credentials,
     onFailure: (failure) => { failures.resize(settings().failedAuthPerMinute); options.onAuthFailure?.(failure) },
-    onChange: () => { upgrades.sweep(); pipeline.keepAlive.sweep() },
+    onChange: sweep,
   })
   const admission = new Admission(settings, limiter, auth)
   const holds = new Holds()
   const count = new RequestCount(metrics)
   const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, idempotency: options.idempotency, onDefect: options.onDefect }, () => table)
   const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))
-  const tickets = new Tickets(() => auth.generation())
+  const tickets = new Tickets(auth)
   const upgrades: Upgrades = new Upgrades({ settings, log, admission, holds, tickets, table: () => table, draining: () => pipeline.draining, onDefect: options.onDefect })
   const own = new Scope('http')
   table.add(own, tickets.route())
@@ -117,11 +123,15 @@ export function createHttp(options: HttpOptions): HttpServer {
       add(...routes) { for (const route of routes) table.add(scope, route) },
       addSocket(...routes) { for (const route of routes) table.addSocket(scope, route) },
     }),
+    credentials: (scope) => ({
+      accept: (source) => credentials.accept(scope, source),
+      checkAttempts: (clientAddress) => auth.checkAttempts(limiterKey(clientAddress)),
+      failed: (failure) => auth.failed(failure, limiterKey(failure.clientAddress)),
+    }),
     hold(plugins) {
       const names = new Set(plugins)
-      const forget = table.keep(names)
-      const release = holds.hold(plugins)
-      return () => { forget(); release() }
+      const endings = [table.keep(names), credentials.keep(names), holds.hold(plugins)]
+      return () => { for (const end of endings) end() }
     },
     async fetch(request) {
       const exchange = new WebExchange(request)

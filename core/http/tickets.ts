@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
+import type { Auth } from '../auth/bearer.ts'
+import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { defineRoute } from './route.ts'
 import type { AnyRoute } from './route.ts'
@@ -13,24 +15,24 @@ const prefix = 'svc.ticket.'
  * a URL; a page asks for a ticket with its key and offers it as sub-protocol `svc.ticket.<value>`, beside `svc`.
  */
 export class Tickets {
-  #open = new Map<string, { readonly until: number; readonly generation: number }>()
-  #generation: () => number
-  constructor(generation: () => number) { this.#generation = generation }
+  #open = new Map<string, { readonly until: number; readonly generation: number; readonly principal: Principal }>()
+  #auth: Pick<Auth, 'generation' | 'holds'>
+  constructor(auth: Pick<Auth, 'generation' | 'holds'>) { this.#auth = auth }
 
-  issue(): string {
+  issue(principal: Principal): string {
     const now = performance.now()
     for (const [value, { until }] of this.#open) if (until <= now) this.#open.delete(value)
     if (this.#open.size >= maxTickets) throw new Refusal('service_unavailable', 'Too many tickets are open', { retryAfterSecs: ticketSecs })
     const value = randomBytes(24).toString('base64url')
-    this.#open.set(value, { until: now + ticketSecs * 1000, generation: this.#generation() })
+    this.#open.set(value, { until: now + ticketSecs * 1000, generation: this.#auth.generation(), principal })
     return value
   }
 
-  /** Uses a ticket up. A key that was changed since takes its tickets with it. */
-  redeem(value: string): boolean {
+  /** Uses a ticket up and tells whose it was. A key that was changed since takes its tickets with it, and so does a credential that ended. */
+  redeem(value: string): Principal | undefined {
     const ticket = this.#open.get(value)
     this.#open.delete(value)
-    return ticket !== undefined && ticket.until > performance.now() && ticket.generation === this.#generation()
+    return ticket !== undefined && ticket.until > performance.now() && this.#auth.holds(ticket.principal, ticket.generation) ? ticket.principal : undefined
   }
 
   route(): AnyRoute {
@@ -39,8 +41,8 @@ export class Tickets {
       description: 'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
       auth: 'bearer', cost: 1,
       returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
-      handle: () => {
-        const ticket = this.issue()
+      handle: ({ principal }) => {
+        const ticket = this.issue(principal)
         return { ticket, protocol: `${prefix}${ticket}`, expires_in: ticketSecs }
       },
     })

@@ -155,8 +155,8 @@ export class Upgrades {
 
   #authenticate(entry: SocketEntry, caller: UpgradeCaller, address: string): Principal {
     const { ticket } = offeredProtocols(caller.header('sec-websocket-protocol'))
-    if (entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined && this.#parts.tickets.redeem(ticket)) return { kind: 'operator' }
-    return this.#parts.admission.authenticate(entry.route.auth, caller, address)
+    const offered = entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined ? this.#parts.tickets.redeem(ticket) : undefined
+    return offered ?? this.#parts.admission.authenticate(entry.route.auth, caller, address)
   }
 
   #refuse(caller: UpgradeCaller, socket: Duplex, error: unknown): void {
@@ -188,7 +188,7 @@ export class Upgrades {
             live = new LiveSocket(wire, {
               entry: accepted.entry, state: accepted.state, clientAddress: accepted.address, principal: accepted.principal, log, limits: settings, onDefect,
               charge: (text) => admission.charge(accepted.address, accepted.entry.route.costOf?.(text) ?? accepted.entry.route.frameCost),
-              allowed: () => accepted.entry.route.auth !== 'bearer' || admission.auth.generation() === accepted.generation,
+              allowed: () => accepted.entry.route.auth !== 'bearer' || admission.auth.holds(accepted.principal, accepted.generation),
             })
           } catch (error) {
             // The plugin left between the answer and here.
@@ -218,7 +218,7 @@ export class Upgrades {
     })
   }
 
-  /** Sockets opened with a key that is no longer the one in force end now. */
+  /** Sockets opened with a key or a credential that no longer holds end now. */
   sweep(): void { for (const socket of this.#live) socket.check() }
 }
 
