@@ -8,7 +8,7 @@ export type AuditEvent =
   | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted' | 'budget_changed' | 'budget_warning'
   | 'wire_connect' | 'permission_denied' | 'budget_exceeded' | 'retention_trimmed' | 'backup_created' | 'backup_deleted' | 'backup_restored'
   | 'security_system_failed' | 'security_system_recovered' | 'taint_violation' | 'injection_suspected' | 'event_published'
-  | 'webhook_changed' | 'webhook_received' | 'cron_fired' | 'trigger_fired' | 'workflow_completed' | 'workflow_failed'
+  | 'webhook_changed' | 'pairing_changed' | 'webhook_received' | 'cron_fired' | 'trigger_fired' | 'workflow_completed' | 'workflow_failed'
 
 export interface AuditRecord {
   readonly event: AuditEvent

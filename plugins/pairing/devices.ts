@@ -1,0 +1,80 @@
+import { Refusal } from 'svc/sdk'
+import type { AcceptedCredentials, Holder, PluginCredentials, RequestFacts, Statement } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import type { Device, DeviceRow } from './schema.ts'
+import type { PairingStore } from './store.ts'
+
+type Caller = Pick<RequestFacts, 'principal' | 'clientAddress'>
+interface Known { readonly row: DeviceRow; readonly holder: Holder; lastSeen: string; written: string }
+
+/** The paired devices: rows, and a copy of them in memory, which every request with a key of theirs asks. */
+export class Devices {
+  readonly #store: PairingStore
+  readonly #audit: Audit
+  readonly #now: () => number
+  #byDigest = new Map<string, Known>()
+  #accepted: AcceptedCredentials | undefined
+  constructor(store: PairingStore, audit: Audit, now: () => number) {
+    this.#store = store
+    this.#audit = audit
+    this.#now = now
+  }
+
+  /** From here on devices are let in. */
+  async open(credentials: PluginCredentials): Promise<void> {
+    await this.read()
+    this.#accepted = credentials.accept({ name: 'pairing', find: (digest) => this.#find(digest) })
+  }
+  #find(digest: string): Holder | undefined {
+    const known = this.#byDigest.get(digest)
+    if (known) known.lastSeen = new Date(this.#now()).toISOString()
+    return known?.holder
+  }
+
+  /** Takes over what is stored: another process may have paired or removed one. */
+  async read(): Promise<void> {
+    const before = this.#byDigest
+    this.#byDigest = new Map((await this.#store.devices()).map((row) => [row.digest, before.get(row.digest) ?? known(row)]))
+    if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
+  }
+
+  list(): readonly Device[] {
+    return [...this.#byDigest.values()].map(({ row, lastSeen }) => ({ device_id: row.id, display_name: row.display_name, platform: row.platform, paired_at: row.paired_at, last_seen: lastSeen }))
+  }
+  get size(): number { return this.#byDigest.size }
+
+  /** The copy follows when the row is on disk. */
+  insert(row: DeviceRow, statement: Statement): Statement {
+    return { ...statement, written: () => { this.#byDigest.set(row.digest, known(row)) } }
+  }
+
+  /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
+  async remove(id: string, by: Caller): Promise<void> {
+    const found = [...this.#byDigest].find(([, { row }]) => row.id === id)
+    if (!found) throw new Refusal('device_not_found', `No device ${id}`)
+    const [digest, { row }] = found
+    const written = (): void => {
+      this.#byDigest.delete(digest)
+      this.#accepted?.revoked()
+    }
+    await this.#store.commit({ ...this.#store.removeDevice(id), written }, this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}` }))
+  }
+
+  /** Writes down when devices were last seen: not at every request, and nothing when there was none. */
+  async note(): Promise<void> {
+    const seen = [...this.#byDigest.values()].filter(({ lastSeen, written }) => lastSeen > written)
+    if (seen.length === 0) return
+    await this.#store.commit(...seen.map((device) => {
+      const at = device.lastSeen
+      return { ...this.#store.seen(device.row.id, at), written: () => { device.written = at } }
+    }))
+  }
+}
+
+function known(row: DeviceRow): Known {
+  return { row, holder: { kind: 'device', name: row.display_name, id: row.id }, lastSeen: row.last_seen, written: row.last_seen }
+}
+/** Who it was, for the audit trail. */
+export function nameOf({ principal, clientAddress }: Caller): string {
+  return 'name' in principal ? `${principal.kind} "${principal.name}" at ${clientAddress}` : `${principal.kind} at ${clientAddress}`
+}

@@ -1,0 +1,32 @@
+import { definePlugin } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { Settings } from './config.ts'
+import { Devices } from './devices.ts'
+import { migrations } from './migrations.ts'
+import { pairingRoutes } from './routes.ts'
+import type { Pairing } from './service.ts'
+import { PairingStore } from './store.ts'
+
+export default definePlugin({
+  name: 'pairing',
+  version: '1.0.0',
+  config: Settings,
+  requires: { audit: Audit },
+  migrations,
+  async setup({ config: settings, credentials, db, fetch, jobs, own, routes, services: { audit }, vault }) {
+    const store = new PairingStore(db)
+    const devices = new Devices(store, audit, Date.now)
+    let made: Promise<Pairing> | undefined
+    const pairing = (): Promise<Pairing> => (made ??= import('./service.ts').then(({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now })))
+    routes.add(...pairingRoutes({ settings, devices, pairing, audit, fetch }))
+    if (!settings.enabled) return {}
+    await devices.open(credentials)
+    jobs.every('last seen', settings.last_seen_secs * 1000, async () => {
+      await devices.note()
+      // Another daemon on the same database may have paired or removed one.
+      if (db.dialect === 'postgresql') await devices.read()
+    })
+    own('when devices were last seen', () => devices.note())
+    return {}
+  },
+})
