@@ -37,6 +37,7 @@ import { LogFeed } from './log/feed.ts'
 import { MetricRegistry } from './metrics/registry.ts'
 import type { Fetch } from './net/fetch.ts'
 import { createOutbound } from './net/outbound.ts'
+import { readVariable } from './process/inherited.ts'
 import { createSpawn } from './process/spawn.ts'
 import { runningCalls } from './scope/call.ts'
 import { Scope } from './scope/scope.ts'
@@ -126,7 +127,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   if (swapped) log.info(`put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`)
   const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) => it[Symbol.dispose]())
   if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:') refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
-  const database = owned('database', await openDatabase({ url: config.database_url, log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
+  const database = owned('database', await openDatabase({ url: config.database_url, password: readVariable('PGPASSWORD'), log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
   const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
   const [vault, restartCount] = await Promise.all([
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),

@@ -6,11 +6,12 @@ import type { App } from '../app.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { listSecrets } from '../config/redact.ts'
+import { listSecrets, listVariables } from '../config/redact.ts'
 import { LogFeed } from '../log/feed.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
+import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
 import { print } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -29,7 +30,7 @@ export interface ServeOptions {
 export async function serve(options: ServeOptions): Promise<number> {
   const { place } = options
   prepareHome(place.home)
-  let settings = await loadSettings(place, options.flags)
+  let settings = await readSettings(options)
   const logs = new LogFeed()
   const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'], onLine: (line) => logs.push(line) })
   using events = watchProcess(log)
@@ -59,6 +60,12 @@ export async function serve(options: ServeOptions): Promise<number> {
   }
 }
 
+/** Before a plugin runs or a program is started, the secrets of the environment are taken out of it. */
+async function readSettings({ place, flags }: ServeOptions): Promise<LoadedConfig> {
+  const settings = await loadSettings(place, flags)
+  takeSecrets(new Set(listVariables(settings.config)))
+  return settings
+}
 function prepareHome(home: string): void {
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 })
@@ -80,11 +87,11 @@ function refuseOpenDoor(config: Config): void {
   throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
     'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
 }
-async function open({ place, flags }: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed): Promise<App> {
+async function open(options: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed): Promise<App> {
   try {
     return await createApp({
       config, log, logs, warnings, sources, secrets: environmentSecrets(),
-      reread: () => loadSettings(place, flags), onConfig: (next) => applyLog(log, next),
+      reread: () => readSettings(options), onConfig: (next) => applyLog(log, next),
     })
   } catch (error) { throw explainStart(error, config) }
 }
@@ -111,7 +118,7 @@ function networkAddresses(config: Config): string[] {
 }
 /** Keys of providers and the like, wherever they are used. */
 function environmentSecrets(): string[] {
-  return Object.entries(process.env).flatMap(([name, value]) => (value !== undefined && namesSecret(name) ? [value] : []))
+  return Object.entries(readVariables()).flatMap(([name, value]) => (value !== undefined && namesSecret(name) ? [value] : []))
 }
 /** A daemon that is killed never writes what it compiled; done once the first requests had their turn. */
 function flushCompileCache(): void {
@@ -122,9 +129,9 @@ function flushCompileCache(): void {
   }).unref()
 }
 /** A configuration that broke meanwhile must not turn a restart into an outage. */
-async function reread({ place, flags }: ServeOptions, before: LoadedConfig, log: Log): Promise<LoadedConfig> {
+async function reread(options: ServeOptions, before: LoadedConfig, log: Log): Promise<LoadedConfig> {
   try {
-    const next = await loadSettings(place, flags)
+    const next = await readSettings(options)
     refuseOpenDoor(next.config)
     return next
   } catch (error) {

@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { findHome, loadConfig } from '../config/load.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { isTree } from '../config/shape.ts'
+import { readVariables } from '../process/inherited.ts'
 
 /** Where a command was told to look. */
 export interface Place {
@@ -16,7 +17,7 @@ export function findPlace(args: { readonly home?: string | undefined; readonly c
 
 /** The configuration as the daemon of this home gets it. Throws `ConfigError`. */
 export async function loadSettings(place: Place, flags: Readonly<Record<string, unknown>> = {}): Promise<LoadedConfig> {
-  return await loadConfig({ home: place.home, configFile: place.configFile, cwd: process.cwd(), env: process.env, flags, ...await readShipped() })
+  return await loadConfig({ home: place.home, configFile: place.configFile, cwd: process.cwd(), env: readVariables(), flags, ...await readShipped() })
 }
 
 /** The repository's `svc.config.ts` lies compiled in the build, so that a start needs no compiler; an edited one is read itself. */

@@ -21,7 +21,7 @@ export interface ConfigOptions {
   /** What `--config` names, instead of a `svc.config.*` in `cwd`. */
   readonly configFile?: string | undefined
   readonly cwd: string
-  readonly env: NodeJS.ProcessEnv
+  readonly env: Readonly<Record<string, string | undefined>>
   /** By dotted key, and `host` and `port`, which change parts of `listen_addr`. */
   readonly flags: Readonly<Record<string, unknown>>
   /** Values set while running, by dotted key. */
@@ -42,7 +42,7 @@ export interface LoadedConfig {
 }
 
 /** The home of the daemon: the flag, `SVC_HOME`, or `~/.svc`. Absolute. */
-export function findHome(flag: string | undefined, env: NodeJS.ProcessEnv, cwd: string): string {
+export function findHome(flag: string | undefined, env: ConfigOptions['env'], cwd: string): string {
   const named = flag?.trim() || env['SVC_HOME']?.trim()
   if (!named) return join(env['HOME'] || homedir(), '.svc')
   return resolve(cwd, named.replace(/^~(?=$|\/)/, env['HOME'] || homedir()))
@@ -57,7 +57,7 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const layers: Layer[] = []
   const files: string[] = []
   if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped, options.shippedFrom === undefined ? cwd : dirname(options.shippedFrom)))
-  const module = await readConfigModule({ cwd, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined })
+  const module = await readConfigModule({ cwd, env, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined })
   if (module) {
     layers.push(module.layer)
     files.push(module.file)

@@ -24,6 +24,12 @@ export function listSecrets(value: unknown, schema: Schema | undefined = ConfigS
     return listSecrets(item, child)
   })
 }
+/** The variables that a configuration says a secret is in: what its keys that end in `_env` name. */
+export function listVariables(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(listVariables)
+  if (!isTree(value)) return []
+  return Object.entries(value).flatMap(([key, item]) => (typeof item === 'string' ? (key.endsWith('_env') ? [item] : []) : listVariables(item)))
+}
 function passwords(text: string): string[] {
   const password = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i.exec(text)?.[1]
   return password === undefined ? [] : [password]

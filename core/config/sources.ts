@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { withVariables } from '../process/inherited.ts'
 import { defineConfig } from './define.ts'
 import type { Layer } from './layer.ts'
 import { nest, overlay, toTree } from './layer.ts'
@@ -18,7 +19,7 @@ export interface ConfigModule {
 }
 
 /** `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc. */
-export async function readConfigModule(options: { readonly cwd: string; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string | undefined }): Promise<ConfigModule | undefined> {
+export async function readConfigModule(options: { readonly cwd: string; readonly env: Readonly<Record<string, string | undefined>>; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string | undefined }): Promise<ConfigModule | undefined> {
   const file = options.configFile === undefined ? findConfigModule(options.cwd) : resolve(options.cwd, options.configFile)
   if (file === undefined || (options.configFile === undefined && file === options.shippedFrom)) return undefined
   if (!existsSync(file)) throw new ConfigError([{ file, message: 'the file named with --config does not exist' }])
@@ -26,11 +27,12 @@ export async function readConfigModule(options: { readonly cwd: string; readonly
   const { loadConfig } = await import('c12')
   let tree: unknown
   try {
-    const loaded = await loadConfig({
+    // It finds the secrets of the environment under `process.env` as it would at the start, at every reading.
+    const loaded = await withVariables(options.env, () => loadConfig({
       cwd: dirname(file), configFile: file, rcFile: false, globalRc: false, packageJson: false, dotenv: false, envName: false, extend: false, giget: false,
       // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
       jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir ?? false },
-    })
+    }))
     // The joined result is an object whatever the file exports.
     tree = loaded.layers?.find((layer) => layer.configFile !== undefined)?.config ?? loaded.config
   } catch (error) {
@@ -94,7 +96,7 @@ function anchorPaths(tree: Tree, folder: string): Tree {
 }
 
 /** `SVC_RATE_LIMIT__TOKENS_PER_MINUTE`; a blank variable counts as not set, so that it cannot switch off a key by accident. */
-export function readEnvironment(env: NodeJS.ProcessEnv, cwd: string): Layer {
+export function readEnvironment(env: Readonly<Record<string, string | undefined>>, cwd: string): Layer {
   const names = new Map<string, string>()
   let tree: Tree = {}
   const add = (name: string, path: readonly string[], text: string): void => {

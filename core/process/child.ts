@@ -65,4 +65,6 @@ export interface Spawn {
   start(request: SpawnRequest): Promise<Child>
   /** How far a program is kept apart on this system. */
   isolation(): Promise<Isolation>
+  /** Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be overwritten. */
+  exposed(): { readonly names: readonly string[]; readonly because: string | undefined }
 }

@@ -9,7 +9,7 @@ export const safePath: readonly string[] = process.platform === 'win32'
 /** Names that make a loader, an interpreter, a shell or git run someone else's code, or lead to someone's agent. Never passed. */
 const never = /^(LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|NODE_OPTIONS|NODE_PATH|NODE_EXTRA_CA_CERTS|PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|PERL5OPT|PERL5LIB|RUBYOPT|BASH_ENV|ENV|PROMPT_COMMAND|IFS|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|GIT_CONFIG_.*|PAGER|EDITOR|JAVA_TOOL_OPTIONS|NPM_CONFIG_.*|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|.*_PROXY)$/i
 /** Names that usually hold a secret. Passed only when approved one by one. */
-const secretive = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE|DSN|CONNECTION_STRING/i
+export const secretive = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE|DSN|CONNECTION_STRING/i
 /** Set below, and by nobody else. */
 const ours: ReadonlySet<string> = new Set(['PATH', 'HOME', 'TMPDIR', 'TMP', 'TEMP'])
 

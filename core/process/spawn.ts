@@ -7,6 +7,7 @@ import { enforced } from '../scope/enforcement.ts'
 import type { Dispose, Scope } from '../scope/scope.ts'
 import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
 import { createEnvironment, safePath } from './environment.ts'
+import { exposedVariables } from './inherited.ts'
 import { launcher } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { findProgram, hasProgram } from './program.ts'
@@ -27,13 +28,17 @@ type Process = ChildProcessByStdio<Writable | null, Readable, Readable>
 /** Found out when the first program is started, once for the process: what the system offers does not change. */
 let offered: Promise<Launcher> | undefined
 
-/** The door of one plugin: every child is an entry in its ledger. `hidden` are folders of the daemon, which no child has to see. */
-export function createSpawn(scope: Scope, hidden: readonly string[] = []): Spawn {
+/**
+ * The door of one plugin: every child is an entry in its ledger. `hidden` are folders of the daemon, which no child has to see; `offer` says
+ * how programs are kept apart.
+ */
+export function createSpawn(scope: Scope, hidden: readonly string[] = [], offer: () => Promise<Launcher> = () => (offered ??= launcher(works))): Spawn {
   let running = 0
   return {
     find: findProgram,
     has: hasProgram,
-    isolation: async () => (await (offered ??= detect())).isolation,
+    isolation: async () => (await offer()).isolation,
+    exposed: exposedVariables,
     async start(request) {
       const { signal } = request
       signal?.throwIfAborted()
@@ -49,7 +54,7 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = []): Spawn
         const temporary = join(request.cwd, '.tmp')
         await mkdir(temporary, { recursive: true, mode: 0o700 })
         const { spawn } = await import('node:child_process')
-        child = new Running(spawn, await (offered ??= detect()), program.path, { temporary, hidden }, request)
+        child = new Running(spawn, await offer(), program.path, { temporary, hidden }, request)
         await child.started
       } catch (error) {
         running--
@@ -67,11 +72,12 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = []): Spawn
   }
 }
 
-async function detect(): Promise<Launcher> {
+/** Whether a command ends well. */
+export async function works([command = '', ...args]: readonly string[]): Promise<boolean> {
   const { execFile } = await import('node:child_process')
-  return launcher(([command = '', ...args]) => new Promise((resolve) => {
+  return await new Promise((resolve) => {
     execFile(command, args, { timeout: 2000, env: { PATH: safePath.join(':') }, windowsHide: true }, (error) => resolve(!error))
-  }))
+  })
 }
 
 class Running implements Child {

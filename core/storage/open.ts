@@ -14,6 +14,8 @@ export interface DatabaseOptions {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly url: string
   readonly log: ConsolaInstance
+  /** For a PostgreSQL address without one. */
+  readonly password?: string | undefined
   /** A db0 connector instead of the one the URL names, for tests. */
   readonly connector?: Connector
   /** Told when a commit finds no room on the disk. */
@@ -71,10 +73,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   })
 }
 
-async function openPostgres({ url, log, connector }: DatabaseOptions): Promise<Database> {
+async function openPostgres({ url: address, password, log, connector }: DatabaseOptions): Promise<Database> {
   let writer = connector
   let reader: Connector | undefined
   if (!writer) {
+    const url = withPassword(address, password)
     const { default: postgresqlConnector } = await import('db0/connectors/postgresql')
     writer = postgresqlConnector({ url })
     reader = postgresqlConnector({ url })
@@ -90,6 +93,13 @@ async function openPostgres({ url, log, connector }: DatabaseOptions): Promise<D
     async scrub() { /* The server's own log is out of reach. */ },
     close: () => sql.close(),
   })
+}
+
+function withPassword(address: string, password: string | undefined): string {
+  if (password === undefined) return address
+  const url = new URL(address)
+  if (url.password === '' && !url.searchParams.has('password')) url.searchParams.set('password', password)
+  return url.href
 }
 
 interface Engine { forget(): void; snapshot(file: string): Promise<void>; scrub(): Promise<void>; close(): Promise<void> }

@@ -1,4 +1,4 @@
-import { Configuration, Daemon, DaemonListening, definePlugin } from 'svc/sdk'
+import { Configuration, Daemon, DaemonListening, definePlugin, readVariable } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
@@ -11,7 +11,7 @@ import { Connections } from './connection.ts'
 import { Inference, ProviderChanged } from './contract.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
-import { environment, Keys } from './keys.ts'
+import { Keys } from './keys.ts'
 import { told } from './listing.ts'
 import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
@@ -29,7 +29,7 @@ export default definePlugin({
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const [addresses, keys] = await Promise.all([Addresses.open(ctx.db, ctx.storage), Keys.open(ctx.vault, environment, config.providers)])
+    const [addresses, keys] = await Promise.all([Addresses.open(ctx.db, ctx.storage), Keys.open(ctx.vault, readVariable, config.providers)])
     const changed = (provider: string): Promise<void> => { announcement.soon(); return ctx.hooks.emit(ProviderChanged, { provider }) }
     const registry = new DriverRegistry(clock, (name) => { void changed(name) })
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })

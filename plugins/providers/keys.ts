@@ -13,9 +13,8 @@ export interface Key {
   /** The address it was stored for. */
   readonly address?: string
 }
-export type Environment = Readonly<Record<string, string | undefined>>
-/** The process environment: vendors' keys are where their own tools look for them. */
-export const environment: Environment = process.env
+/** Reads a variable of the environment: vendors' keys are where their own tools look for them. */
+export type Environment = (variable: string) => string | undefined
 
 /** Some providers say the key back that they refuse: nothing they said is shown or kept with it. */
 export const withoutKey = (text: string, key: Key | undefined): string => (key === undefined || key.value === '' ? text : text.replaceAll(key.value, '***'))
@@ -135,6 +134,6 @@ export class Keys {
     return keys
   }
   #read(variable: string): string | undefined {
-    return this.#environment[variable]?.trim() || undefined
+    return this.#environment(variable)?.trim() || undefined
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from 'svc/sdk'
@@ -21,8 +21,8 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
     return { text: child.read().text, reason }
   }
   try {
-    // Its own environment, an argument full of shell, and what it can read of the daemon's environment, in one program.
-    const script = `env; echo "--arg $1"; echo "--daemon"; cat "/proc/$2/environ" 2>/dev/null | wc -c; echo "--parent"; tr '\\0' '\\n' < /proc/$PPID/environ 2>/dev/null`
+    // Its own environment, an argument full of shell, and what it can see of the daemon and of the process above it, in one program.
+    const script = `env; echo "--arg $1"; echo "--space $(readlink /proc/self/ns/pid)"; (exec 9<"/proc/$2/mem") 2>/dev/null && echo --memory; echo --parent; tr '\\0' '\\n' < /proc/$PPID/environ 2>/dev/null | sed -n 's/=..*//p'`
     const sleeper = `61.${String(process.hrtime.bigint() % 1_000_000n).padStart(6, '0')}`
     const [seen, forked] = await Promise.all([
       run('sh', ['-c', script, 'sh', trick, String(process.pid)]),
@@ -31,13 +31,16 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
     const own = seen.text.slice(0, seen.text.indexOf('--arg')).split('\n').filter((line) => line.includes('='))
     const environment = new Map(own.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
     const foreign = [...environment.keys()].filter((name) => !names.has(name))
-    const parent = seen.text.slice(seen.text.indexOf('--parent')).split('\n').slice(1).map((line) => line.split('=')[0] ?? '').filter((name) => name !== '' && !names.has(name))
-    const bytes = Number(/--daemon\s+(\d+)/.exec(seen.text)?.[1] ?? 0)
+    const above = seen.text.slice(seen.text.indexOf('--parent')).split('\n').slice(1).filter((name) => name !== '' && !names.has(name))
+    const isApart = await isInSpaceOfItsOwn(/--space (\S+)/.exec(seen.text)?.[1])
+    const exposed = spawn.exposed()
     const cases: ProbeCase[] = [
       { name: foreign.length === 0 ? 'nothing of the daemon\'s environment is passed on' : `passed on: ${foreign.slice(0, 5).join(', ')}`, held: seen.text.includes('--arg') && foreign.length === 0 },
       { name: 'its home is its folder', held: environment.get('HOME') === folder },
       { name: 'programs are looked for in safe folders', held: folders.test(environment.get('PATH') ?? '') },
-      { name: 'nor is anything in the process above it', held: parent.length === 0 },
+      // Without a space of its own that is the daemon, of which it may see what is no secret.
+      { name: 'nor is anything in the process above it', held: above.length === 0 || !isApart },
+      { name: exposed.names.length === 0 ? 'no secret is in the environment the daemon was started with' : `still there: ${exposed.names.slice(0, 5).join(', ')}`, held: exposed.names.length === 0 || exposed.because !== undefined },
       { name: 'an argument reaches it as it is', held: seen.text.includes(`--arg ${trick}`) },
       { name: 'it is ended when its time is up', held: forked.reason === 'timeout' },
       { name: 'what it started is gone with it', held: await isGone(sleeper) },
@@ -45,9 +48,16 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
     for (const [name, env] of Object.entries({ LD_PRELOAD: 'x', NODE_OPTIONS: 'x', HTTPS_PROXY: 'x', MY_API_KEY: 'x' })) cases.push({ name: `${name} is refused`, held: await isRefused(() => run('true', [], { env: { [name]: env } })) })
     cases.push({ name: 'a program above its folder is refused', held: await isRefused(() => run('../true', [])) })
     const isolation = await spawn.isolation()
-    // Without a process space of its own a program can read the environment the daemon was started with.
-    const exposed = isolation === 'group' && bytes > 0
-    return { cases, evidence: `isolation: ${isolation}${exposed ? '; the daemon\'s own environment can be read by its programs' : ''}`, weaker: isolation !== 'sealed' }
+    // A program that can look into the daemon reads every secret there, whatever its environment.
+    const canLook = !isApart && seen.text.includes('--memory')
+    const stays = exposed.names.length > 0
+    return {
+      cases, weaker: canLook || stays,
+      evidence: [
+        `isolation: ${isolation}`, ...isolation === 'sealed' ? [] : ['files of its user are in its reach'], ...canLook ? ['it can read the memory of the daemon'] : [],
+        ...stays ? [`secrets are left in the environment the daemon was started with (${exposed.because ?? ''})`] : [],
+      ].join('; '),
+    }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -55,6 +65,11 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
 
 async function isRefused(attempt: () => Promise<unknown>): Promise<boolean> {
   try { await attempt(); return false } catch (error) { return error instanceof Refusal && (error.code === 'forbidden' || error.code === 'invalid_request') }
+}
+
+/** Whether a program with this space of processes sees none of the daemon's. */
+async function isInSpaceOfItsOwn(space: string | undefined): Promise<boolean> {
+  return process.platform === 'linux' && space !== undefined && space !== await readlink('/proc/self/ns/pid')
 }
 
 /** Whether no process has this among its arguments. Only Linux tells. */

@@ -47,7 +47,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const config = v.parse(Config, options.config ?? {})
   const outbound = createOutbound({ settings: () => outboundSettings })
   const fetch = options.fetch ?? outbound.forOperator()
-  const keys = await Keys.open(memoryVault(), options.env ?? {}, config.providers)
+  const keys = await Keys.open(memoryVault(), (name) => options.env?.[name], config.providers)
   const registry = new DriverRegistry(clock, () => {})
   const connections = new Connections({ registry, sections: config.providers, keys, addresses: new Map<string, string>(), fetch })
   const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })

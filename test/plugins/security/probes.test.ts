@@ -1,8 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { Scope } from '../../../core/scope/scope.ts'
-import { createSpawn } from '../../../core/process/spawn.ts'
+import { launcher } from '../../../core/process/launcher.ts'
+import type { Launcher } from '../../../core/process/launcher.ts'
+import { createSpawn, works } from '../../../core/process/spawn.ts'
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
 import { startHost } from '../../support/host.ts'
@@ -23,15 +26,24 @@ describe('a probe', () => {
     } finally { file.close() }
   })
 
-  it('calls the sandbox weaker where programs share the space of processes with the daemon', async () => {
+  it('calls the sandbox weaker where programs can look into the daemon, and only there', async () => {
     const scope = new Scope('probe-test')
-    const spawn = createSpawn(scope)
-    // Only what it says of this machine is another; the programs are real.
-    const tools = { spawn: { ...spawn, isolation: () => Promise.resolve('group' as const) } } satisfies Pick<ProbeTools, 'spawn'>
-    const finding = await trySubprocess(tools as unknown as ProbeTools, AbortSignal.timeout(30_000))
-    expect(finding.weaker).toBe(true)
-    expect(finding.cases.filter(({ held }) => !held)).toEqual([])
-    expect((await trySubprocess({ spawn } as unknown as ProbeTools, AbortSignal.timeout(30_000))).weaker).toBe((await spawn.isolation()) !== 'sealed')
+    const tried = async (offer?: () => Promise<Launcher>) => {
+      const finding = await trySubprocess({ spawn: createSpawn(scope, [], offer) } as Pick<ProbeTools, 'spawn'> as ProbeTools, AbortSignal.timeout(30_000))
+      expect(finding.cases.filter(({ held }) => !held)).toEqual([])
+      return finding
+    }
+    const without = (...missing: readonly string[]) => () => launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+    const own = await tried()
+    expect(own.weaker).toBe(!/sealed|namespace/.test(own.evidence))
+    // As in a container that forbids spaces. Root's programs have fewer rights than it then; Landlock does the same for others.
+    const confined = await tried(without('/unshare'))
+    expect(confined.evidence).toContain('isolation: group; files of its user are in its reach')
+    if (process.getuid?.() === 0) expect(confined.weaker).toBe(false)
+    // Neither of the two, and nothing in the kernel that keeps a child from looking at its parent.
+    const open = await tried(without('/unshare', '/perl', '=-all'))
+    const isRestricted = existsSync('/proc/sys/kernel/yama/ptrace_scope') && readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0'
+    expect([open.weaker, open.evidence.includes('it can read the memory of the daemon')]).toEqual([!isRestricted, !isRestricted])
     await scope.close(0)
   })
 })
