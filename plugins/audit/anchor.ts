@@ -8,8 +8,8 @@ import type { Vault } from 'svc/sdk'
 const Anchor = v.object({ count: v.pipe(v.number(), v.integer(), v.minValue(0)), tip_hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)), hmac: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) })
 /** How far the chain was known to reach. */
 export interface Tip { readonly count: number; readonly hash: string }
-/** `unset`: there never was one. `missing`: there was, and the file is gone. */
-export type AnchorState = { readonly kind: 'unset' | 'missing' | 'forged' } | { readonly kind: 'known'; readonly tip: Tip }
+/** `unset`: there never was one. `missing`: there was, and the file is gone. `keyless`: there is one, and the key it was signed with is gone. */
+export type AnchorState = { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' } | { readonly kind: 'known'; readonly tip: Tip }
 
 const KEY_NAME = 'anchor-key'
 
@@ -27,18 +27,23 @@ export class AnchorFile {
 
   async read(): Promise<AnchorState> {
     const key = await this.#vault.read(KEY_NAME)
-    if (key === undefined) return { kind: 'unset' }
-    let text: string
-    // One line, read at every start.
-    try { text = readFileSync(this.#file, 'utf8') } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'missing' }
-      throw error
-    }
+    const text = this.#text()
+    if (text === undefined) return { kind: key === undefined ? 'unset' : 'missing' }
+    // The key is a row of the same database: whoever may change entries may remove it too.
+    if (key === undefined) return { kind: 'keyless' }
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Anchor), text)
     if (!parsed.success) return { kind: 'forged' }
     const tip = { count: parsed.output.count, hash: parsed.output.tip_hash }
     const genuine = timingSafeEqual(sign(key, tip), Buffer.from(parsed.output.hmac, 'hex'))
     return genuine ? { kind: 'known', tip } : { kind: 'forged' }
+  }
+
+  /** One line, read at every start. */
+  #text(): string | undefined {
+    try { return readFileSync(this.#file, 'utf8') } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+      throw error
+    }
   }
 
   /** On disk, whole, before it settles. Makes the key when there is none. */

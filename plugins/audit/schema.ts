@@ -41,7 +41,7 @@ export const Verdict = v.object({
   first_invalid_id: v.optional(v.pipe(v.number(), v.integer())),
   reason: v.optional(v.string()),
   /** Whether the record of the chain's end outside the database could be used. */
-  anchor: v.picklist(['known', 'unset', 'missing', 'forged']),
+  anchor: v.picklist(['known', 'unset', 'missing', 'keyless', 'forged']),
   /** The newest signed root of the tree over all entries. */
   checkpoint: v.nullable(Checkpoint),
   /** What checks its signature: Ed25519, PEM. */

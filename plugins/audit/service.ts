@@ -108,8 +108,8 @@ export class AuditTrail implements Audit, AuditFeed {
     const start = state.kind === 'known' ? state.tip : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
     // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
     // never had an anchor, gets a first one.
-    if (state.kind === 'forged' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
-      this.#log.error('the anchor of the audit chain is missing or forged; it is left alone', { state: state.kind })
+    if (state.kind === 'forged' || state.kind === 'keyless' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
+      this.#log.error('the anchor of the audit chain is missing, forged or without its key; it is left alone. If this is another database on purpose, remove audit.anchor', { state: state.kind })
       return
     }
     if (start.count > 0 && (await this.store.find(start.count))?.hash !== start.hash) {

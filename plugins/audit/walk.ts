@@ -70,11 +70,12 @@ async function walkOnce({ trail, tree, anchor, signer }: Evidence): Promise<Verd
   if (!reached) return invalid('the chain does not reach its anchor: entries were removed from its end, or all of it was written anew', lost(anchored, walk.last.id))
   if (badRoot) return invalid(`the entries are not those that checkpoint ${badRoot.size} was signed for`, sound + 1)
   if (newest && newest.size > walk.last.id) return invalid('the chain does not reach its newest checkpoint: entries were removed from its end', walk.last.id + 1)
-  if (verifier && (origin || newest)) {
-    const forged = forgery(verifier, origin, signed.slice(0, SIGNATURES))
+  if (signer && (origin || newest)) {
+    const forged = verifier ? forgery(verifier, origin, signed.slice(0, SIGNATURES)) : 'the key that checkpoints are signed with is gone from the vault'
     if (forged) return invalid(forged)
   }
   if (anchored?.kind === 'forged') return invalid('the anchor file was changed')
+  if (anchored?.kind === 'keyless') return invalid('the key of the anchor is gone from the vault')
   if (anchored?.kind === 'missing' && length > 0) return invalid('the anchor file is gone')
   return { status: 'valid', valid: true, ...ends }
 }

@@ -153,6 +153,14 @@ describe('the anchor', () => {
     expect((await (await next()).verify()).status).toBe('invalid')
   })
 
+  it('whose key was removed from the vault proves nothing, and none is made in its place', async () => {
+    const { db, database, trail, next } = await start('sqlite', 5)
+    await database.sql.run`DELETE FROM core_vault`
+    await db.run`DELETE FROM audit_entry WHERE id = 5`
+    expect(await trail.verify()).toMatchObject({ status: 'invalid', anchor: 'keyless', reason: expect.stringMatching(/key of the anchor is gone/) })
+    expect((await (await next()).verify())).toMatchObject({ status: 'invalid', anchor: 'keyless' })
+  })
+
   it('a chain written anew from the start is found', async () => {
     const { db, trail, next } = await start('sqlite', 5)
     await db.run`DELETE FROM audit_entry`

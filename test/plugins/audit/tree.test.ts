@@ -106,6 +106,17 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     expect(await forged.trail.verify()).toMatchObject({ status: 'invalid', reason: 'checkpoint 3 is not signed by this daemon' })
   })
 
+  it('whose key is gone, or that are no checkpoints any more, make the chain invalid', async () => {
+    const { db, trail } = await start(engine, 3)
+    await trail.checkpoint()
+    await db.run`UPDATE audit_checkpoint SET root = 'no root'`
+    expect(await trail.verify()).toMatchObject({ status: 'invalid', reason: expect.stringMatching(/checkpoint 3/) })
+    const keyless = await start(engine, 3)
+    await keyless.trail.checkpoint()
+    await keyless.database.sql.run`DELETE FROM core_vault WHERE name = 'checkpoint-key'`
+    expect(await keyless.trail.verify()).toMatchObject({ status: 'invalid', reason: expect.stringMatching(/key that checkpoints are signed with is gone/) })
+  })
+
   it('none is signed over a broken chain', async () => {
     const { db, trail, add, lines } = await start(engine, 10)
     await trail.checkpoint()
