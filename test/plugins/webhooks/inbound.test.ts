@@ -124,6 +124,8 @@ describe('inbound hook signature and replay', () => {
     expect((await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) + 302 }))).status).toBe(401)
     expect((await post('/api/hooks/wake', body, signed(body, { key: 'another key of more than thirty-two characters' }))).status).toBe(401)
     expect((await post('/api/hooks/wake', body)).status).toBe(401)
+    // As long as a signature in characters, and longer in bytes.
+    expect((await post('/api/hooks/wake', body, { ...signed(body), 'webhook-signature': `v1,${'\u00e9'.repeat(44)}` })).status).toBe(401)
     const { 'webhook-id': _, ...without } = signed(body)
     expect((await post('/api/hooks/wake', body, without)).status).toBe(400)
     await stage.fake.request(0)
