@@ -60,7 +60,10 @@ export class ToolDoor {
       const names = this.offered().map((tool) => tool.name)
       return `There is no tool "${name}".${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
-    if (!agents.mayUse(this.#agent, found)) return `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.`
+    if (!agents.mayUse(this.#agent, found)) {
+      const needs = found.needs === undefined ? '' : ` It needs capabilities.${found.needs} of the manifest besides its name in capabilities.tools.`
+      return `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.${needs}`
+    }
     return { risk: found.risk, polls: found.polls ?? false }
   }
 
