@@ -30,6 +30,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
     },
   },
+  device: {
+    summary: 'List, pair and remove devices with a key of their own',
+    commands: {
+      list: { summary: 'List the paired devices', load: () => import('./device-list.ts') },
+      pair: { summary: 'Make a code for one more device', load: () => import('./device-pair.ts') },
+      remove: { summary: 'Remove a device and end what it has open', load: () => import('./device-remove.ts') },
+    },
+  },
   manifest: {
     summary: 'Sign manifests of agents and check signatures',
     commands: {

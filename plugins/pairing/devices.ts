@@ -52,12 +52,16 @@ export class Devices {
   async remove(id: string, by: Caller): Promise<void> {
     const found = [...this.#byDigest].find(([, { row }]) => row.id === id)
     if (!found) throw new Refusal('device_not_found', `No device ${id}`)
-    const [digest, { row }] = found
-    const written = (): void => {
-      this.#byDigest.delete(digest)
-      this.#accepted?.revoked()
+    const [digest, device] = found
+    // Before it is on disk: nobody else removes it too, and nobody comes in with it meanwhile.
+    this.#byDigest.delete(digest)
+    try {
+      await this.#store.commit(this.#store.removeDevice(id), this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${device.row.display_name}" removed by ${nameOf(by)}` }))
+    } catch (error) {
+      this.#byDigest.set(digest, device)
+      throw error
     }
-    await this.#store.commit({ ...this.#store.removeDevice(id), written }, this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}` }))
+    this.#accepted?.revoked()
   }
 
   /** Writes down when devices were last seen: not at every request, and nothing when there was none. */

@@ -1,0 +1,23 @@
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { listDevices } from './devices.ts'
+import { exits } from './failure.ts'
+import { print, printJson, renderDuration, renderTable } from './output.ts'
+
+export default command({
+  description: 'List the devices that are paired, the oldest first.',
+  args: clientArgs,
+  examples: [['svc device list', 'what is paired, and when it was last seen'], ["svc device list --json | jq -r '.devices[].device_id'", 'ids for a script']],
+  async run(args) {
+    const answer = await ask(await connect(args), listDevices)
+    if (args.json) printJson(answer)
+    else if (answer.devices.length === 0) print('No device is paired. `svc device pair` makes a code for one.')
+    else print(renderTable(['NAME', 'PLATFORM', 'PAIRED', 'LAST SEEN', 'ID'], answer.devices.map((each) => [each.display_name, each.platform, ago(each.paired_at), ago(each.last_seen), each.device_id])))
+    return exits.ok
+  },
+})
+
+function ago(at: string): string {
+  const secs = (Date.now() - Date.parse(at)) / 1000
+  return Number.isFinite(secs) ? `${renderDuration(Math.max(0, secs))} ago` : at
+}

@@ -1,0 +1,46 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import * as v from 'valibot'
+import type { DaemonClient } from '../net/daemon-client.ts'
+import { escapeControls } from '../log/text.ts'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { listDevices } from './devices.ts'
+import type { Device } from './devices.ts'
+import { exits, Failure } from './failure.ts'
+import { note, print, printJson, renderDuration } from './output.ts'
+
+const Requested = v.looseObject({ pairing_code: v.string(), expires_at: v.string(), qr_uri: v.optional(v.string(), '') })
+const LOOK_MS = 1000
+
+export default command({
+  description: 'Make a code that one device gets a key of its own with.',
+  args: { ...clientArgs, wait: { type: 'boolean', description: 'Wait until a device is paired, or the code expires' } },
+  examples: [
+    ['svc device pair --wait', 'shows the code, and then which device it was'],
+    ['svc device pair --json | jq -r .pairing_code', 'the code for a script'],
+  ],
+  async run(args) {
+    const paired = await ask(await connect(args), async (client) => {
+      const before = args.wait ? (await listDevices(client)).devices : []
+      const answer = await client.call('POST', '/api/pairing/request', Requested)
+      const left = renderDuration(Math.max(0, (Date.parse(answer.expires_at) - Date.now()) / 1000))
+      if (args.json && !args.wait) printJson(answer)
+      else if (args.json) note(answer.pairing_code)
+      else print(`Pairing code: ${answer.pairing_code}\nIt works once, for ${left}. The device sends it, for example:\n  curl ${client.url}/api/pairing/complete --json '{"pairing_code": "${answer.pairing_code}", "display_name": "my phone"}'`)
+      return args.wait ? await wait(client, before, Date.parse(answer.expires_at)) : undefined
+    })
+    if (paired && args.json) printJson(paired)
+    else if (paired) print(`paired: ${escapeControls(paired.display_name)} (${escapeControls(paired.platform)}, ${paired.device_id})`)
+    return exits.ok
+  },
+})
+
+async function wait(client: DaemonClient, before: readonly Device[], until: number): Promise<Device> {
+  const known = new Set(before.map(({ device_id: id }) => id))
+  for (;;) {
+    const found = (await listDevices(client)).devices.find(({ device_id: id }) => !known.has(id))
+    if (found) return found
+    if (Date.now() >= until) throw new Failure(exits.failed, 'nobody used the code in time', 'make another one with `svc device pair`')
+    await delay(LOOK_MS)
+  }
+}
