@@ -11,7 +11,12 @@ export interface Traits { readonly executable: boolean; readonly mtimeMs: number
 
 /** Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to `skip`. */
 export async function* plainFiles(root: string, database: string, skip: (name: string) => void, folder = ''): AsyncGenerator<string> {
-  const entries = (await readdir(join(root, folder), { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const found = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
+    // An agent was killed meanwhile, and its folder went with it.
+    if (folder !== '' && isGone(error)) return []
+    throw error
+  })
+  const entries = found.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
     const name = folder === '' ? entry.name : `${folder}/${entry.name}`
     // The database goes in as a copy of its own, and its log with it.
@@ -26,7 +31,7 @@ export async function* plainFiles(root: string, database: string, skip: (name: s
 export async function copyPlain(root: string, name: string, target: string): Promise<Traits | undefined> {
   let handle
   try { handle = await openConfined(root, name, 'read') } catch (error) {
-    if (error instanceof Refusal || (error instanceof Error && 'code' in error && error.code === 'ENOENT')) return undefined
+    if (error instanceof Refusal || isGone(error)) return undefined
     throw error
   }
   try {
@@ -34,4 +39,7 @@ export async function copyPlain(root: string, name: string, target: string): Pro
     await pipeline(handle.createReadStream({ autoClose: false }), createWriteStream(target, { mode: 0o600 }))
     return { executable: (mode & 0o100) !== 0, mtimeMs: Math.round(mtimeMs) }
   } finally { await handle.close() }
+}
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
 }
