@@ -3,7 +3,7 @@ import { startHost } from '../support/host.ts'
 import { parseEvents } from '../support/chat-stage.ts'
 
 /** The rows of the interface's tables 4.1, 4.3, 4.10, 4.11, 4.12, 6.1 and 6.2 that these features answer, each with its status and the fields it promises. */
-const host = await startHost({ config: { default_provider: 'builtin' } })
+const host = await startHost({ config: { default_provider: 'builtin', pairing: { enabled: true } } })
 afterAll(async () => { await host[Symbol.asyncDispose]() })
 const spawn = async (name: string): Promise<string> => (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })).body.agent_id
 const agent = await spawn('rows')
@@ -15,6 +15,10 @@ await host.json('POST', `/api/agents/${agent}/sessions/${session}/switch`)
 const form = new FormData()
 form.append('file', new Blob(['hello'], { type: 'text/plain' }), 'hello.txt')
 const upload: { file_id: string } = await (await host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', body: form })).json()
+
+const codeOf = async (): Promise<string> => (await host.json('POST', '/api/pairing/request')).body.pairing_code
+const leaving: string = (await host.json('POST', '/api/pairing/complete', { pairing_code: await codeOf() })).body.device_id
+const code = await codeOf()
 
 const A = `/api/agents/${agent}`
 const detail = ['id', 'name', 'state', 'created_at', 'session_id', 'model', 'capabilities', 'description', 'tags']
@@ -86,6 +90,10 @@ const rows: readonly Row[] = [
   ['GET', `${A}/turns`, undefined, 200, ['turns.0.turn_id', 'turns.0.state', 'turns.0.ahead']],
   ['GET', '/api/tasks/status', undefined, 200, ['pending', 'running', 'failed']],
   ['GET', '/api/tasks/list', undefined, 200, ['tasks']],
+  ['POST', '/api/pairing/request', undefined, 200, ['pairing_code', 'expires_at']],
+  ['POST', '/api/pairing/complete', { pairing_code: code }, 200, ['device_id', 'display_name', 'platform', 'paired_at', 'api_key']],
+  ['GET', '/api/pairing/devices', undefined, 200, ['devices.0.device_id', 'devices.0.display_name', 'devices.0.platform', 'devices.0.paired_at', 'devices.0.last_seen']],
+  ['DELETE', `/api/pairing/devices/${leaving}`, undefined, 200, ['ok', 'device_id']],
   // 4.12
   ['POST', '/v1/chat/completions', { model: 'svc:rows', messages: [{ role: 'user', content: 'echo hello' }] }, 200, ['id', 'object', 'created', 'model', 'choices.0.index', 'choices.0.message.role', 'choices.0.message.content', 'choices.0.finish_reason', 'usage.prompt_tokens', 'usage.completion_tokens', 'usage.total_tokens']],
   ['GET', '/v1/models', undefined, 200, ['object', 'data.0.id', 'data.0.object', 'data.0.created', 'data.0.owned_by']],

@@ -9,7 +9,7 @@ const subjects = await Promise.all((await builtInFolders()).map(async (folder) =
 
 describe('the contract of plugins', () => {
   let host: TestHost
-  beforeAll(async () => { host = await startHost() })
+  beforeAll(async () => { host = await startHost({ config: { pairing: { enabled: true } } }) })
   afterAll(async () => { await host[Symbol.asyncDispose]() })
 
   describe.each(subjects)('$name', (subject) => {
