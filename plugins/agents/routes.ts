@@ -83,7 +83,9 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     auth: 'bearer', cost: 10, params: AgentParams, body: AgentChange, returns: Patched, errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
       const agent = await change(agents, assignable, params.id, body)
-      return { status: 'ok' as const, agent_id: agent.id, name: agent.name, warnings: [...agent.warnings] }
+      // Who signed it stands for the manifest: another one without a signature is told like one that comes first.
+      const unsigned = body.manifest_toml === undefined ? [] : agents.unsigned(agent)
+      return { status: 'ok' as const, agent_id: agent.id, name: agent.name, warnings: [...agent.warnings, ...unsigned] }
     },
   })
 

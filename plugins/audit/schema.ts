@@ -13,7 +13,7 @@ const limit = v.pipe(v.string(), v.regex(/^(?:[1-9]\d?|[1-4]\d\d|500)$/, 'must b
 const number = v.pipe(v.string(), v.regex(/^[1-9]\d{0,14}$/, 'must be the number of an entry'), v.transform(Number))
 const time = v.pipe(
   v.string(), v.regex(/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/, 'must be a time such as 2026-01-31T12:00:00Z'),
-  v.check((text) => !Number.isNaN(Date.parse(text)), 'must be a time that exists'), v.transform((text) => new Date(text).toISOString()),
+  v.check((text) => !Number.isNaN(Date.parse(text)) && new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10)), 'must be a time that exists'), v.transform((text) => new Date(text).toISOString()),
 )
 /** `n` is what other services of this kind call `limit`. */
 export const RecentQuery = v.object({

@@ -71,7 +71,10 @@ describe('the policy', () => {
 
   it('warn takes an unsigned manifest and says so; a right that is added later ends what the signature stood for', async () => {
     await using host = await start('warn')
-    expect((await spawn(host, { manifest_toml: toml('plain') })).body.warnings).toEqual(['the manifest is not signed'])
+    const { body: plain } = await spawn(host, { manifest_toml: toml('plain') })
+    expect(plain.warnings).toEqual(['the manifest is not signed'])
+    expect((await host.json('PATCH', `/api/agents/${plain.agent_id}`, { manifest_toml: toml('plain') })).body.warnings).toEqual(['the manifest is not signed'])
+    expect((await host.json('PATCH', `/api/agents/${plain.agent_id}`, { description: 'x' })).body.warnings).toEqual([])
     const scout = (await spawn(host, { signed_manifest: signed('scout') })).body.agent_id
     await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: ['*'] })
     expect((await host.json('GET', `/api/agents/${scout}`)).body.signed_by).toBeNull()
