@@ -9,7 +9,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     method: 'POST', path: '/api/backup', summary: 'Make a backup of everything',
     description: 'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, '
       + 'which is not in the archive unless a passphrase is given to seal it with.',
-    auth: 'bearer', cost: 100, body: NewBackup, returns: Made, errors: ['conflict'],
+    auth: 'bearer', ownerOnly: true, cost: 100, body: NewBackup, returns: Made, errors: ['conflict'],
     example: { body: {}, returns: { filename: 'svc_backup_20260131T120000000Z.zip', size_bytes: 48_210, path: '/home/you/.svc/backups/svc_backup_20260131T120000000Z.zip', components: ['data', 'config', 'audit_anchor', 'workspaces'], created_at: '2026-01-31T12:00:00.000Z', skipped: [] } },
     async handle({ body, signal }) {
       const { filename, path, sizeBytes, manifest } = await backups.create(body?.passphrase, signal)
@@ -32,7 +32,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
   })
   const remove = defineRoute({
     method: 'DELETE', path: '/api/backups/:filename', summary: 'Delete a backup',
-    auth: 'bearer', cost: 5, params: BackupParams, returns: v.null(), status: 204, errors: ['backup_not_found', 'conflict'],
+    auth: 'bearer', ownerOnly: true, cost: 5, params: BackupParams, returns: v.null(), status: 204, errors: ['backup_not_found', 'conflict'],
     async handle({ params }) {
       await backups.remove(params.filename)
       return null
@@ -42,7 +42,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     method: 'POST', path: '/api/restore', summary: 'Put a backup in the place of everything there is',
     description: 'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. '
       + 'Whatever is written between this answer and the restart is in what was set aside, not in what was restored. The configuration stays as it is.',
-    auth: 'bearer', cost: 100, body: RestoreBody, returns: Restored, errors: ['backup_not_found', 'conflict'],
+    auth: 'bearer', ownerOnly: true, cost: 100, body: RestoreBody, returns: Restored, errors: ['backup_not_found', 'conflict'],
     example: { body: { filename: 'svc_backup_20260131T120000000Z.zip' } },
     async handle({ body, signal }) {
       const { manifest, files, previous } = await backups.restore(body.filename, body.passphrase, signal)

@@ -35,7 +35,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     handle: () => whole(),
   })
   const change = defineRoute({
-    method: 'PUT', path: '/api/budget', summary: 'Set what all agents together may spend', auth: 'bearer', cost: 10, body: BudgetChange, returns: Budget, errors: ['invalid_request'],
+    method: 'PUT', path: '/api/budget', summary: 'Set what all agents together may spend', auth: 'bearer', ownerOnly: true, cost: 10, body: BudgetChange, returns: Budget, errors: ['invalid_request'],
     description: 'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body }) {
@@ -61,7 +61,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     handle: ({ params }) => one(params.id),
   })
   const changeOne = defineRoute({
-    method: 'PUT', path: '/api/budget/agents/:id', summary: 'Set what an agent may spend', auth: 'bearer', cost: 10, params: AgentParams, body: AgentBudgetChange, returns: AgentBudget,
+    method: 'PUT', path: '/api/budget/agents/:id', summary: 'Set what an agent may spend', auth: 'bearer', ownerOnly: true, cost: 10, params: AgentParams, body: AgentBudgetChange, returns: AgentBudget,
     description: 'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
     errors: ['agent_not_found', 'invalid_request'], example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
     async handle({ params: { id }, body }) {

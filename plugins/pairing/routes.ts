@@ -28,7 +28,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
   const request = defineRoute({
     method: 'POST', path: '/api/pairing/request', summary: 'Get a code to pair a device with',
     description: 'Whoever sends this code to `/api/pairing/complete` in time gets a key for this daemon, once. Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
-    auth: 'bearer', cost: 5, returns: Requested, errors: ['not_found', 'forbidden', 'conflict'], example: { returns: code },
+    auth: 'bearer', ownerOnly: true, cost: 5, returns: Requested, errors: ['not_found', 'forbidden', 'conflict'], example: { returns: code },
     async handle(input) {
       checkEnabled()
       checkOwner(input, 'pair a device')

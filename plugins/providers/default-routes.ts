@@ -59,7 +59,7 @@ export function defaultRoutes({ inference, connections, configuration, known, an
   })
 
   const set = defineRoute({
-    method: 'PUT', path: '/api/config/provider', summary: 'Choose the default provider and model', auth: 'bearer', cost: 10,
+    method: 'PUT', path: '/api/config/provider', summary: 'Choose the default provider and model', auth: 'bearer', ownerOnly: true, cost: 10,
     description: 'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
     body: DefaultBody, returns: DefaultProvider, errors: ['provider_not_found', 'conflict'], example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
     handle: ({ body }) => inTurn(async () => {

@@ -77,7 +77,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
   })
 
   const setKey = defineRoute({
-    method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', cost: 10,
+    method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', ownerOnly: true, cost: 10,
     description: 'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
     params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-example' } },
     async handle({ params: { name }, body }) {
@@ -90,7 +90,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
   })
 
   const removeKey = defineRoute({
-    method: 'DELETE', path: '/api/providers/:name/key', summary: "Remove a provider's stored key", auth: 'bearer', cost: 10,
+    method: 'DELETE', path: '/api/providers/:name/key', summary: "Remove a provider's stored key", auth: 'bearer', ownerOnly: true, cost: 10,
     description: 'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
     params: ProviderParams, returns: KeyRemoved, errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name } }) {
@@ -101,7 +101,7 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
   })
 
   const setUrl = defineRoute({
-    method: 'PUT', path: '/api/providers/:name/url', summary: "Send a provider's requests to another address", auth: 'bearer', cost: 10,
+    method: 'PUT', path: '/api/providers/:name/url', summary: "Send a provider's requests to another address", auth: 'bearer', ownerOnly: true, cost: 10,
     description: 'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',
     params: ProviderParams, body: UrlBody, returns: UrlSaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { url: 'http://127.0.0.1:8080/v1' } },
     async handle({ params: { name }, body, signal }) {

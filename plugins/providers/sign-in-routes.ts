@@ -14,7 +14,7 @@ export function signInRoutes({ connections, keys, fetch, changed }: Pick<RoutePa
   })
 
   const start = defineRoute({
-    method: 'POST', path: '/api/providers/:name/oauth/start', summary: 'Begin to sign in to a provider with a device code', auth: 'bearer', cost: 20,
+    method: 'POST', path: '/api/providers/:name/oauth/start', summary: 'Begin to sign in to a provider with a device code', auth: 'bearer', ownerOnly: true, cost: 20,
     description: 'Show `user_code` and `verification_uri` to a person and poll with `poll_id`. `device_code` is the same id: the code of the vendor stays here.',
     params: ProviderParams, returns: SignInStarted, errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name }, signal }) {

@@ -28,7 +28,7 @@ export function configRoutes(configuration: Configuration, daemon: Daemon, audit
   })
 
   const set = defineRoute({
-    method: 'POST', path: '/api/config/set', summary: 'Change one key of the configuration file', auth: 'bearer', cost: 10,
+    method: 'POST', path: '/api/config/set', summary: 'Change one key of the configuration file', auth: 'bearer', ownerOnly: true, cost: 10,
     description: 'The value is checked, written into config.toml with every comment kept, and holds at once where the schema does not say `restart`.',
     body: Setting, returns: SettingChanged, errors: ['forbidden', 'conflict'],
     async handle({ body }) {
@@ -46,7 +46,7 @@ export function configRoutes(configuration: Configuration, daemon: Daemon, audit
   })
 
   const reload = defineRoute({
-    method: 'POST', path: '/api/config/reload', summary: 'Read the configuration again', auth: 'bearer', cost: 10, returns: Changes,
+    method: 'POST', path: '/api/config/reload', summary: 'Read the configuration again', auth: 'bearer', ownerOnly: true, cost: 10, returns: Changes,
     description: 'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was expected.',
     async handle() {
       await audit.write({ event: 'config_change', details: 'configuration: reading it again asked for' })

@@ -21,7 +21,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
   })
 
   const shutdown = defineRoute({
-    method: 'POST', path: '/api/shutdown', summary: 'Stop the daemon', auth: 'bearer', cost: 5, returns: ShuttingDown,
+    method: 'POST', path: '/api/shutdown', summary: 'Stop the daemon', auth: 'bearer', ownerOnly: true, cost: 5, returns: ShuttingDown,
     async handle() {
       await audit.write({ event: 'config_change', details: 'shutdown asked for' })
       daemon.shutdown('asked for by POST /api/shutdown')
@@ -30,7 +30,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
   })
 
   const restart = defineRoute({
-    method: 'POST', path: '/api/restart', summary: 'Stop the daemon and start it again', auth: 'bearer', cost: 5, returns: Restarting,
+    method: 'POST', path: '/api/restart', summary: 'Stop the daemon and start it again', auth: 'bearer', ownerOnly: true, cost: 5, returns: Restarting,
     async handle() {
       await audit.write({ event: 'config_change', details: 'restart asked for' })
       daemon.restart('asked for by POST /api/restart')

@@ -35,7 +35,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
     method: 'POST', path: '/api/plugins/:name/reload', summary: 'Replace a plugin by what its folder holds now',
     description: 'Answers `reloaded` when it is done. A plugin that this route itself depends on is reloaded after the answer, '
       + '202 with `reloading`: its `reloads` and `error` tell the outcome.',
-    auth: 'bearer', cost: 50, params: PluginParams, returns: Reloaded, errors: ['plugin_not_found', 'conflict'],
+    auth: 'bearer', ownerOnly: true, cost: 50, params: PluginParams, returns: Reloaded, errors: ['plugin_not_found', 'conflict'],
     async handle({ params: { name } }) {
       find(name)
       await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload asked for` })

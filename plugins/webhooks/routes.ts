@@ -42,7 +42,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       },
     }),
     defineRoute({
-      method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, callback, auth, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
+      method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, callback, auth, ownerOnly: true, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
       example: { body: { name: 'ci', url: 'https://example.com/hook', events: ['agent_spawned', 'message_completed'], secret: 'a long random text' }, returns: shown },
       async handle({ body, effectId }) {
         return toWebhook(await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }))
@@ -53,7 +53,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       async handle({ params }) { return toWebhook(await webhooks.require('outbound', params.id)) },
     }),
     defineRoute({
-      method: 'PUT', path: '/api/webhooks/:id', summary: 'Change an outbound webhook', description: 'What is not given stays. An empty secret takes it away.', auth, cost: 5,
+      method: 'PUT', path: '/api/webhooks/:id', summary: 'Change an outbound webhook', description: 'What is not given stays. An empty secret takes it away.', auth, ownerOnly: true, cost: 5,
       params: WebhookParams, body: WebhookChange, returns: Webhook, errors: ['webhook_not_found'], example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
       async handle({ params, body }) { return toWebhook(await webhooks.change('outbound', params.id, body)) },
     }),
@@ -61,7 +61,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
     defineRoute({
       method: 'POST', path: '/api/webhooks/:id/test', summary: 'Send a test to an outbound webhook',
       description: 'Once, at once, whether or not it is enabled. Answers 200 with the status the receiver gave, and 502 when there was no answer.',
-      auth, cost: 10, params: WebhookParams, returns: TestResult, errors: ['webhook_not_found'], example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
+      auth, ownerOnly: true, cost: 10, params: WebhookParams, returns: TestResult, errors: ['webhook_not_found'], example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
       async handle({ params }) {
         const { status, error } = await test(await webhooks.require('outbound', params.id))
         if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }
@@ -81,14 +81,14 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
       async handle() { return (await webhooks.list('event')).map(toEventWebhook) },
     }),
     defineRoute({
-      method: 'POST', path: '/api/webhooks/events', summary: 'Subscribe an address to events', description: HOW, callback, auth, cost: 5, body: NewEventWebhook, returns: EventWebhook, status: 201, errors: ['conflict'], idempotent: true,
+      method: 'POST', path: '/api/webhooks/events', summary: 'Subscribe an address to events', description: HOW, callback, auth, ownerOnly: true, cost: 5, body: NewEventWebhook, returns: EventWebhook, status: 201, errors: ['conflict'], idempotent: true,
       example: { body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' }, returns: shown },
       async handle({ body, effectId }) {
         return toEventWebhook(await webhooks.add('event', { id: effectId ?? randomUUID(), name: '', url: body.url, events: namesOf(body) ?? [], secret: body.secret ?? undefined, enabled: body.enabled }))
       },
     }),
     defineRoute({
-      method: 'PUT', path: '/api/webhooks/events/:id', summary: 'Change an event subscription', description: 'What is not given stays. An empty secret takes it away.', auth, cost: 5,
+      method: 'PUT', path: '/api/webhooks/events/:id', summary: 'Change an event subscription', description: 'What is not given stays. An empty secret takes it away.', auth, ownerOnly: true, cost: 5,
       params: WebhookParams, body: EventWebhookChange, returns: EventWebhook, errors: ['webhook_not_found'], example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
       async handle({ params, body: { event_type, events, ...body } }) {
         const named = namesOf({ event_type, events })
@@ -101,7 +101,7 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
 
 function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): AnyRoute {
   return defineRoute({
-    method: 'DELETE', path, summary: kind === 'event' ? 'Remove an event subscription' : 'Remove an outbound webhook', description: 'What waits for it is dropped.', auth, cost: 5,
+    method: 'DELETE', path, summary: kind === 'event' ? 'Remove an event subscription' : 'Remove an outbound webhook', description: 'What waits for it is dropped.', auth, ownerOnly: true, cost: 5,
     params: WebhookParams, returns: v.null(), status: 204, errors: ['webhook_not_found'],
     async handle({ params }) {
       await webhooks.remove(kind, params.id)

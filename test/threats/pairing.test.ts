@@ -72,15 +72,19 @@ describe('threats: Device pairing', () => {
     expect(await listed(host)).toEqual([])
   })
 
-  it('Device pairing: a lost device cannot make itself or others stay', async () => {
-    await using host = await startPairing({}, { plugins })
-    const lost = await pair(host, 'lost')
-    const kept = await pair(host, 'kept')
-    const tries = await Promise.all([
-      host.json('POST', '/api/pairing/request', undefined, lost.bearer),
-      host.json('DELETE', `/api/pairing/devices/${kept.id}`, undefined, lost.bearer),
-    ])
-    expect(tries.map(({ status }) => status)).toEqual([403, 403])
+  it('Device pairing: a lost device can change nothing that outlives its removal, let nobody in and throw nobody out', async () => {
+    await using host = await startPairing()
+    const [lost, kept] = [await pair(host, 'lost'), await pair(host, 'kept')]
+    const owners = host.app.routes().filter(({ ownerOnly }) => ownerOnly === true).map(({ method, path }) => [method, path.replaceAll(/:\w+/g, 'x')] as const)
+    expect(owners.map(([method, path]) => `${method} ${path}`)).toEqual(expect.arrayContaining([
+      'POST /api/pairing/request', 'POST /api/config/set', 'POST /api/config/reload', 'PUT /api/config/provider', 'POST /api/providers/x/key', 'DELETE /api/providers/x/key', 'PUT /api/providers/x/url', 'POST /api/webhooks',
+      'PUT /api/webhooks/x', 'POST /api/webhooks/events', 'PUT /api/webhooks/events/x', 'POST /api/backup', 'DELETE /api/backups/x', 'POST /api/restore', 'POST /api/plugins/x/reload', 'POST /api/shutdown', 'POST /api/restart', 'PUT /api/budget',
+    ]))
+    for (const [method, path] of [...owners, ['DELETE', `/api/pairing/devices/${kept.id}`] as const]) {
+      expect([`${method} ${path}`, (await host.json(method, path, undefined, lost.bearer)).status]).toEqual([`${method} ${path}`, 403])
+    }
+    // Not even by making the key another one.
+    expect((await host.json('POST', '/api/config/set', { key: 'api_key', value: 'mine-from-now-on' }, lost.bearer)).status).toBe(403)
     await host.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)
     expect((await host.json('GET', '/api/status', undefined, lost.bearer)).status).toBe(401)
     expect((await host.json('GET', '/api/status', undefined, { authorization: `Bearer ${KEY}` })).status).toBe(200)

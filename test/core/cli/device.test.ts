@@ -63,7 +63,7 @@ describe('svc device', () => {
   it('is refused with the key of a device', async () => {
     const { bearer } = await pair(host, 'guest')
     const answer = await runHere(['device', 'pair', '--url', host.url], { SVC_API_KEY: bearer.authorization.slice(7) })
-    expect(answer).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('Only the API key can pair a device') as string })
+    expect(answer).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('A paired device cannot do this') as string })
     const { devices } = (await host.json('GET', '/api/pairing/devices', undefined, operator)).body
     expect(devices.map((device: { display_name: string }) => device.display_name)).toContain('guest')
   })

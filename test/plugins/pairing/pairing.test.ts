@@ -182,7 +182,7 @@ describe('a paired device', () => {
 
   it('lets nobody in and throws nobody out, but may leave', async () => {
     const [one, two] = [await pair(host, 'one'), await pair(host, 'two')]
-    expect(await host.json('POST', '/api/pairing/request', undefined, one.bearer)).toMatchObject({ status: 403, body: { error: { code: 'forbidden', message: 'Only the API key can pair a device' } } })
+    expect(await host.json('POST', '/api/pairing/request', undefined, one.bearer)).toMatchObject({ status: 403, body: { error: { code: 'forbidden', message: 'A paired device cannot do this: use the API key' } } })
     expect((await host.json('DELETE', `/api/pairing/devices/${two.id}`, undefined, one.bearer)).status).toBe(403)
     expect((await host.json('GET', '/api/pairing/devices', undefined, one.bearer)).body.total).toBe(2)
     expect((await host.json('DELETE', `/api/pairing/devices/${one.id}`, undefined, one.bearer)).status).toBe(200)
