@@ -7,7 +7,7 @@ const commands = [
   ['/model', 'the model that answers'],
   ['/models', 'models of the providers that can be used'],
   ['/providers', 'providers, and whether they have a key'],
-  ['/usage', 'tokens and cost since you connected'],
+  ['/usage', 'tokens and cost of this conversation and this agent'],
   ['/think', 'turn extended thinking on or off'],
   ['/help', 'all commands of this daemon'],
 ] as const
@@ -27,6 +27,7 @@ interface ComposerProps {
 export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   const [draft, setDraft] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
+  const list = useRef<HTMLUListElement>(null)
   const offered = /^\/\w*$/.test(draft) ? commands.filter(([command]) => command.startsWith(draft) && command !== draft) : []
 
   useEffect(() => {
@@ -39,6 +40,16 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
     area.style.height = `${Math.min(area.scrollHeight, 220)}px`
   }, [draft])
 
+  // In the order they are seen: the commands from the top, then the box below them.
+  const moveFocus = (event: KeyboardEvent): void => {
+    const step = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0
+    if (step === 0 || offered.length === 0 || !field.current) return
+    const places = [...list.current?.querySelectorAll('button') ?? [], field.current]
+    const next = places[places.findIndex((place) => place === document.activeElement) + step]
+    if (!next) return
+    event.preventDefault()
+    next.focus()
+  }
   const send = (): void => {
     const text = draft.trim()
     if (text === '') return
@@ -52,9 +63,9 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   }
 
   return (
-    <form class="composer" onSubmit={(event) => { event.preventDefault(); send() }}>
+    <form class="composer" onKeyDown={moveFocus} onSubmit={(event) => { event.preventDefault(); send() }}>
       {offered.length > 0 && (
-        <ul class="commands" aria-label="Commands">
+        <ul ref={list} class="commands" aria-label="Commands">
           {offered.map(([command, meaning]) => (
             <li key={command}>
               <button type="button" onClick={() => { setDraft(command); field.current?.focus() }}><code>{command}</code> {meaning}</button>

@@ -139,6 +139,7 @@ function Announcer({ name, answer }: { readonly name: string; readonly answer: A
 function useStickyScroll(entries: readonly unknown[]) {
   const frame = useRef<HTMLElement>(null)
   const following = useRef(true)
+  const lastTop = useRef(0)
   const [away, setAway] = useState(false)
   const toEnd = (): void => {
     following.current = true
@@ -164,7 +165,9 @@ function useStickyScroll(entries: readonly unknown[]) {
   const onScroll = (): void => {
     const at = frame.current
     if (!at) return
-    following.current = at.scrollHeight - at.scrollTop - at.clientHeight < 60
+    // Only who scrolls back stops following: the end may also be further away because something came up below.
+    following.current = at.scrollHeight - at.scrollTop - at.clientHeight < 60 || (following.current && at.scrollTop >= lastTop.current)
+    lastTop.current = at.scrollTop
     setAway(!following.current && at.querySelector('.entries > li') !== null)
   }
   return { frame, away, toEnd, onScroll, follow: () => { following.current = true } }

@@ -22,10 +22,11 @@ export function Welcome({ agent, onSend }: { readonly agent: AgentSummary; reado
             No model provider is connected yet, so the small model that comes with svc is in its place. It calls tools and answers simple things,
             but it cannot think.
           </p>
-          <p>To connect a real one, do either of these and restart the daemon:</p>
+          <p>To connect a real one, do one of these:</p>
           <ul>
-            <li>set a provider's key: <code>export OPENAI_API_KEY=…</code></li>
-            <li>run <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> on this machine; it needs no key</li>
+            <li>store a provider's key: <code>svc providers set-key openai</code></li>
+            <li>or set it, <code>export OPENAI_API_KEY=…</code>, and restart the daemon</li>
+            <li>or run <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> on this machine, which needs no key, and restart the daemon</li>
           </ul>
         </section>
       )}

@@ -8,7 +8,6 @@ it('an agent is told of tools that need a capability only when it has some of it
   const told = await stage.say(bare, 'list tools')
   for (const tool of needy) expect(told).not.toContain(`- ${tool}:`)
   expect(told).toContain('- file_read:')
-  expect(await stage.call(bare, 'shell_exec', { command: 'ls' })).toMatchObject({ failed: true, text: expect.stringContaining('needs capabilities.shell') })
   const all = await stage.say(full, 'list tools')
   for (const tool of needy) expect(all).toContain(`- ${tool}:`)
 })

@@ -115,6 +115,50 @@ test('on a phone of 360 pixels nothing is cut off and the agents are behind a bu
   expect(tab.complaints).toEqual([])
 })
 
+test('at 320 pixels, which is 1280 at four times the size, nothing has to be scrolled sideways', async () => {
+  const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "long"\n[model]\nprovider = "builtin"\nmodel = "a-model-with-a-name-that-is-longer-than-others"' })
+  await using tab = await openTab(browser, host.url, { viewport: { width: 320, height: 568 }, path: `/#${body.agent_id}` })
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await tab.say('echo an answer')
+  await host.json('DELETE', `/api/agents/${body.agent_id}`)
+  const outside = await tab.page.evaluate(() => [...document.querySelectorAll('.top *, .bottom *, .entries *')].filter((element) => element.getBoundingClientRect().right > 320).map(({ className }) => className))
+  expect(outside).toEqual([])
+})
+
+test('the end of the conversation stays in view when something comes up below it while the page scrolls', async () => {
+  await using tab = await openTab(browser, host.url)
+  for (const text of ['help', 'help', 'help']) await tab.say(text)
+  const hidden = await tab.page.evaluate(async () => {
+    const frame = document.querySelector<HTMLElement>('.scroll')
+    const bottom = document.querySelector<HTMLElement>('.bottom')
+    if (!frame || !bottom) throw new Error('there is no conversation')
+    const frames = async (count: number): Promise<void> => { for (let n = 0; n < count; n++) await new Promise(requestAnimationFrame) }
+    frame.scrollTop -= 40
+    await frames(2)
+    // Between frames, so that the next one begins with telling of this scrolling, when the room is smaller already.
+    await new Promise((resolve) => setTimeout(resolve))
+    frame.scrollTop = frame.scrollHeight
+    bottom.style.paddingTop = '300px'
+    await frames(3)
+    return frame.scrollHeight - frame.scrollTop - frame.clientHeight
+  })
+  expect(hidden).toBeLessThan(2)
+})
+
+test('commands are chosen with the arrow keys', async () => {
+  await using tab = await openTab(browser, host.url)
+  const box = tab.page.getByRole('textbox', { name: /^Message to/ })
+  await box.fill('/mod')
+  await tab.page.keyboard.press('ArrowUp')
+  await tab.page.keyboard.press('ArrowUp')
+  await tab.page.keyboard.press('Enter')
+  expect(await box.inputValue()).toBe('/model')
+  await box.fill('/mod')
+  await tab.page.keyboard.press('ArrowUp')
+  await tab.page.keyboard.press('ArrowDown')
+  expect(await box.evaluate((element) => element === document.activeElement)).toBe(true)
+})
+
 test.each(['light', 'dark'] as const)('text has a contrast of at least 4.5 to 1 in the %s colours', async (colorScheme) => {
   await using tab = await openTab(browser, host.url, { colorScheme, reducedMotion: 'reduce' })
   await tab.page.getByText('Connected', { exact: true }).waitFor()

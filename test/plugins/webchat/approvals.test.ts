@@ -108,3 +108,15 @@ test('fits a phone, in the dark, with a request that is long', async () => {
   await approve.click()
   await approve.waitFor({ state: 'detached' })
 })
+
+test('both answers are in view on a phone however much there is to read before them', async () => {
+  await using host = await daemon()
+  const { body: agents } = await host.json('GET', '/api/agents')
+  await host.json('POST', '/api/approvals', { agent_id: agents[0].id, action: 'publish', description: 'It may come from anywhere. '.repeat(20), payload: { a: 1, b: 2 } })
+  await using tab = await openTab(browser, host.url, { viewport: { width: 360, height: 640 } })
+  const section = await tab.page.getByRole('region', { name: 'Waiting for your approval' }).boundingBox()
+  for (const name of ['Reject', 'Approve once']) {
+    const box = await tab.page.getByRole('button', { name }).boundingBox()
+    expect(box && section && box.y >= section.y && box.y + box.height <= section.y + section.height, name).toBe(true)
+  }
+})
