@@ -10,6 +10,8 @@ export interface AuthFailure {
   readonly method: string
   readonly path: string
   readonly requestId: string
+  /** What was wrong, such as `a wrong code`; a key when it is not said. */
+  readonly what?: string
 }
 /** What authentication reads of a request. */
 export interface Credentials {

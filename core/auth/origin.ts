@@ -60,9 +60,10 @@ function allowed(rules: OriginRules, origin: string, host: string): boolean {
 
 /**
  * Checks Host and Origin. Returns the CORS headers the answer must carry, as a flat list; throws `forbidden` for a foreign page that
- * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours.
+ * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours. `crossSite`: another site may send people
+ * here, and still no page of it reads the answer.
  */
-export function checkOrigin(rules: OriginRules, request: OriginFacts): readonly string[] | undefined {
+export function checkOrigin(rules: OriginRules, request: OriginFacts, crossSite = false): readonly string[] | undefined {
   const host = request.header('host')
   if (host === undefined || host === '') throw new Refusal('invalid_request', 'The Host header is missing')
   if (!rules.accepted.has(host)) {
@@ -70,6 +71,7 @@ export function checkOrigin(rules: OriginRules, request: OriginFacts): readonly 
     // A client that makes up names cannot make this grow.
     if (rules.accepted.size < 100) rules.accepted.add(host)
   }
+  if (crossSite) return ['Vary', 'Origin']
   const origin = request.header('origin')
   const reads = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   if (origin === undefined) {

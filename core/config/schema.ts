@@ -142,6 +142,36 @@ export const Pairing = section('Phones and other devices that get a key of their
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
+const variable = (description: string) => v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'), v.description(description), v.metadata({ ...ownersOnly })))
+/** One OpenID provider. What it does not say of these is what `[external_auth]` says. */
+const signInProvider = {
+  issuer_url: webAddress('Issuer of the OpenID provider, such as https://accounts.example.org. Plain http only on this machine.'),
+  client_id: text('Id of this daemon at the provider.', ownersOnly),
+  client_secret: secretText('Secret of this daemon at the provider. Without one it is a public client, which PKCE protects.'),
+  client_secret_env: variable('Environment variable that holds the secret.'),
+  redirect_url: webAddress('Address of /api/auth/callback as browsers reach it, exactly as it is registered at the provider; http://<listen_addr>/api/auth/callback when unset.'),
+  display_name: text('What the button to sign in says.'),
+  scopes: texts('Scopes that are asked for; openid, profile and email when empty.', ownersOnly),
+  allowed_domains: texts('Domains of e-mail addresses that may sign in; "*" lets in everybody the provider knows.', ownersOnly),
+  allowed_emails: texts('Single e-mail addresses that may sign in.', ownersOnly),
+  response_mode: v.optional(v.pipe(v.picklist(['query', 'form_post']), v.description('How the provider sends people back.'), v.metadata({ ...ownersOnly }))),
+  auth_url: webAddress('Where people sign in. Together with token_url and jwks_uri it stands for the discovery document of the issuer.'),
+  token_url: webAddress('Where codes are exchanged.'),
+  jwks_uri: webAddress("Where the provider's public keys are."),
+  userinfo_url: webAddress('Where more about a person is.'),
+}
+export const ExternalAuth = section('Signing in to the chat page with an OpenID provider instead of the API key. Who signs in may do what the key may.', {
+  enabled: flag('Let people sign in.', ownersOnly),
+  ...signInProvider,
+  require_email_verified: flag('Let nobody in whose e-mail address the provider did not verify.', ownersOnly, true),
+  session_ttl_secs: count('How long somebody stays signed in.', 86_400, 60, 2_592_000),
+  max_sessions: count('Sign-ins that can last at the same time.', 1000, 1, 100_000),
+  max_sessions_per_user: count('Sign-ins of one person that can last at the same time; the oldest ends for a new one.', 20, 1, 1000),
+  timeout_ms: count('Time an answer of the provider may take.', 10_000, 100, 60_000),
+  providers: v.optional(v.pipe(v.array(v.object({ id: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'letters, digits, - and _')), ...signInProvider })), v.maxLength(20, 'a list of at most 20 tables, each with an id of small letters, digits, - and _'),
+    v.description('Several providers: each has an id and the keys above, from issuer_url to userinfo_url.'), v.metadata({ ...ownersOnly })), []),
+})
+
 export const ConfigSchema = v.object({
   api_key: v.optional(secret(v.pipe(v.string(), v.regex(/^\s*[\x21-\x7e]*\s*$/, 'printable ASCII without spaces'),
     v.description('Key every client must send as bearer token. Blank: no key is needed, and only this machine is served.')))),
@@ -171,6 +201,7 @@ export const ConfigSchema = v.object({
 })
 
 type Parsed = v.InferOutput<typeof ConfigSchema>
+  external_auth: v.optional(ExternalAuth, {}),
 /** The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. */
 export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_url'>> & {
   readonly home_dir: string

@@ -35,14 +35,14 @@ export class Admission {
   }
 
   /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
-  origin(caller: Caller): void {
+  origin(caller: Caller, crossSite = false): void {
     const { host, allowedHosts, allowedOrigins } = this.#settings()
     const keySet = this.auth.required()
     let rules = this.#rules
     if (rules.host !== host || rules.keySet !== keySet || rules.allowedHosts !== allowedHosts || rules.allowedOrigins !== allowedOrigins) {
       rules = this.#rules = { host, keySet, allowedHosts, allowedOrigins, accepted: new Set() }
     }
-    const cors = checkOrigin(rules, caller)
+    const cors = checkOrigin(rules, caller, crossSite)
     if (cors) caller.setCors(cors)
   }
 

@@ -95,7 +95,7 @@ export class Pipeline {
         passage.startedAt = performance.now()
         this.#observe(exchange, entry, passage.startedAt)
         if (this.draining) return this.#failed(exchange, entry, new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }), ['connection', 'close'])
-        this.#parts.admission.origin(exchange)
+        this.#parts.admission.origin(exchange, entry?.route.crossSite)
       }
       const { admission, holds } = this.#parts
       const address = (passage.address ??= admission.address(exchange))

@@ -4,7 +4,7 @@ import type { Statement } from 'svc/sdk'
 /** What happened, in snake_case past tense (Interface 2.11). */
 export type AuditEvent =
   | 'agent_spawned' | 'agent_killed' | 'agent_updated' | 'agent_message' | 'tool_invoked' | 'capability_check' | 'memory_access'
-  | 'file_access' | 'network_access' | 'shell_exec' | 'auth_attempt' | 'config_change' | 'plugin_changed' | 'session_changed'
+  | 'file_access' | 'network_access' | 'shell_exec' | 'auth_attempt' | 'auth_revoked' | 'config_change' | 'plugin_changed' | 'session_changed'
   | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted' | 'budget_changed' | 'budget_warning'
   | 'wire_connect' | 'permission_denied' | 'budget_exceeded' | 'retention_trimmed' | 'backup_created' | 'backup_deleted' | 'backup_restored'
   | 'security_system_failed' | 'security_system_recovered' | 'taint_violation' | 'injection_suspected' | 'event_published'

@@ -1,0 +1,33 @@
+/**
+ * The one cookie there is: it binds a sign-in to the browser that began it, for ten minutes at most, and opens nothing by itself.
+ *
+ * Decision: the token of a sign-in is no cookie. Cookies do not know ports, so on a machine of one's own every other local server would be
+ * sent it, and a browser adds it to whatever a foreign page asks for, which SameSite and an Origin check have to make good again. The page
+ * holds the token in memory and sends it as a bearer: a cross-site request or a WebSocket opened by another page carries nothing, by
+ * construction. A script that got into the page could use either; the policy (no inline script, connections to this origin only) stands
+ * against that, a token in memory is gone with the page, and signing out ends it here. The price is that a reload signs in again.
+ */
+export interface Cookies {
+  readonly name: string
+  /** Lax: it comes back when the provider sends the browser here with a link, and not with what other pages embed or post. */
+  set(value: string, sameSite: 'Lax' | 'Strict', maxAgeSecs: number): string
+  clear(): string
+  read(header: string | undefined): string | undefined
+}
+
+export function cookiesFor(redirectUrl: string): Cookies {
+  const secure = redirectUrl.startsWith('https:')
+  // The prefix keeps neighbouring subdomains from planting one of theirs; browsers take it with https only.
+  const name = secure ? '__Host-svc-sign-in' : 'svc-sign-in'
+  const scope = secure ? 'Path=/; Secure' : 'Path=/api/auth'
+  return {
+    name,
+    set: (value, sameSite, maxAgeSecs) => `${name}=${value}; ${scope}; HttpOnly; SameSite=${sameSite}; Max-Age=${maxAgeSecs}`,
+    clear: () => `${name}=; ${scope}; HttpOnly; SameSite=Strict; Max-Age=0`,
+    read(header) {
+      const values = (header ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))
+      // Two of one name: one of them was planted, and which nobody can say.
+      return values.length === 1 ? values[0] : undefined
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-session',
+    sql: `CREATE TABLE sso_session (
+      id TEXT NOT NULL PRIMARY KEY,
+      -- SHA-256 of the token, which is stored nowhere.
+      digest TEXT NOT NULL UNIQUE,
+      provider TEXT NOT NULL,
+      issuer TEXT NOT NULL,
+      sub TEXT NOT NULL,
+      email TEXT,
+      email_verified INTEGER NOT NULL,
+      name TEXT,
+      picture TEXT,
+      created_at TEXT NOT NULL,
+      expires_at TEXT NOT NULL
+    );
+    CREATE INDEX sso_session_expiry ON sso_session (expires_at)`,
+  },
+]

@@ -1,0 +1,55 @@
+import * as v from 'valibot'
+
+const seconds = v.pipe(v.number(), v.integer())
+const Profile = v.object({ sub: v.string(), email: v.nullable(v.string()), name: v.nullable(v.string()), picture: v.nullable(v.string()) })
+
+export const Providers = v.object({ enabled: v.boolean(), providers: v.array(v.object({ id: v.string(), display_name: v.string() })) })
+export const LoginParams = v.object({ provider: v.string() })
+/** `to=page`: end at the chat page. `moved`: the browser was sent to the host of the redirect address already. */
+export const LoginQuery = v.object({ to: v.optional(v.picklist(['page'])), moved: v.optional(v.literal('1')) })
+
+const parameter = v.optional(v.pipe(v.string(), v.maxLength(8192)))
+/** What a provider answers (RFC 6749, 4.1.2; RFC 9207). It may say more. */
+export const Callback = v.looseObject({ code: parameter, state: parameter, iss: parameter, error: parameter, error_description: parameter })
+export type Callback = v.InferOutput<typeof Callback>
+
+export const SignedIn = v.object({ token: v.string(), token_type: v.literal('Bearer'), expires_in: seconds, provider: v.string(), user: Profile })
+export type SignedIn = v.InferOutput<typeof SignedIn>
+export const Handover = v.object({ code: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) })
+export const SignedOut = v.object({ status: v.literal('signed_out') })
+
+export const UserInfo = v.object({
+  auth_method: v.picklist(['external_oauth', 'api_key', 'device', 'none']),
+  /** Empty where nobody signed in. */
+  issuer: v.string(),
+  provider: v.optional(v.string()),
+  sub: v.optional(v.string()),
+  email: v.optional(v.nullable(v.string())),
+  email_verified: v.optional(v.boolean()),
+  name: v.optional(v.nullable(v.string())),
+  picture: v.optional(v.nullable(v.string())),
+  /** Always empty: there are no roles. */
+  roles: v.optional(v.array(v.string())),
+})
+export const Introspection = v.object({ token: v.pipe(v.string(), v.minLength(1), v.maxLength(4096)), provider: v.optional(v.pipe(v.string(), v.maxLength(64))) })
+export const Introspected = v.object({
+  active: v.boolean(),
+  /** The same text for whatever is not active. */
+  error: v.optional(v.string()),
+  provider: v.optional(v.string()),
+  sub: v.optional(v.string()),
+  email: v.optional(v.nullable(v.string())),
+  name: v.optional(v.nullable(v.string())),
+  roles: v.optional(v.array(v.string())),
+  iss: v.optional(v.string()),
+  exp: v.optional(seconds),
+  iat: v.optional(seconds),
+})
+
+const flag = v.pipe(v.union([v.number(), v.bigint(), v.boolean()]), v.transform((value) => Boolean(value)))
+export const Session = v.object({
+  id: v.string(), digest: v.string(), provider: v.string(), issuer: v.string(), sub: v.string(), email: v.nullable(v.string()), email_verified: flag,
+  name: v.nullable(v.string()), picture: v.nullable(v.string()), created_at: v.string(), expires_at: v.string(),
+})
+/** Somebody who is signed in. */
+export type Session = v.InferOutput<typeof Session>

@@ -1,0 +1,109 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { Refusal } from 'svc/sdk'
+import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import { refusalOf } from './config.ts'
+import type { Identity, Provider } from './config.ts'
+import type { Session } from './schema.ts'
+import type { SessionStore } from './store.ts'
+
+export interface SessionParts {
+  readonly store: SessionStore
+  readonly audit: Audit
+  readonly now: () => number
+  readonly providers: readonly Provider[]
+  readonly limits: { readonly ttlMs: number; readonly most: number; readonly perUser: number }
+}
+interface Known { readonly session: Session; readonly holder: Holder; readonly until: number }
+
+const digestOf = (token: string): string => hash('sha256', token, 'hex')
+
+/**
+ * Who is signed in: rows, and a copy of them in memory, which every request with a token of theirs asks. A token is 256 random bits, so a
+ * plain digest of it tells nothing about it, and finding one by its digest takes as long whether or not it is there.
+ */
+export class Sessions {
+  readonly #parts: SessionParts
+  #byDigest = new Map<string, Known>()
+  #accepted: AcceptedCredentials | undefined
+  constructor(parts: SessionParts) { this.#parts = parts }
+
+  /** From here on tokens open something. */
+  async open(credentials: PluginCredentials): Promise<void> {
+    await this.read()
+    this.#accepted = credentials.accept({ name: 'sso', find: (digest) => this.#find(digest)?.holder })
+  }
+
+  /** Takes over what is stored, as far as the rules of today let those people in. Another process may have changed it. */
+  async read(): Promise<void> {
+    const before = this.#byDigest
+    const permitted = (await this.#parts.store.all(this.#time())).filter((session) => {
+      const provider = this.#parts.providers.find(({ id }) => id === session.provider)
+      return provider !== undefined && provider.issuer === session.issuer && refusalOf({ email: session.email ?? undefined, email_verified: session.email_verified }, provider) === undefined
+    })
+    this.#byDigest = new Map(permitted.map((session) => [session.digest, known(session)]))
+    if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
+  }
+
+  /** By the id of its holder. */
+  byId(id: string): Session | undefined {
+    return [...this.#byDigest.values()].find(({ session }) => session.id === id)?.session
+  }
+  byToken(token: string): Session | undefined { return this.#find(digestOf(token))?.session }
+
+  /** Signs somebody in: the token is returned and kept nowhere. Throws `service_unavailable` when there are too many. */
+  async create(identity: Identity, clientAddress: string): Promise<{ readonly token: string; readonly session: Session }> {
+    const { store, audit, limits, now } = this.#parts
+    const token = `svc_sso_${randomBytes(32).toString('base64url')}`
+    const { email, name, picture, ...rest } = identity
+    const session: Session = {
+      ...rest, id: randomUUID(), digest: digestOf(token), email: email ?? null, name: name ?? null, picture: picture ?? null,
+      created_at: this.#time(), expires_at: new Date(now() + limits.ttlMs).toISOString(),
+    }
+    const theirs = [...this.#byDigest.values()].map(({ session: one }) => one).filter(({ issuer, sub }) => issuer === session.issuer && sub === session.sub)
+    const oldest = theirs.slice(0, Math.max(0, theirs.length + 1 - limits.perUser))
+    const written = (): void => {
+      for (const { digest } of oldest) this.#byDigest.delete(digest)
+      this.#byDigest.set(session.digest, known(session))
+      if (oldest.length > 0) this.#accepted?.revoked()
+    }
+    if (this.#byDigest.size - oldest.length >= limits.most) throw new Refusal('service_unavailable', `Too many people are signed in (external_auth.max_sessions is ${limits.most})`)
+    await store.commit(store.sweep(this.#time()), ...oldest.map(({ id }) => store.remove(id)), { ...store.insert(session, limits.most), written },
+      audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }))
+    return { token, session }
+  }
+
+  /** Ends a sign-in: its token opens nothing when this settles, and what was opened with it is closed. */
+  async remove(session: Session, by: string): Promise<void> {
+    const { store, audit } = this.#parts
+    const written = (): void => {
+      this.#byDigest.delete(session.digest)
+      this.#accepted?.revoked()
+    }
+    await store.commit({ ...store.remove(session.id), written }, audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }))
+  }
+
+  /** Forgets what has expired; without this the connections opened with it would stay as long as nothing is said on them. */
+  async sweep(): Promise<void> {
+    const now = this.#parts.now()
+    const expired = [...this.#byDigest.values()].filter(({ until }) => until <= now)
+    if (expired.length === 0) return
+    for (const { session } of expired) this.#byDigest.delete(session.digest)
+    this.#accepted?.revoked()
+    await this.#parts.store.commit(this.#parts.store.sweep(this.#time()))
+  }
+
+  #find(digest: string): Known | undefined {
+    const found = this.#byDigest.get(digest)
+    return found !== undefined && found.until > this.#parts.now() ? found : undefined
+  }
+  #time(): string { return new Date(this.#parts.now()).toISOString() }
+}
+
+function known(session: Session): Known {
+  return { session, holder: { kind: 'user', name: nameOf(session), id: session.id }, until: Date.parse(session.expires_at) }
+}
+const nameOf = ({ email, name, sub }: Session): string => email ?? name ?? sub
+function describe(session: Session): string {
+  return `${nameOf(session)} (${session.sub} of provider "${session.provider}", sign-in ${session.id})`
+}
