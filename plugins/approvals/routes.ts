@@ -1,5 +1,5 @@
 import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute, Tools } from 'svc/sdk'
+import type { AnyRoute, Principal, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import { summarise, visible } from './action.ts'
 import { riskOf } from './risk.ts'
@@ -46,19 +46,24 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
   const approve = defineRoute({
     method: 'POST', path: '/api/approvals/:id/approve', summary: 'Approve exactly this action, once',
     auth: 'bearer', cost: 5, params: ApprovalParams, returns: Decided, errors: ['approval_not_found', 'conflict'],
-    async handle({ params }) {
-      const { id, state, decidedAt } = await desk.approve(params.id, 'operator')
+    async handle({ params, principal }) {
+      const { id, state, decidedAt } = await desk.approve(params.id, nameOf(principal))
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
   const reject = defineRoute({
     method: 'POST', path: '/api/approvals/:id/reject', summary: 'Reject an action',
     auth: 'bearer', cost: 5, params: ApprovalParams, returns: Decided, errors: ['approval_not_found', 'conflict'],
-    async handle({ params }) {
-      const { id, state, decidedAt } = await desk.reject(params.id, 'operator')
+    async handle({ params, principal }) {
+      const { id, state, decidedAt } = await desk.reject(params.id, nameOf(principal))
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
 
   return [list, open, read, approve, reject]
+}
+
+/** Whose answer it is: the trail tells a paired device and somebody signed in from whoever holds the key. */
+function nameOf(principal: Principal): string {
+  return 'name' in principal ? `${principal.kind} "${principal.name}"` : 'operator'
 }

@@ -190,6 +190,14 @@ describe('a paired device', () => {
     expect(await listed(host)).toMatchObject([{ device_id: two.id }])
   })
 
+  it('is named where it answers what an agent asks', async () => {
+    const { bearer } = await pair(host, 'Ada')
+    const [agent] = (await host.json('GET', '/api/agents', undefined, operator)).body
+    const { id } = (await host.json('POST', '/api/approvals', { agent_id: agent.id, action: 'shell_exec', payload: { command: 'ls' } }, operator)).body
+    expect((await host.json('POST', `/api/approvals/${id}/approve`, undefined, bearer)).status).toBe(200)
+    expect((await host.json('GET', `/api/approvals/${id}`, undefined, operator)).body).toMatchObject({ status: 'approved', decided_by: 'device "Ada"' })
+  })
+
   it('is seen at every request, which writes nothing', async () => {
     const { bearer } = await pair(host)
     const [{ paired_at: paired }] = await listed(host)
