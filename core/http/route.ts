@@ -19,7 +19,10 @@ export interface RawBody {
 }
 export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({ '~body': 'raw', maxBytes, ...(json ? { json } : {}) })
 
-/** One event of a stream. `data` is encoded already, so that it is serialised once however many read it. */
+/**
+ * One event of a stream. `data` is encoded already, so that it is serialised once however many read it. With nothing but an `id` it is no
+ * event: it is what a client sends as `Last-Event-ID` when it comes back.
+ */
 export interface ServerSentEvent { readonly event?: string; readonly data: string; readonly id?: string }
 /** Answered as `text/event-stream`. Pulled only as fast as the client reads; ended by `return()` when it leaves. */
 export type EventStream = AsyncIterable<ServerSentEvent> & {

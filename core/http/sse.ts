@@ -7,6 +7,8 @@ export function encodeEvent(event: ServerSentEvent): string {
   if (event.id !== undefined) head += `id: ${event.id.replace(/[\r\n\0]/g, ' ')}\n`
   if (event.event !== undefined) head += `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
   const { data } = event
+  // A block without data is no event for its reader: it only says where the reader stands.
+  if (data === '' && event.event === undefined && event.id !== undefined) return `${head}\n`
   if (!data.includes('\n') && !data.includes('\r')) return `${head}data: ${data}\n\n`
   return `${head}${data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`).join('')}\n`
 }

@@ -47,6 +47,26 @@ export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): Eve
   }
 }
 
+/** The same for an `EventSource`, which comes back by itself whenever a stream ends: from the first byte on it knows the turn it comes back from. */
+export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
+  const stream = encodeSse(events, turnId)
+  return {
+    ...stream,
+    [Symbol.asyncIterator]() {
+      const reader = stream[Symbol.asyncIterator]()
+      let begun = false
+      return {
+        ...reader,
+        next() {
+          if (begun) return reader.next()
+          begun = true
+          return Promise.resolve({ done: false, value: { id: turnId, data: '' } })
+        },
+      }
+    },
+  }
+}
+
 function encode(event: TurnEvent): ServerSentEvent | undefined {
   switch (event.type) {
     case 'text': return { event: 'chunk', data: `{"type":"chunk","content":${JSON.stringify(event.delta)},"done":false}` }

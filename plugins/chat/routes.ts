@@ -1,4 +1,4 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, EventStream } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
@@ -6,7 +6,7 @@ import type { Uploads } from '../files/contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { Chat, TurnRequest, Turns } from './contract.ts'
 import { encodeJson, MessageAnswer } from './encode-json.ts'
-import { encodeSse, MessageEvent } from './encode-sse.ts'
+import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
 import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
 import type { ScreeningPolicy } from './screening.ts'
 
@@ -32,10 +32,6 @@ export function chatRoutes({ chat, turns, agents, uploads, screening }: ChatRout
       ...(body.thinking === undefined ? {} : { thinking: body.thinking }), ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
     })
   }
-  async function stream(agentId: string, body: NewMessage, id?: string): Promise<EventStream> {
-    const turn = await accept(agentId, body, 'sse', id)
-    return encodeSse(turn.events(), turn.id)
-  }
 
   const message = defineRoute({
     method: 'POST', path: '/api/agents/:id/message', summary: 'Send a message and wait for the whole answer',
@@ -54,7 +50,10 @@ export function chatRoutes({ chat, turns, agents, uploads, screening }: ChatRout
     method: 'POST', path: '/api/agents/:id/message/stream', summary: 'Send a message and read the answer as it is written',
     description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
     auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageEvent, streams: MessageEvent, errors, example, idempotent: true,
-    handle: ({ params, body, effectId }) => stream(params.id, body, effectId),
+    async handle({ params, body, effectId }): Promise<EventStream> {
+      const turn = await accept(params.id, body, 'sse', effectId)
+      return encodeSse(turn.events(), turn.id)
+    },
     async recall(id) {
       const turn = await turns.replay(id)
       return turn && encodeSse(turn.events(), id)
@@ -62,12 +61,16 @@ export function chatRoutes({ chat, turns, agents, uploads, screening }: ChatRout
   })
   const listed = defineRoute({
     method: 'GET', path: '/api/agents/:id/stream', summary: 'Send a message and read the answer as it is written (alternate listing)',
-    description: 'The message is in the body, or in the query for clients that cannot send a body with GET.',
+    description: 'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it.',
     auth: 'bearer', cost: 30, params: AgentParams, query: MessageQuery, body: OptionalMessage, returns: MessageEvent, streams: MessageEvent, errors,
-    handle({ params, query, body }) {
+    async handle({ params, query, body, header }) {
       const text = body?.message ?? query.message
       if (text === undefined) throw new Refusal('invalid_request', 'message: a message is needed')
-      return stream(params.id, { ...query, ...body, message: text })
+      const { id } = await agents.require(params.id)
+      const before = header('last-event-id')
+      if (before !== undefined && (await turns.find(before))?.agentId === id) return reply(null, {}, 204)
+      const turn = await accept(id, { ...query, ...body, message: text }, 'sse', undefined)
+      return encodeEventSource(turn.events(), turn.id)
     },
   })
   const stop = defineRoute({

@@ -96,4 +96,28 @@ describe('GET /api/agents/{id}/stream', () => {
     expect((await stage.host.fetch(`/api/agents/${agent}/stream`)).status).toBe(400)
     expect((await stage.host.fetch(`/api/agents/${agent}/stream?message=`)).status).toBe(400)
   })
+  it('an EventSource, which comes back by itself when a stream ends, does not send its message again', async () => {
+    for (const answer of [{ text: 'once' }, { status: 401 }]) {
+      const agent = await spawn()
+      stage.fake.script(answer)
+      const first = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`)
+      const id = /^id: (\S+)\n\n/.exec(await first.text())?.[1] ?? ''
+      expect(id).toBe(first.headers.get('x-turn-id'))
+      const asked = stage.fake.requests.length
+      // 204 is what ends an EventSource.
+      const again = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, { headers: { 'last-event-id': id } })
+      expect(again.status).toBe(204)
+      expect(stage.fake.requests.length).toBe(asked)
+      const { body } = await stage.host.json<{ turns: unknown[] }>('GET', `/api/agents/${agent}/turns`)
+      expect(body.turns).toHaveLength(1)
+    }
+  })
+  it('the id of a turn of another agent holds back nothing', async () => {
+    const [agent, other] = [await spawn(), await spawn()]
+    const first = await stage.host.fetch(`/api/agents/${other}/stream?message=hello`)
+    await first.text()
+    const response = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, { headers: { 'last-event-id': first.headers.get('x-turn-id') ?? '' } })
+    expect(response.status).toBe(200)
+    expect(parseEvents(await response.text()).at(-1)?.event).toBe('done')
+  })
 })

@@ -61,7 +61,7 @@ export function toConfig(fake: FakeProvider, more: Record<string, unknown> = {})
 export interface ReadEvent { readonly event: string; readonly data: any }
 /** The events of a stream that has ended. */
 export function parseEvents(text: string): readonly ReadEvent[] {
-  return text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':')).map((block) => {
+  return text.split('\n\n').filter((block) => /^data: /m.test(block)).map((block) => {
     const field = (name: string): string => block.split('\n').filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2)).join('\n')
     const data = field('data')
     return { event: field('event'), data: data === '[DONE]' ? data : JSON.parse(data) }
