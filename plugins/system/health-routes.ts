@@ -2,6 +2,7 @@ import { defineRoute } from 'svc/sdk'
 import type { AnyRoute, Daemon } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Inference } from '../providers/contract.ts'
+import { machine } from './machine.ts'
 import { publicHealth } from './public-health.ts'
 import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
 
@@ -72,8 +73,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
         git_sha: gitSha,
         // The interface asks for a compiler this implementation does not have.
         rust_version: `none (node ${process.versions.node})`,
-        platform: platforms.get(process.platform) ?? process.platform,
-        arch: architectures.get(process.arch) ?? process.arch,
+        ...machine(),
       }
     },
   })
@@ -89,7 +89,3 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
 
   return [health, detail, status, version, versions]
 }
-
-/** The names the relatives of this interface use. */
-const platforms: ReadonlyMap<string, string> = new Map([['darwin', 'macos'], ['win32', 'windows']])
-const architectures: ReadonlyMap<string, string> = new Map([['x64', 'x86_64'], ['arm64', 'aarch64'], ['ia32', 'x86']])

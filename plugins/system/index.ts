@@ -12,6 +12,7 @@ import { recordStart, recordStop } from './life.ts'
 import { logRoutes } from './log-routes.ts'
 import { pluginRoutes } from './plugin-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
+import { systemTools } from './tools.ts'
 
 export default definePlugin({
   name: 'system',
@@ -21,14 +22,16 @@ export default definePlugin({
   optional: { agents: Agents, inference: Inference, spending: Spending },
   setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards, logs }, tools }) {
     const agents = () => optional('agents')
+    const around = { daemon, agents, inference: () => optional('inference') }
     const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
     routes.add(
-      ...healthRoutes({ daemon, agents, inference: () => optional('inference') }),
+      ...healthRoutes(around),
       ...controlRoutes(daemon, audit, refresh),
       ...toolRoutes(tools),
       ...logRoutes(logs),
       ...pluginRoutes('system', daemon, audit, log),
     )
+    tools.add(...systemTools(around))
     hooks.on(ProbesListed, (probes) => [...probes, { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) }])
     hooks.on(DaemonListening, () => recordStart(daemon, audit))
     own('record of the stop', () => recordStop(daemon, audit))

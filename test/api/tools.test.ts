@@ -47,3 +47,17 @@ describe('a tool of a plugin that is loaded while the daemon runs', () => {
     expect(offered()).toEqual([])
   })
 })
+
+describe('system_info', () => {
+  it('tells an agent what it runs on, and nothing that names the machine or its folders', async () => {
+    const agent = await stage.spawn('curious', ['system_info'])
+    stage.fake.script({ calls: [{ name: 'system_info' }] }, ({ body }) => ({ text: String(body.messages?.at(-1)?.content) }))
+    const { body } = await stage.host.json<{ response: string }>('POST', `/api/agents/${agent}/message`, { message: 'where are you?' })
+    const [agents, version] = [(await stage.host.json<unknown[]>('GET', '/api/agents')).body, (await stage.host.json('GET', '/api/version')).body]
+    // Exactly this: no name of the machine, its user or its folders.
+    expect(JSON.parse(body.response)).toEqual({
+      service: 'svc', started_at: expect.any(String), version: version.version, platform: version.platform, arch: version.arch, agent_count: agents.length, default_model: { provider: 'openai', model: 'fake-1' },
+      processors: expect.any(Number), memory_bytes: expect.any(Number), free_memory_bytes: expect.any(Number), uptime_seconds: expect.any(Number),
+    })
+  })
+})
