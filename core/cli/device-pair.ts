@@ -23,7 +23,7 @@ export default command({
     const paired = await ask(await connect(args), async (client) => {
       const before = args.wait ? (await listDevices(client)).devices : []
       const answer = await client.call('POST', '/api/pairing/request', Requested)
-      const left = renderDuration(Math.max(0, (Date.parse(answer.expires_at) - Date.now()) / 1000))
+      const left = renderDuration(Math.max(0, Math.ceil((Date.parse(answer.expires_at) - Date.now()) / 1000)))
       if (args.json && !args.wait) printJson(answer)
       else if (args.json) note(answer.pairing_code)
       else print(`Pairing code: ${answer.pairing_code}\nIt works once, for ${left}. The device sends it, for example:\n  curl ${client.url}/api/pairing/complete --json '{"pairing_code": "${answer.pairing_code}", "display_name": "my phone"}'`)
