@@ -63,6 +63,13 @@ describe('completion', () => {
     expect(await complete('svc', 'agent', 's')).toEqual(['spawn', 'show'])
     expect(await complete('svc', 'start', '--log')).toEqual(['--log-level', '--log-format'])
     expect(await complete('svc', 'agent', '--json', 'kill', '--u')).toEqual(['--url'])
+    expect(await complete('svc', 'models', '--tier', 'f')).toEqual(['frontier', 'fast'])
+    expect(await complete('svc', 'completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
+  })
+  it('leaves the variable alone that zsh ties to PATH, and completes with the first tab after it was loaded', async () => {
+    const { stdout } = await runHere(['completion', 'zsh'])
+    expect(stdout).not.toMatch(/\blocal\b.*\bpath\b/)
+    expect(stdout).toContain('_svc "$@"')
   })
   it.each(['zsh', 'fish'])('knows %s', async (shell) => {
     const { code, stdout } = await runHere(['completion', shell])
