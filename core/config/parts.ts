@@ -23,6 +23,7 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
   return {
     allow: outbound.allow, headersTimeoutMs: outbound.headers_timeout_ms, idleTimeoutMs: outbound.idle_timeout_ms,
     maxBytes: outbound.max_bytes, maxRedirects: outbound.max_redirects,
+    connectTimeoutMs: outbound.connect_timeout_ms, totalTimeoutMs: outbound.total_timeout_ms,
   }
 }
 
@@ -32,7 +33,7 @@ export function httpSettings(config: Config): HttpSettings {
   return {
     host, port, apiKey: config.api_key, allowNoAuth: config.allow_no_auth, development: config.development,
     tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
-    maxBodyBytes: http.max_body_bytes, maxJsonDepth: http.max_json_depth,
+    maxBodyBytes: http.max_body_bytes, maxHeaderBytes: http.max_header_bytes, maxJsonDepth: http.max_json_depth,
     headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
     sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms, socketsPerAddress: http.sockets_per_address,
     allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,

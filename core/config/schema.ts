@@ -39,6 +39,7 @@ export const RateLimit = section('How much one client address may ask for.', {
 
 export const HttpSection = section('Limits and addresses of the HTTP server.', {
   max_body_bytes: count('Largest request body.', 8_388_608, 1024, 1_073_741_824),
+  max_header_bytes: count('Largest head of a request: its line and all headers.', 16_384, 2048, 1_048_576, atStart),
   max_json_depth: count('How deep JSON may be nested.', 64, 4, 1000),
   headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day, atStart),
   request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day, atStart),
@@ -59,6 +60,8 @@ export const HttpSection = section('Limits and addresses of the HTTP server.', {
 
 export const Outbound = section('Limits of requests the daemon makes itself.', {
   allow: texts('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".', ownersOnly),
+  connect_timeout_ms: count('Time a connection to another server may take.', 10_000, 100, day),
+  total_timeout_ms: count('Time a whole exchange with another server may take; calls of models and those with a limit of their own are not bound by it.', 300_000, 100, day),
   headers_timeout_ms: count("Time until another server's answer must begin.", 120_000, 100, day),
   idle_timeout_ms: count('Silence after which an answer that is being read is given up.', 60_000, 100, day),
   max_bytes: count('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
@@ -139,9 +142,6 @@ export const Pairing = section('Phones and other devices that get a key of their
   push_timeout_ms: count('Time a notification may take.', 10_000, 100, 60_000),
 })
 
-export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
-
-/** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
 const variable = (description: string) => v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'), v.description(description), v.metadata({ ...ownersOnly })))
 /** One OpenID provider. What it does not say of these is what `[external_auth]` says. */
 const signInProvider = {
@@ -172,6 +172,9 @@ export const ExternalAuth = section('Signing in to the chat page with an OpenID 
     v.description('Several providers: each has an id and the keys above, from issuer_url to userinfo_url.'), v.metadata({ ...ownersOnly })), []),
 })
 
+export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
+
+/** The whole configuration with wire names as in `config.toml`. Secrets are marked, so that they are never printed. */
 export const ConfigSchema = v.object({
   api_key: v.optional(secret(v.pipe(v.string(), v.regex(/^\s*[\x21-\x7e]*\s*$/, 'printable ASCII without spaces'),
     v.description('Key every client must send as bearer token. Blank: no key is needed, and only this machine is served.')))),
@@ -198,10 +201,10 @@ export const ConfigSchema = v.object({
   manifest_signing: v.optional(ManifestSigning, {}),
   webhook_triggers: v.optional(WebhookTriggers, {}),
   pairing: v.optional(Pairing, {}),
+  external_auth: v.optional(ExternalAuth, {}),
 })
 
 type Parsed = v.InferOutput<typeof ConfigSchema>
-  external_auth: v.optional(ExternalAuth, {}),
 /** The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. */
 export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_url'>> & {
   readonly home_dir: string

@@ -18,8 +18,8 @@ export interface Exchange {
   /** The status of the answer; 0 while there is none. */
   readonly status: number
   header(name: string): string | undefined
-  /** The whole body. Throws `payload_too_large`, or `invalid_request` when it was cut off. */
-  read(maxBytes: number): Promise<Uint8Array>
+  /** The whole body. Throws `payload_too_large`, which names the key of the configuration if there is one, or `invalid_request` when it was cut off. */
+  read(maxBytes: number, key?: string): Promise<Uint8Array>
   setCors(headers: readonly string[]): void
   /** Runs once, when the answer is sent (`complete`) or the client left before. */
   onClose(listener: (complete: boolean) => void): void
@@ -81,10 +81,9 @@ export class NodeExchange implements Exchange {
     if (this.#more) for (const listener of this.#more.splice(0)) listener(complete)
   }
 
-  read(maxBytes: number): Promise<Uint8Array> {
+  read(maxBytes: number, key?: string): Promise<Uint8Array> {
     const { request } = this
-    const tooLarge = (): Refusal => new Refusal('payload_too_large', `The body is larger than ${maxBytes} bytes`, { details: { max_bytes: maxBytes } })
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge())
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes, key))
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let size = 0
@@ -98,7 +97,7 @@ export class NodeExchange implements Exchange {
         size += chunk.length
         if (size <= maxBytes) { chunks.push(chunk); return }
         settle()
-        reject(tooLarge())
+        reject(tooLarge(maxBytes, key))
       }
       const onEnd = (): void => {
         this.#consumed = true
@@ -130,6 +129,10 @@ export class NodeExchange implements Exchange {
     }, 100).unref()
     request.resume()
   }
+}
+
+function tooLarge(maxBytes: number, key: string | undefined): Refusal {
+  return new Refusal('payload_too_large', `The body is larger than ${maxBytes} bytes${key === undefined ? '' : `, which is all ${key} allows`}`, { details: { max_bytes: maxBytes } })
 }
 
 /** A proxy may send the whole address as target; only its path is ours to read, and the Host header still decides. */
@@ -185,12 +188,12 @@ export class WebExchange implements Exchange {
     for (const listener of this.#listeners.splice(0)) listener(complete)
   }
 
-  async read(maxBytes: number): Promise<Uint8Array> {
+  async read(maxBytes: number, key?: string): Promise<Uint8Array> {
     const chunks: Uint8Array[] = []
     let size = 0
     if (this.request.body) for await (const chunk of this.request.body) {
       size += chunk.byteLength
-      if (size > maxBytes) throw new Refusal('payload_too_large', `The body is larger than ${maxBytes} bytes`, { details: { max_bytes: maxBytes } })
+      if (size > maxBytes) throw tooLarge(maxBytes, key)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks, size)

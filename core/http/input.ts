@@ -54,7 +54,7 @@ export async function readBody(
   if (type !== undefined && type.includes(',') && type.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').includes(',')) {
     throw new Refusal('invalid_request', 'There is more than one Content-Type; send one')
   }
-  const bytes = exchange.hasBody ? await exchange.read(isRaw(body) ? body.maxBytes : limits.maxBodyBytes) : empty
+  const bytes = exchange.hasBody ? await (isRaw(body) ? exchange.read(body.maxBytes) : exchange.read(limits.maxBodyBytes, 'http.max_body_bytes')) : empty
   seen?.(bytes)
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)

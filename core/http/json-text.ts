@@ -28,7 +28,7 @@ function checkDepth(text: string, maxDepth: number): void {
     const code = text.charCodeAt(at)
     if (code === 0x22) { at = stringEnd(text, at); continue }
     if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels`, { details: { position: at } })
+      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels (http.max_json_depth)`, { details: { position: at } })
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }

@@ -41,6 +41,7 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
     // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the first one would count.
     joinDuplicateHeaders: true,
     insecureHTTPParser: false,
+    ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }),
     keepAliveTimeout: 65_000,
     headersTimeout: settings.headersTimeoutMs,
     requestTimeout: settings.requestTimeoutMs,
@@ -90,7 +91,7 @@ function prepare(server: Server, options: ListenOptions): void {
 function answerParserError(error: NodeJS.ErrnoException, socket: Duplex): void {
   // A connection that is gone, or is in the middle of an answer already, can be told nothing.
   if (error.code === 'ECONNRESET' || !socket.writable || ('_httpMessage' in socket && hasAnswered(socket._httpMessage))) { socket.destroy(); return }
-  if (error.code === 'HPE_HEADER_OVERFLOW') endWith(socket, new Refusal('invalid_request', 'The request headers are too large'), 431)
+  if (error.code === 'HPE_HEADER_OVERFLOW') endWith(socket, new Refusal('invalid_request', 'The request headers are too large: http.max_header_bytes allows no more'), 431)
   else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') endWith(socket, new Refusal('invalid_request', 'The request was not complete in time'), 408)
   else if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') endWith(socket, new Refusal('payload_too_large', 'The chunk extensions are too large'))
   else endWith(socket, new Refusal('invalid_request', 'The request is not valid HTTP/1.1'))
@@ -131,7 +132,7 @@ async function openWithListhen(options: ListenOptions): Promise<Listener> {
   server.headersTimeout = settings.headersTimeoutMs
   server.requestTimeout = settings.requestTimeoutMs
   server.keepAliveTimeout = 65_000
-  Object.assign(server, { requireHostHeader: false, joinDuplicateHeaders: true })
+  Object.assign(server, { requireHostHeader: false, joinDuplicateHeaders: true, ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }) })
   prepare(server, options)
   return listener
 }

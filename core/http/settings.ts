@@ -6,6 +6,8 @@ export interface HttpSettings {
   readonly tokensPerMinute: number
   readonly failedAuthPerMinute: number
   readonly maxBodyBytes: number
+  /** Of the line and the headers of a request; 16 KiB when absent. Read once, at `listen()`. */
+  readonly maxHeaderBytes?: number
   readonly maxJsonDepth: number
   /** Until the headers of a request are complete. Read once, at `listen()`, as are `requestTimeoutMs` and `tls`. */
   readonly headersTimeoutMs: number

@@ -98,7 +98,7 @@ export class Upgrades {
     const { socketsPerAddress = Infinity } = this.#parts.settings()
     const key = limiterKey(address)
     const open = this.#perAddress.get(key) ?? 0
-    if (open >= socketsPerAddress) throw new Refusal('rate_limit', `Too many WebSocket connections from this address (max ${socketsPerAddress})`, { retryAfterSecs: 60 })
+    if (open >= socketsPerAddress) throw new Refusal('rate_limit', `Too many WebSocket connections from this address (max ${socketsPerAddress}, http.sockets_per_address)`, { retryAfterSecs: 60 })
     this.#perAddress.set(key, open + 1)
     let left = false
     return () => {

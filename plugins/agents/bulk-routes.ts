@@ -5,19 +5,17 @@ import { AgentParams } from './contract.ts'
 import { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
-const MOST = 50
-const many = v.pipe(v.array(v.unknown()), v.minLength(1, 'must not be empty'), v.maxLength(MOST, `at most ${MOST}`))
-// Each item is checked on its own, so that a wrong one fails alone.
-const Spawns = v.union([v.object({ agents: many }), many], 'agents: Expected a list of 1 to 50 agents')
-const Ids = v.union([v.object({ agent_ids: many }), many], 'agent_ids: Expected a list of 1 to 50 agent ids')
-
 const counts = { total: v.number(), succeeded: v.number(), failed: v.number() }
 const Spawned = v.object({ ...counts, results: v.array(v.object({ index: v.number(), success: v.boolean(), agent_id: v.optional(v.string()), name: v.optional(v.string()), error: v.optional(v.string()) })) })
 const Done = v.object({ ...counts, results: v.array(v.object({ agent_id: v.string(), success: v.boolean(), message: v.optional(v.string()), error: v.optional(v.string()) })) })
 
-export function bulkRoutes(agents: AgentService): readonly AnyRoute[] {
+export function bulkRoutes(agents: AgentService, most: number): readonly AnyRoute[] {
+  const many = v.pipe(v.array(v.unknown()), v.minLength(1, 'must not be empty'), v.maxLength(most, `at most ${most} (plugins.agents.max_bulk)`))
+  // Each item is checked on its own, so that a wrong one fails alone.
+  const Spawns = v.union([v.object({ agents: many }), many], `agents: Expected a list of 1 to ${most} agents, at most ${most} (plugins.agents.max_bulk)`)
+  const Ids = v.union([v.object({ agent_ids: many }), many], `agent_ids: Expected a list of 1 to ${most} agent ids, at most ${most} (plugins.agents.max_bulk)`)
   const spawn = defineRoute({
-    method: 'POST', path: '/api/agents/bulk', summary: 'Spawn up to 50 agents',
+    method: 'POST', path: '/api/agents/bulk', summary: `Spawn up to ${most} agents`,
     description: 'Each item is a body of POST /api/agents. One that fails does not keep the others from being made.',
     auth: 'bearer', cost: 500, body: Spawns, returns: Spawned, errors: ['payload_too_large'],
     example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
@@ -47,13 +45,13 @@ export function bulkRoutes(agents: AgentService): readonly AnyRoute[] {
 
   return [
     spawn,
-    each('DELETE', '/api/agents/bulk', 'Kill up to 50 agents', 'Removes them for good.', async (id) => {
+    each('DELETE', '/api/agents/bulk', `Kill up to ${most} agents`, 'Removes them for good.', async (id) => {
       if (!(await agents.kill(id))) throw new Refusal('agent_not_found', `No agent ${id}`)
       return 'Deleted'
     }),
-    each('POST', '/api/agents/bulk/start', 'Start up to 50 agents', 'An agent that runs already stays as it is; one that is paused is to be resumed instead.', async (id) =>
+    each('POST', '/api/agents/bulk/start', `Start up to ${most} agents`, 'An agent that runs already stays as it is; one that is paused is to be resumed instead.', async (id) =>
       (await agents.command(id, 'start')).moved ? 'Started' : 'Running already'),
-    each('POST', '/api/agents/bulk/stop', 'Stop up to 50 agents', 'Cancels what they do; they take no messages until they are started.', async (id) =>
+    each('POST', '/api/agents/bulk/stop', `Stop up to ${most} agents`, 'Cancels what they do; they take no messages until they are started.', async (id) =>
       (await agents.command(id, 'stop')).moved ? 'Stopped' : 'Stopped already'),
   ]
 }

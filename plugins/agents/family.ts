@@ -9,24 +9,26 @@ import type { HeldAgent } from './roster.ts'
 import { createSerial } from './serial.ts'
 import type { AgentService } from './service.ts'
 
-const MOST_DEPTH = 5
-const MOST_DESCENDANTS = 50
-
 /** Where an agent came from. It is part of its manifest, so that it is on disk with the agent and no one is without it. */
 const parentKey = 'parent_agent_id'
 const rootKey = 'root_agent_id'
 const depthKey = 'spawn_depth'
 
+/** How many generations an agent may found, and of how many agents at once its family may be. */
+export interface FamilyLimits { readonly max_depth: number; readonly max_descendants: number }
+
 export class Families implements Family {
   readonly #agents: AgentService
   readonly #audit: Audit
+  readonly #limits: FamilyLimits
   /** One spawn at a time in a family, so that two at once do not both take the last place. */
   readonly #serial = createSerial()
   /** Those that made agents. Most never do, and a change of theirs needs no look at all others. */
   readonly #parents = new Set<string>()
-  constructor(agents: AgentService, audit: Audit) {
+  constructor(agents: AgentService, audit: Audit, limits: FamilyLimits) {
     this.#agents = agents
     this.#audit = audit
+    this.#limits = limits
   }
 
   /** Learns who has children. Called once, before anyone can ask. */
@@ -41,11 +43,12 @@ export class Families implements Family {
     const parent = await this.#agents.require(parentId)
     return this.#serial(rootOf(parent), async () => {
       if (!parent.manifest.capabilities.agent_spawn) await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
+      const { max_depth: deepest, max_descendants: most } = this.#limits
       const depth = depthOf(parent) + 1
-      if (depth > MOST_DEPTH) await this.#deny(parent, `the new agent would be ${depth} generations deep, at most ${MOST_DEPTH} are allowed`)
+      if (depth > deepest) await this.#deny(parent, `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`)
       const root = rootOf(parent)
       const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
-      if (live >= MOST_DESCENDANTS) await this.#deny(parent, `there are ${live} agents of this family already, at most ${MOST_DESCENDANTS} are allowed`)
+      if (live >= most) await this.#deny(parent, `there are ${live} agents of this family already, at most ${most} are allowed (plugins.agents.max_descendants)`)
       const { toml, right } = inherited(parent.manifest, manifestToml)
       if (right !== undefined) await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
       this.#parents.add(parent.id)
@@ -56,9 +59,10 @@ export class Families implements Family {
 
   async isDescendant(ancestorId: string, id: string): Promise<boolean> {
     const ancestor = await this.#agents.require(ancestorId)
-    // Never more steps than generations, whatever a manifest says.
     let at = await this.#agents.find(id)
-    for (let step = 0; at && step <= MOST_DEPTH; step++) {
+    // Each one once, whatever the manifests say.
+    for (const seen = new Set<string>(); at && !seen.has(at.id);) {
+      seen.add(at.id)
       const parent = text(at.manifest.metadata[parentKey])
       if (parent === ancestor.id) return true
       at = parent === undefined ? undefined : await this.#agents.find(parent)

@@ -1,4 +1,3 @@
-import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
@@ -6,6 +5,7 @@ import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
+import { AgentsConfig } from './config.ts'
 import { AgentChanged, Agents, AssignablesListed, Family } from './contract.ts'
 import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
@@ -16,7 +16,7 @@ import { profileRoutes } from './profile-routes.ts'
 import { Roster } from './roster.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
-import { Signatures, SigningConfig } from './signing.ts'
+import { Signatures } from './signing.ts'
 import { welcome } from './starter.ts'
 import { AgentStore } from './store.ts'
 import { agentTools } from './tools.ts'
@@ -24,10 +24,7 @@ import { agentTools } from './tools.ts'
 export default definePlugin({
   name: 'agents',
   version: '1.0.0',
-  config: v.object({
-    max_manifest_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1_048_576),
-    manifest_signing: v.optional(SigningConfig, {}),
-  }),
+  config: AgentsConfig,
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },
@@ -45,10 +42,10 @@ export default definePlugin({
     await agents.recover()
     await welcome(agents, storage)
     routes.add(
-      ...agentRoutes(agents, assignable), ...bulkRoutes(agents), ...modeRoutes(agents), ...profileRoutes(agents),
+      ...agentRoutes(agents, assignable), ...bulkRoutes(agents, config.max_bulk), ...modeRoutes(agents), ...profileRoutes(agents),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
-    const family = new Families(agents, services.audit)
+    const family = new Families(agents, services.audit, config)
     await family.recover()
     hooks.on(ProbesListed, (probes) => [...probes, { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) }, { system: 'manifest_signing', run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing) }])
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))

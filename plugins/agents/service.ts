@@ -269,6 +269,6 @@ export class AgentService implements Agents {
   #checkSize(manifestToml: string): void {
     const limit = this.#parts.maxManifestBytes
     if (Buffer.byteLength(manifestToml) <= limit) return
-    throw new Refusal('payload_too_large', `manifest_toml: at most ${limit} bytes`, { details: { limit_bytes: limit } })
+    throw new Refusal('payload_too_large', `manifest_toml: at most ${limit} bytes (plugins.agents.max_manifest_bytes)`, { details: { limit_bytes: limit } })
   }
 }

@@ -62,7 +62,7 @@ export class Desk implements Approvals {
     const payload = JSON.stringify(wish.payload ?? null)
     const bytes = Buffer.byteLength(payload)
     if (bytes > limits.payloadBytes) {
-      throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person`, { details: { limit_bytes: limits.payloadBytes } })
+      throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person (plugins.approvals.payload_bytes)`, { details: { limit_bytes: limits.payloadBytes } })
     }
     const now = clock.now()
     const timeoutSecs = wish.timeoutSecs ?? limits.timeoutSecs
@@ -78,7 +78,7 @@ export class Desk implements Approvals {
       }))
     } catch (error) {
       if ((await store.pendingOf(wish.agentId)).length < limits.pendingPerAgent) throw error
-      throw new Refusal('rate_limit', `${limits.pendingPerAgent} approvals of this agent are pending already; answer those first`, { cause: error, retryAfterSecs: limits.timeoutSecs })
+      throw new Refusal('rate_limit', `${limits.pendingPerAgent} approvals of this agent are pending already (plugins.approvals.pending_per_agent); answer those first`, { cause: error, retryAfterSecs: limits.timeoutSecs })
     }
     this.#arm(approval.id, approval.expiresAt)
     this.#parts.requested(approval)

@@ -5,14 +5,14 @@ import { screenOutside } from './screening.ts'
 import type { ScreeningPolicy } from './screening.ts'
 
 export type Attachments = readonly { readonly file_id: string }[]
-/** Of the text of one attached file. */
-const MOST_CHARS = 20_000
+/** `attachmentChars`: of the text of one attached file. */
+export interface AttachmentRules { readonly screening: ScreeningPolicy; readonly attachmentChars: number }
 
 /**
  * A message with its attachments: images go to the model, text is quoted, and every file is named with its place in the workspace, where
  * the agent's tools find it. Throws `file_not_found` for a file that was not sent for this agent.
  */
-export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments, screening: ScreeningPolicy): Promise<Pick<TurnRequest, 'text' | 'images'>> {
+export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments, { screening, attachmentChars }: AttachmentRules): Promise<Pick<TurnRequest, 'text' | 'images'>> {
   if (attachments.length === 0) return { text }
   if (!uploads) throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
   const images: { mime: string; base64: string }[] = []
@@ -23,11 +23,11 @@ export async function withAttachments(uploads: Uploads | undefined, agentId: str
     const { contentType, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
     if (contentType.startsWith('image/')) images.push({ mime: contentType, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
-    notes.push(contentType.startsWith('text/') ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8')), screening)).text}` : note)
+    notes.push(contentType.startsWith('text/') ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars), screening)).text}` : note)
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }
 }
 
-function quote(text: string): string {
-  return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)}\n[cut: the rest is in the file]` : text
+function quote(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}\n[cut: the rest is in the file]` : text
 }

@@ -22,6 +22,8 @@ export const ChatConfig = v.object({
   message_bytes: v.optional(count, 256 * 1024),
   message_chars: v.optional(count, 100_000),
   images_per_message: v.optional(count, 16),
+  /** Of the text of one attached file that is quoted to the model; the rest is in the file. */
+  attachment_chars: v.optional(count, 20_000),
   /** Turns that may wait or run in one session before more are refused. */
   queue_length: v.optional(count, 256),
   /** Messages of the session the model is given. */

@@ -33,14 +33,14 @@ export default definePlugin({
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage'), budgets: () => ctx.optional('budgets') })
     const [usage, uploads, approvals, catalog] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals'), () => ctx.optional('catalog')]
-    const turns = new TurnLookup({ ...services, chat, usage })
-    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads, screening: config.screening }), ...turnRoutes(turns, services.agents))
+    const [turns, attached] = [new TurnLookup({ ...services, chat, usage }), { screening: config.screening, attachmentChars: config.attachment_chars }]
+    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }), ...turnRoutes(turns, services.agents))
     routes.add(...compactRoutes(chat, services.agents, services.sessions))
     hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context))
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
     routes.addSocket(chatSocket({
-      ...services, chat, approvals, usage, uploads, catalog, approvalFeed, roster, background, onDefect, screening: config.screening, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
+      ...services, chat, approvals, usage, uploads, catalog, approvalFeed, roster, background, onDefect, attached, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
     }))
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))

@@ -4,11 +4,11 @@ import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Uploads } from '../files/contract.ts'
 import { withAttachments } from './attachments.ts'
+import type { AttachmentRules } from './attachments.ts'
 import type { Chat, TurnRequest, Turns } from './contract.ts'
 import { encodeJson, MessageAnswer } from './encode-json.ts'
 import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
 import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
-import type { ScreeningPolicy } from './screening.ts'
 
 export interface ChatRouteParts {
   readonly chat: Chat
@@ -16,16 +16,16 @@ export interface ChatRouteParts {
   readonly agents: Agents
   /** While they are there. */
   readonly uploads: () => Uploads | undefined
-  readonly screening: ScreeningPolicy
+  readonly attached: AttachmentRules
 }
 
 const errors = ['agent_not_found', 'session_not_found', 'file_not_found', 'payload_too_large', 'conflict', 'rate_limit', 'service_unavailable'] as const
 const example = { body: { message: 'What time is it?' } }
 const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
 
-export function chatRoutes({ chat, turns, agents, uploads, screening }: ChatRouteParts): readonly AnyRoute[] {
+export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRouteParts): readonly AnyRoute[] {
   async function accept(agentId: string, body: NewMessage, door: TurnRequest['door'], id: string | undefined) {
-    const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], screening)
+    const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], attached)
     return chat.accept({
       agentId, door, ...said,
       ...(id === undefined ? {} : { id }), ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),

@@ -185,9 +185,9 @@ export class ChatService implements Chat {
   #blocks({ text, images = [], door, labels = [] }: TurnRequest): Block[] {
     const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#parts.config
     if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
-    if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters`)
-    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes`)
-    if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images`)
+    if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters (plugins.chat.message_chars)`)
+    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes (plugins.chat.message_bytes)`)
+    if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images (plugins.chat.images_per_message)`)
     const carried = [...new Set<Label>([...doorLabels[door] ?? [], ...labels, ...(holdsPersonalData(text, this.#parts.config.personal_data) ? ['Pii'] as const : [])])]
     // An image has no place for labels; an empty text beside it carries them.
     const blocks: Block[] = text === '' && carried.length === 0 ? [] : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
@@ -201,6 +201,6 @@ export class ChatService implements Chat {
   #room(sessionId: string): void {
     const { queue_length: most } = this.#parts.config
     if (this.#lanes.length(sessionId) < most) return
-    throw new Refusal('rate_limit', `This session has ${most} messages waiting already; send more when some are answered`, { retryAfterSecs: 5 })
+    throw new Refusal('rate_limit', `This session has ${most} messages waiting already (plugins.chat.queue_length); send more when some are answered`, { retryAfterSecs: 5 })
   }
 }

@@ -3,6 +3,7 @@ import type { AnySocketRoute, Socket } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Uploads } from '../files/contract.ts'
 import { withAttachments } from './attachments.ts'
+import type { AttachmentRules } from './attachments.ts'
 import { Conversation, isCommand, runCommand } from './commands.ts'
 import type { CommandParts } from './commands.ts'
 import type { ApprovalFeed } from './approval-feed.ts'
@@ -12,11 +13,10 @@ import { Coalescer, encodeDelta, encodeError, encodeNotice, encodeSocket } from 
 import type { FrameNames } from './encode-socket.ts'
 import { explain } from './failure.ts'
 import type { Roster } from './roster.ts'
-import type { ScreeningPolicy } from './screening.ts'
 
 export interface SocketParts extends CommandParts {
   readonly uploads: () => Uploads | undefined
-  readonly screening: ScreeningPolicy
+  readonly attached: AttachmentRules
   readonly roster: Roster
   readonly approvalFeed: ApprovalFeed
   readonly textFlushMs: number
@@ -55,7 +55,7 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
           return
         }
         const { agentId, thinking } = conversation
-        const said = await withAttachments(parts.uploads(), agentId, frame.text, frame.attachments ?? [], parts.screening)
+        const said = await withAttachments(parts.uploads(), agentId, frame.text, frame.attachments ?? [], parts.attached)
         const turn = await chat.accept({ agentId, ...said, door: 'websocket', ...(thinking === undefined ? {} : { thinking }) })
         // Not awaited, so that `/stop` and further messages are heard while the answer is written.
         parts.background(() => deliver(parts, socket, turn, { turnId: turn.id, messageId: frame.messageId }))

@@ -10,12 +10,10 @@ import type { Chains } from './chains.ts'
 const labels: readonly Label[] = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent']
 const isLabel = (label: string): label is Label => labels.some((known) => known === label)
 
-/** API facts 8: agents that wait for agents. */
-const MOST_DEPTH = 5
-export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains }
+export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains; readonly maxDepth: number }
 
 /** Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict` in words for the model. */
-export async function send({ agents, chat, audit, chains }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>): Promise<string> {
+export async function send({ agents, chat, audit, chains, maxDepth }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>): Promise<string> {
   const from = await agents.require(call.agentId)
   const target = await resolveAgent(agents, to)
   if (target.id === from.id) throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
@@ -25,7 +23,7 @@ export async function send({ agents, chat, audit, chains }: SendParts, to: strin
   }
   const chain = chains.of(call.turnId)
   if (chain.includes(target.id)) throw new Refusal('conflict', `"${target.name}" waits for this answer already; it cannot be asked meanwhile.`)
-  if (chain.length + 1 > MOST_DEPTH) throw new Refusal('conflict', `Agents ask agents ${MOST_DEPTH} deep already. Answer with what you know.`)
+  if (chain.length + 1 > maxDepth) throw new Refusal('conflict', `Agents ask agents ${maxDepth} deep already (plugins.delegation.max_depth). Answer with what you know.`)
   await agents.requireRunning(target.id)
   // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
   const sessionId = conversation(from.id, target.id, key)

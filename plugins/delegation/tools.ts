@@ -5,8 +5,6 @@ import type { Agent, Family } from '../agents/contract.ts'
 import { resolveAgent, send } from './send.ts'
 import type { SendParts } from './send.ts'
 
-/** API facts 8: longer than other tools, because a whole turn of another agent is inside. */
-const SEND_SECS = 600
 const texts = (most: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(most))
 const whom = v.pipe(v.string(), v.minLength(1), v.maxLength(256), v.description('Id or name of the agent'))
 
@@ -19,10 +17,10 @@ const Spawn = v.object({
   shell: v.optional(v.pipe(texts(500), v.description('Commands it may run'))),
 })
 
-export function delegationTools(parts: SendParts & { readonly family: Family }): readonly AnyTool[] {
+export function delegationTools(parts: SendParts & { readonly family: Family }, timeoutSecs: number): readonly AnyTool[] {
   const { agents, family } = parts
   const ask = defineTool({
-    name: 'agent_send', risk: 'write', needs: 'agent_message', timeoutSecs: SEND_SECS, labels: ['UntrustedAgent'], refuses: ['Secret'],
+    name: 'agent_send', risk: 'write', needs: 'agent_message', timeoutSecs, labels: ['UntrustedAgent'], refuses: ['Secret'],
     description: 'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
     input: v.object({ agent_id: whom, message: v.pipe(v.string(), v.minLength(1)), conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), '') }),
     run: (input, call) => send(parts, input.agent_id, input.message, input.conversation_key, call),

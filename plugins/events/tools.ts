@@ -21,7 +21,7 @@ export function eventTools({ audit, hooks, config, now }: EventParts): readonly 
     input: v.object({ event_type: EventType, payload: v.optional(v.unknown(), null) }),
     async run({ event_type: eventType, payload }, { agentId, labels = [] }) {
       const bytes = Buffer.byteLength(JSON.stringify(payload ?? null))
-      if (bytes > config.payload_bytes) throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than ${config.payload_bytes}`)
+      if (bytes > config.payload_bytes) throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than ${config.payload_bytes} (plugins.events.payload_bytes)`)
       const event = { id: randomUUID(), eventType, payload: payload ?? null, agentId, at: now(), labels }
       await audit.write({ event: 'event_published', agentId, details: `event ${event.id} "${eventType}" published, ${bytes} bytes` })
       await hooks.emit(EventPublished, event)

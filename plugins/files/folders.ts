@@ -4,14 +4,19 @@ import { join } from 'node:path'
 import { openConfined, Refusal } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { diskRefusal, hasCode } from './disk.ts'
-import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
+import { identityFiles } from './identity-files.ts'
 
 /** One folder for each agent, named by its id. */
 export class Folders {
   readonly #base: string
   readonly #making = new Map<string, Promise<void>>()
+  /** Of one identity file. */
+  readonly identityBytes: number
   /** Absolute. */
-  constructor(base: string) { this.#base = base }
+  constructor(base: string, identityBytes: number) {
+    this.#base = base
+    this.identityBytes = identityBytes
+  }
 
   /**
    * The real path of an agent's folder. A missing one is made with its identity files, those of the agent it was cloned from if there
@@ -61,7 +66,7 @@ export class Folders {
       if (error instanceof Refusal || hasCode(error, 'ENOENT')) return undefined
       throw error
     }
-    try { return (await handle.stat()).size <= IDENTITY_BYTES ? await handle.readFile() : undefined } finally { await handle.close() }
+    try { return (await handle.stat()).size <= this.identityBytes ? await handle.readFile() : undefined } finally { await handle.close() }
   }
 }
 

@@ -9,4 +9,3 @@ export const identityFiles: ReadonlyMap<string, string> = new Map([
   ['BOOTSTRAP.md', '# Bootstrap\n\nWhat to do first in a new workspace.\n'],
   ['HEARTBEAT.md', '# Heartbeat\n\nWhat to look after from time to time.\n'],
 ])
-export const IDENTITY_BYTES = 32_768

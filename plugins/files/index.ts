@@ -21,7 +21,7 @@ export default definePlugin({
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
   async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, tools }) {
-    const folders = new Folders(join(daemon.config().dataDir, 'workspaces'))
+    const folders = new Folders(join(daemon.config().dataDir, 'workspaces'), config.max_identity_bytes)
     const workspaces = new WorkspaceService({ agents, folders, maxFileBytes: config.max_file_bytes, maxUploadBytes: config.max_upload_bytes })
     const uploads = new UploadService({ agents, audit, store: new UploadStore(db), workspaces, maxBytes: config.max_upload_bytes })
     await uploads.sweep()

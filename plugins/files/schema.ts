@@ -6,6 +6,8 @@ export const Limits = v.object({
   /** Of one file of a workspace, through a route or a tool. */
   max_file_bytes: bytes(10_485_760),
   max_upload_bytes: bytes(10_485_760),
+  /** Of one identity file, such as SOUL.md. */
+  max_identity_bytes: bytes(32_768),
 })
 
 export const UploadRow = v.object({

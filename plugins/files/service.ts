@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { confine, enforced, openConfined, Refusal, replaceConfined } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { WorkspaceFile, Workspaces } from './contract.ts'
-import { IDENTITY_BYTES, identityFiles } from './identity-files.ts'
+import { identityFiles } from './identity-files.ts'
 import { diskRefusal, hasCode } from './disk.ts'
 import type { Folders } from './folders.ts'
 
@@ -83,9 +83,10 @@ export class WorkspaceService implements Workspaces {
 
   /** Throws `payload_too_large`. */
   checkSize(name: string, size: number): void {
-    const { maxFileBytes, maxUploadBytes } = this.#parts
-    const limit = identityFiles.has(name) ? IDENTITY_BYTES : name.startsWith('uploads/') ? Math.max(maxFileBytes, maxUploadBytes) : maxFileBytes
-    if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes`, { details: { size_bytes: size, limit_bytes: limit } })
+    const { folders: { identityBytes }, maxFileBytes, maxUploadBytes } = this.#parts
+    const [limit, key] = identityFiles.has(name) ? [identityBytes, 'max_identity_bytes'] as const
+      : name.startsWith('uploads/') && maxUploadBytes > maxFileBytes ? [maxUploadBytes, 'max_upload_bytes'] as const : [maxFileBytes, 'max_file_bytes'] as const
+    if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes (plugins.files.${key})`, { details: { size_bytes: size, limit_bytes: limit } })
   }
 
   /** Work that makes files. An agent killed meanwhile is `agent_not_found`, and what came to be after its folder went goes too. */

@@ -38,7 +38,7 @@ export class UploadService implements Uploads {
     const { id: agent } = await this.#parts.agents.require(agentId)
     const { store, audit, workspaces, maxBytes } = this.#parts
     const given = fileOf(body, contentType, filename)
-    if (given.content.byteLength > maxBytes) throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes`, { details: { limit_bytes: maxBytes } })
+    if (given.content.byteLength > maxBytes) throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes (plugins.files.max_upload_bytes)`, { details: { limit_bytes: maxBytes } })
     if (given.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
     const type = storedType(given.type, given.filename)
     if (type === undefined) throw new Refusal('invalid_request', `file: a file of type ${(given.type ?? 'unknown').slice(0, 100)} is not accepted; text, images, audio, PDF, JSON and ZIP are`)

@@ -56,7 +56,7 @@ function scan(text: string, maxDepth: number): ReadonlyMap<string, string> {
       }
       at = end
     } else if (sign === '{' || sign === '[') {
-      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels`)
+      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels (plugins.kv.max_value_depth)`)
     } else if (sign === '}' || sign === ']') {
       if (inObject && depth === 1) endMember(at)
       depth--

@@ -57,7 +57,7 @@ export class Pairs implements KeyValue {
       )
     } catch (error) {
       if (!(await this.#store.full(id, key, maxKeys))) throw error
-      throw new Refusal('invalid_request', `key: the agent has ${maxKeys} keys, which is the limit`, { details: { limit_keys: maxKeys }, cause: error })
+      throw new Refusal('invalid_request', `key: the agent has ${maxKeys} keys, which is the limit (plugins.kv.max_keys_per_agent): delete some`, { details: { limit_keys: maxKeys }, cause: error })
     }
     // Killed while the write was under way: nobody would remove the key any more.
     if (!(await this.#agents.find(id))) {
@@ -92,7 +92,7 @@ export class Pairs implements KeyValue {
     }
     const { max_keys_per_agent: maxKeys } = this.#limits
     const names = new Set([...(clear ? [] : await this.#store.names(id)), ...good.map(([key]) => key)])
-    if (names.size > maxKeys) throw new Refusal('invalid_request', `kv: the agent would have ${names.size} keys, and ${maxKeys} is the limit`, { details: { limit_keys: maxKeys } })
+    if (names.size > maxKeys) throw new Refusal('invalid_request', `kv: the agent would have ${names.size} keys, and ${maxKeys} is the limit (plugins.kv.max_keys_per_agent)`, { details: { limit_keys: maxKeys } })
     const at = new Date().toISOString()
     await this.#store.commit(
       ...(clear ? [this.#store.removeAll(id)] : []),
@@ -120,7 +120,7 @@ export class Pairs implements KeyValue {
     const bytes = Buffer.byteLength(text)
     const { max_value_bytes: maxBytes } = this.#limits
     if (bytes > maxBytes) {
-      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key`, { details: { limit_bytes: maxBytes } })
+      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key (plugins.kv.max_value_bytes)`, { details: { limit_bytes: maxBytes } })
     }
     return bytes
   }
@@ -128,7 +128,7 @@ export class Pairs implements KeyValue {
   #checkKey(key: string): void {
     const { max_key_chars: maxChars } = this.#limits
     if (key === '') throw new Refusal('invalid_request', 'key: must not be empty')
-    if (key.length > maxChars) throw new Refusal('invalid_request', `key: ${key.length} characters, at most ${maxChars}`, { details: { limit_chars: maxChars } })
+    if (key.length > maxChars) throw new Refusal('invalid_request', `key: ${key.length} characters, at most ${maxChars} (plugins.kv.max_key_chars)`, { details: { limit_chars: maxChars } })
     // Not every engine can keep them, and a key must be found again as it was written.
     if (key.includes('\0') || !key.isWellFormed()) throw new Refusal('invalid_request', 'key: must be well-formed Unicode without NUL')
   }

@@ -22,8 +22,8 @@ export class Notes {
   async put(agentId: string, key: string, value: string): Promise<void> {
     await this.#agents.checkMemory(agentId, 'write', key)
     const { max_key_chars: maxKey, max_value_chars: maxValue, max_notes_per_agent: maxNotes } = this.#limits
-    if (key.length > maxKey) throw new Refusal('invalid_request', `key: at most ${maxKey} characters`)
-    if (value.length > maxValue) throw new Refusal('payload_too_large', `value: at most ${maxValue} characters`)
+    if (key.length > maxKey) throw new Refusal('invalid_request', `key: at most ${maxKey} characters (plugins.memory.max_key_chars)`)
+    if (value.length > maxValue) throw new Refusal('payload_too_large', `value: at most ${maxValue} characters (plugins.memory.max_value_chars)`)
     // Not every engine can keep them, and a note must be found again as it was written.
     if (`${key}${value}`.includes('\0') || !key.isWellFormed() || !value.isWellFormed()) {
       throw new Refusal('invalid_request', 'key and value must be well-formed Unicode without NUL')
@@ -35,7 +35,7 @@ export class Notes {
       )
     } catch (error) {
       if (!(await this.#store.full(agentId, key, maxNotes))) throw error
-      throw new Refusal('invalid_request', `there are ${maxNotes} notes, which is the limit; replace an older one`, { cause: error })
+      throw new Refusal('invalid_request', `there are ${maxNotes} notes, which is the limit (plugins.memory.max_notes_per_agent); replace an older one`, { cause: error })
     }
     // Killed while the write was under way: nobody would remove the note any more.
     if (!(await this.#agents.find(agentId))) await this.clear(agentId)

@@ -26,7 +26,7 @@ export class Processes {
   async start(command: Command, start: () => Promise<Child>): Promise<ProcessView> {
     const { perAgent } = this.#limits
     const own = this.#of(command.agent.id)
-    if (own.filter(({ exit }) => !exit).length >= perAgent) throw new Refusal('rate_limit', `This agent has ${perAgent} processes running already. End one with process_kill first.`)
+    if (own.filter(({ exit }) => !exit).length >= perAgent) throw new Refusal('rate_limit', `This agent has ${perAgent} processes running already, which is all plugins.shell.processes_per_agent allows. End one with process_kill first.`)
     // Ended ones are kept until they are asked for, but not for ever.
     for (const each of own.filter(({ exit }) => exit).slice(0, Math.max(0, own.length - perAgent))) this.#drop(each)
     const child = await start()

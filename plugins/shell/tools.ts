@@ -20,13 +20,14 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     }),
     async run(input, { agentId, signal }) {
       const { words: [name = '', ...args], cwd, limits: own, network } = await readCommand(parts, agentId, input.command)
+      const seconds = Math.min(input.timeout_seconds, own.timeoutSecs)
       const child = await parts.spawn.start({
         command: name, args, cwd, network, path: parts.path, signal, outputBytes: own.outputBytes,
-        timeoutMs: Math.min(input.timeout_seconds, own.timeoutSecs) * 1000, silenceMs: own.silenceSecs * 1000,
+        timeoutMs: seconds * 1000, silenceMs: own.silenceSecs * 1000,
       })
       const exit = await child.ended
       const { text, droppedBytes } = child.read()
-      return `${describeExit(exit, input.timeout_seconds, own.silenceSecs)}\n${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
+      return `${describeExit(exit, seconds, own.silenceSecs)}\n${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
     },
   })
   const start = defineTool({

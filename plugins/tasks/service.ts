@@ -33,7 +33,7 @@ export class Tasks {
     } catch (error) {
       const { pending, inProgress } = await this.counts()
       if (pending + inProgress < this.#limits.max_open) throw error
-      throw new Refusal('rate_limit', `${this.#limits.max_open} tasks are open already`, { retryAfterSecs: 60, cause: error })
+      throw new Refusal('rate_limit', `${this.#limits.max_open} tasks are open already, which is all plugins.tasks.max_open allows`, { retryAfterSecs: 60, cause: error })
     }
     return id
   }

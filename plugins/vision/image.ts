@@ -1,8 +1,5 @@
 import { Refusal } from 'svc/sdk'
 
-/** What the large vendors take in one picture. */
-export const IMAGE_BYTES = 5_242_880
-
 const kinds: readonly (readonly [mime: string, is: (bytes: Uint8Array) => boolean])[] = [
   ['image/png', (bytes) => starts(bytes, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])],
   ['image/jpeg', (bytes) => starts(bytes, [0xff, 0xd8, 0xff])],

@@ -11,13 +11,15 @@ export default definePlugin({
   name: 'vision',
   version: '1.0.0',
   config: v.object({
+    /** Of one picture: what the large vendors take. */
+    max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
     /** Which model looks at pictures, whatever model their agent has. */
     see: v.optional(v.object({ provider: v.string(), model: v.string() })),
   }),
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },
   optional: { usage: Usage, catalog: Catalog },
   setup({ config, db, hooks, optional, services, tools }) {
-    tools.add(...visionTools({ ...services, db, hooks, configured: config.see, usage: () => optional('usage'), catalog: () => optional('catalog') }))
+    tools.add(...visionTools({ ...services, db, hooks, configured: config.see, maxImageBytes: config.max_image_bytes, usage: () => optional('usage'), catalog: () => optional('catalog') }))
     return {}
   },
 })

@@ -1,0 +1,59 @@
+import type { Reason } from './limit.ts'
+
+const pause: Reason = 'how often the daemon works for itself'
+const kept: Reason = 'how long something is kept'
+const when: Reason = 'when something is done, not whether'
+const part: Reason = 'a price or a part'
+
+/** Numbers of the configuration that nobody is refused for, and why. */
+export const notLimits: Readonly<Record<string, Reason>> = {
+  'http.sse_keep_alive_ms': pause, 'plugins.drain_ms': when,
+  'plugins.audit.retention_days': kept, 'plugins.audit.trim_interval_secs': pause, 'plugins.audit.checkpoint_secs': pause,
+  'plugins.journal.retention_days': kept, 'plugins.journal.traces_per_agent': kept, 'plugins.journal.cleanup_interval_hours': pause,
+  'plugins.approvals.approved_for_secs': kept, 'plugins.approvals.keep_days': kept,
+  'plugins.backups.snapshot_interval_secs': pause, 'plugins.backups.snapshots_kept': kept,
+  'budget.alert_threshold': part, 'plugins.budgets.reservation_secs': kept,
+  'plugins.sessions.context_messages': when, 'plugins.sessions.retention_days': kept, 'plugins.sessions.max_sessions_per_agent': kept, 'plugins.sessions.cleanup_interval_hours': pause,
+  'plugins.providers.back_off_min_ms': when, 'plugins.providers.back_off_max_ms': when, 'plugins.providers.breaker_window_ms': when, 'plugins.providers.breaker_pause_ms': when,
+  'plugins.providers.detect_ms': when, 'plugins.providers.detect_again_ms': pause, 'plugins.providers.key_rest_ms': when, 'plugins.providers.rate_limit_rest_ms': when,
+  'plugins.providers.providers.*.context_window': part, 'plugins.providers.providers.*.prices.*.input': part, 'plugins.providers.providers.*.prices.*.output': part,
+  'plugins.providers.providers.*.prices.*.cached_input': part, 'plugins.providers.providers.*.prices.*.cache_write': part, 'providers.*.prices.*.*': part,
+  'plugins.chat.history_messages': when, 'plugins.chat.compaction.threshold_messages': when, 'plugins.chat.compaction.keep_recent': when, 'plugins.chat.compaction.max_summary_tokens': when,
+  'plugins.chat.compaction.token_threshold_ratio': part, 'plugins.chat.compaction.max_chunk_chars': when,
+  'plugins.chat.waiting_after_ms': when, 'plugins.chat.text_flush_ms': when, 'plugins.chat.text_flush_chars': when, 'plugins.chat.agents_updated_ms': pause, 'plugins.chat.agents_updated_first_ms': pause,
+  'plugins.openai-api.conversation_hours': kept,
+  'plugins.security.probe_interval_ms': pause, 'plugins.security.on_demand_ms': pause, 'plugins.security.probe_timeout_ms': when, 'plugins.security.stale_ms': kept, 'plugins.security.first_probe_ms': pause,
+  'plugins.tasks.claim_ttl_secs': when, 'plugins.tasks.retention_days': kept, 'plugins.tasks.sweep_interval_secs': pause,
+  'plugins.webhooks.back_off_min_ms': when, 'plugins.webhooks.back_off_max_ms': when, 'plugins.webhooks.retention_days': kept, 'plugins.webhooks.poll_ms': pause, 'plugins.webhooks.heartbeat_secs': pause,
+  'pairing.token_expiry_secs': kept, 'pairing.last_seen_secs': pause, 
+  // The oldest sign-in ends for a new one.
+  'external_auth.session_ttl_secs': kept, 'external_auth.max_sessions': kept, 'external_auth.max_sessions_per_user': kept, 'external_auth.timeout_ms': when,
+}
+
+/** Sections that the top of the file fills in: the key there is the one that is set, and that is tried. */
+export const filledIn: readonly (readonly [section: string, from: string])[] = [
+  ['plugins.budgets.', 'budget.'], ['plugins.webhooks.triggers.', 'webhook_triggers.'], ['plugins.pairing.', 'pairing.'], ['plugins.sso.', 'external_auth.'], ['plugins.providers.providers.', 'providers.'],
+]
+
+/** Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a second daemon: the file and the name of the test. */
+export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'http.socket_buffer_bytes': ['test/core/http/sockets.test.ts', 'a client that does not read is closed with 1013'],
+  'outbound.connect_timeout_ms': ['test/core/net/outbound.test.ts', 'silence before and after the headers and a body nobody reads end by themselves'],
+  'outbound.total_timeout_ms': ['test/core/net/outbound.test.ts', 'drops that trickle in do not outlive the limit for the whole'],
+  'outbound.max_bytes': ['test/core/net/outbound.test.ts', 'decompresses and counts the size after that'],
+  'tools.timeout_secs': ['test/core/tools/registry.test.ts', 'is stopped when its time is up, and its signal with it'],
+  'plugins.approvals.timeout_secs': ['test/plugins/approvals/approvals.test.ts', 'while a turn waits, after its time: the turn is told no'],
+  'plugins.backups.max_files': ['test/plugins/backups/hostile.test.ts', 'a bomb is refused by what it says and by what it holds'],
+  'plugins.backups.max_bytes': ['test/plugins/backups/hostile.test.ts', 'a bomb is refused by what it says and by what it holds'],
+  'plugins.shell.process_life_secs': ['test/plugins/shell/shell.test.ts', 'ends when nobody asks for it any more, and with the plugin'],
+  'plugins.tasks.max_attempts': ['test/plugins/tasks/tasks.test.ts', 'ends with its time: another agent gets the task, and after some attempts it has failed'],
+  'plugins.web.max_results': ['test/plugins/web/web.test.ts', 'brings results of the provider that is configured'],
+  'pairing.max_devices': ['test/plugins/pairing/pairing.test.ts', 'leaves room for no more devices than configured'],
+  'pairing.max_pending': ['test/plugins/pairing/pairing.test.ts', 'is one of five at most'],
+  'pairing.max_attempts': ['test/plugins/pairing/store.test.ts', 'a code that expired, was tried too often or is not there makes none'],
+  'pairing.push_timeout_ms': ['test/plugins/pairing/push.test.ts', 'to a service that says nothing is given up in time'],
+  'plugins.webhooks.max_attempts': ['test/plugins/webhooks/webhooks.test.ts', 'a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again'],
+  'plugins.webhooks.timeout_ms': ['test/plugins/webhooks/webhooks.test.ts', 'a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again'],
+  'plugins.webhooks.max_waiting': ['test/plugins/webhooks/webhooks.test.ts', 'beyond what may wait for one target deliveries are dead letters at once'],
+  'plugins.webhooks.max_concurrent': ['test/plugins/webhooks/webhooks.test.ts', 'a receiver that fails gets the same bytes under the same id again, and nothing overtakes them'],
+}
