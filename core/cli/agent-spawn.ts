@@ -20,12 +20,20 @@ export default command({
   examples: [['svc agent spawn scout.toml', 'from a file'], ['svc agent spawn scout.signed.json', 'signed, as manifest_signing may require it'], ['svc agent spawn - < scout.toml', 'from standard input'], ['svc agent spawn --name scout --prompt "You find things."', 'without a file']],
   async run(args) {
     const manifest = await readManifest(args)
-    const agent = await ask(await connect(args), (client) => client.call('POST', '/api/agents', Spawned, { body: signedBody(manifest) ?? { manifest_toml: manifest } }))
+    const connection = await connect(args)
+    const agent = await ask(connection, (client) => client.call('POST', '/api/agents', Spawned, { body: signedBody(manifest) ?? { manifest_toml: manifest } }))
+      .catch((error: unknown) => { throw named(error, args.manifest) })
     if (args.json) printJson(agent)
-    else print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: svc chat ${agent.name}`)
+    else print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: svc chat ${/^[\w.@:+-]+$/.test(agent.name) ? agent.name : agent.agent_id}`)
     return exits.ok
   },
 })
+
+/** The daemon calls the manifest by its field; who wrote it knows it by its file. */
+function named(error: unknown, file: string | undefined): unknown {
+  if (!(error instanceof Failure) || file === undefined || file === '-' || !error.message.startsWith('manifest_toml: ')) return error
+  return new Failure(error.exit, error.message.replace('manifest_toml', file), error.advice, { cause: error })
+}
 
 /** A signed manifest is JSON, which no TOML file begins like. The daemon checks all of it. */
 function signedBody(text: string): { readonly signed_manifest: unknown } | undefined {

@@ -32,7 +32,7 @@ export async function runChecks(place: Place): Promise<Check[]> {
   checks.push(...results)
   if (config) {
     const running = await checkPort(config)
-    checks.push(running.check, await checkDatabase(config, running.url), checkProviders(config))
+    checks.push(running.check, await checkDatabase(config, running.url), await checkProviders(config, running.url))
   }
   checks.push(await checkDisk(config?.data_dir ?? place.home))
   return checks
@@ -125,10 +125,23 @@ async function checkDatabase(config: Config, running: string | undefined): Promi
 /** Variables of vendors that are usual; the providers plugin knows all it can use. */
 const keyVariables = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GROQ_API_KEY', 'MISTRAL_API_KEY', 'DEEPSEEK_API_KEY', 'OPENROUTER_API_KEY', 'TOGETHER_API_KEY', 'XAI_API_KEY', 'FIREWORKS_API_KEY', 'CEREBRAS_API_KEY', 'PERPLEXITY_API_KEY', 'COHERE_API_KEY']
 
-function checkProviders(config: Config): Check {
+/** A daemon that runs says what it uses: only it sees the keys that are stored. */
+async function checkProviders(config: Config, running: string | undefined): Promise<Check> {
+  const found = running === undefined ? listKeys(config) : await findDefault(config, running)
+  if (found !== undefined) return ok('providers', found)
+  return warn('providers', `no key of a model provider${running === undefined ? ' in the environment or the configuration; the daemon knows whether one is stored' : ''}; the built-in offline model answers, or a local Ollama when there is one`,
+    'store one with `svc providers set-key openai`, or set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]')
+}
+function listKeys(config: Config): string | undefined {
   const found = [...keyVariables.filter((name) => process.env[name]?.trim()), ...Object.entries(config.providers).filter(([, provider]) => provider.api_key?.trim()).map(([name]) => `[providers.${name}]`)]
-  if (found.length > 0) return ok('providers', `keys: ${found.join(', ')}`)
-  return warn('providers', 'no key of a model provider; the built-in offline model answers, or a local Ollama when there is one', 'set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]')
+  return found.length > 0 ? `keys: ${found.join(', ')}` : undefined
+}
+async function findDefault(config: Config, url: string): Promise<string | undefined> {
+  try {
+    const { default_provider: provider, default_model: model } = await createDaemonClient({ url, apiKey: config.api_key })
+      .call('GET', '/api/status', v.looseObject({ default_provider: v.nullish(v.string()), default_model: v.nullish(v.string()) }), { timeoutMs: 5000 })
+    return provider && provider !== 'builtin' ? `${provider} / ${model ?? ''} answers` : undefined
+  } catch { return listKeys(config) /* That it cannot be asked is said by the check of the database. */ }
 }
 
 async function checkDisk(folder: string): Promise<Check> {

@@ -18,7 +18,7 @@ export default command({
     const trusted = args.trusted === undefined ? (await loadSettings(findPlace(args))).config.manifest_signing.trusted_signers : args.trusted.split(',').map((key) => key.trim()).filter((key) => key !== '')
     let signed: SignedManifest
     try { signed = verifyManifest(await readExactly(args.envelope), readTrusted(trusted)) } catch (error) {
-      if (error instanceof SignatureProblem) throw new Failure(exits.refused, error.message, error.kind === 'untrusted' ? 'add the key to manifest_signing.trusted_signers if it belongs to someone you trust' : undefined, { cause: error })
+      if (error instanceof SignatureProblem) throw new Failure(exits.refused, `${args.envelope}: ${error.message}`, error.kind === 'untrusted' ? 'add the key to manifest_signing.trusted_signers if it belongs to someone you trust' : undefined, { cause: error })
       throw error
     }
     const { name, version, signer_id: signer, signer_public_key: key, content_hash: hash } = signed

@@ -72,10 +72,10 @@ async function printVersion(json: boolean): Promise<number> {
 /** citty takes every flag and drops surplus words without a sound; a typing error must not. */
 function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly string[]): void {
   const help = `see \`svc ${path.join(' ')} --help\``
-  const flags = new Map<string, { readonly name: string; readonly isText: boolean }>()
+  const flags = new Map<string, { readonly name: string; readonly isText: boolean; readonly options: readonly string[] }>()
   for (const [name, arg] of Object.entries(args)) {
     if (arg.type === 'positional') continue
-    for (const alias of [name, ...('alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : [])]) flags.set(alias, { name, isText: arg.type !== 'boolean' })
+    for (const alias of [name, ...('alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : [])]) flags.set(alias, { name, isText: arg.type !== 'boolean', options: 'options' in arg ? arg.options ?? [] : [] })
   }
   const positionals = Object.entries(args).filter(([, arg]) => arg.type === 'positional')
   let words = 0
@@ -95,10 +95,10 @@ function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly strin
       const nearest = findNearest(typed, flags.keys())
       throw new Failure(exits.usage, `unknown flag ${word.split('=')[0] ?? word}`, nearest === undefined ? help : `did you mean --${nearest}?`)
     }
-    if (flag.isText && value === undefined) {
-      const next = rest[++at]
-      if (next === undefined || (next.startsWith('-') && next !== '-' && !/^-\d/.test(next))) throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
-    } else if (flag.isText && value === '') throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
+    if (!flag.isText) continue
+    const given = value ?? rest[++at] ?? ''
+    if (given === '' || (value === undefined && given.startsWith('-') && given !== '-' && !/^-\d/.test(given))) throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
+    if (flag.options.length > 0 && !flag.options.includes(given)) throw new Failure(exits.usage, `--${flag.name} cannot be "${given}"`, `it is one of ${flag.options.join(', ')}`)
   }
   if (words > positionals.length) throw new Failure(exits.usage, `too many arguments: ${positionals.length === 0 ? 'none is' : `at most ${positionals.length} are`} expected`, help)
   const missing = positionals.slice(words).find(([, arg]) => arg.required !== false)

@@ -43,7 +43,7 @@ describe('svc models', () => {
     const { models } = JSON.parse((await svc('models', '--provider', 'openai', '--tier', 'frontier', '--json')).stdout) as { models: { tier: string }[] }
     expect(models.length).toBeGreaterThan(3)
     expect(new Set(models.map(({ tier }) => tier))).toEqual(new Set(['frontier']))
-    expect(await svc('models', '--tier', 'huge')).toMatchObject({ code: 2, stdout: '' })
+    expect(await svc('models', '--tier', 'huge')).toMatchObject({ code: 2, stdout: '', stderr: 'svc: --tier cannot be "huge"\n  -> it is one of frontier, smart, balanced, fast, local, custom\n' })
   })
   it('says what to do when there is none', async () => { expect((await svc('models', '--provider', 'groq', '--available')).stdout).toContain('svc providers set-key') })
 })
