@@ -83,7 +83,8 @@ export class Door {
     const { failure, message, cause } = error
     const reason = cause instanceof Error ? reasonOf(cause) : undefined
     if (failure === 'failed') warn(message, { reason, requestId: request.requestId })
-    credentials.failed({ clientAddress: request.clientAddress, method: 'GET', path: PATH, requestId: request.requestId, what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}` })
+    // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not lock anybody out with them.
+    if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined) credentials.failed({ clientAddress: request.clientAddress, method: 'GET', path: PATH, requestId: request.requestId, what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}` })
     const cookie = cookiesFor(redirectUrl).clear()
     if (error.page || request.header('sec-fetch-mode') === 'navigate') return redirect(`/#sso-problem=${failure}`, 303, cookie)
     if (failure === 'expired') throw new Refusal('invalid_request', message)

@@ -15,7 +15,7 @@ export default definePlugin({
   requires: { audit: Audit, daemon: Daemon },
   migrations,
   async setup({ config: settings, credentials, db, fetch, jobs, log, routes, services: { audit, daemon } }) {
-    const now = Date.now
+    const now = (): number => Date.now()
     const read = settings.enabled ? readProviders(settings, daemon.config().listenAddr, readVariable) : 'write enabled = true under [external_auth] into config.toml'
     const providers = typeof read === 'string' ? [] : read
     const sessions = new Sessions({

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { startHost } from '../../support/host.ts'
-import type { TestHost } from '../../support/host.ts'
+import type { HostOptions, TestHost } from '../../support/host.ts'
 import { freePort, startForger, startOpenId, Visitor } from '../../support/openid.ts'
 import type { Forger, OpenId } from '../../support/openid.ts'
 
@@ -11,8 +11,9 @@ export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 export interface SignedIn { readonly token: string; readonly token_type: string; readonly expires_in: number; readonly provider: string; readonly user: { readonly sub: string; readonly email: string | null; readonly name: string | null } }
 
 /** A daemon with a key, where people sign in with the provider of this issuer. */
-export async function startSignIn(issuer: string, port: number, section: Record<string, unknown> = {}, config: Record<string, unknown> = {}): Promise<TestHost> {
+export async function startSignIn(issuer: string, port: number, section: Record<string, unknown> = {}, config: Record<string, unknown> = {}, options: HostOptions = {}): Promise<TestHost> {
   return startHost({
+    memory: true, plugins: ['audit', 'pairing', 'settings', 'sso'], ...options,
     config: {
       api_key: key, listen_addr: `127.0.0.1:${port}`, outbound: { allow: ['127.0.0.1', '::1', 'localhost'] }, ...config,
       external_auth: {
@@ -24,17 +25,17 @@ export async function startSignIn(issuer: string, port: number, section: Record<
 }
 
 /** With the real provider. */
-export async function withOpenId(section: Record<string, unknown> = {}, config: Record<string, unknown> = {}): Promise<{ host: TestHost; openId: OpenId }> {
+export async function withOpenId(section: Record<string, unknown> = {}, config: Record<string, unknown> = {}, options: HostOptions = {}): Promise<{ host: TestHost; openId: OpenId }> {
   const port = await freePort()
   const openId = await startOpenId(`http://127.0.0.1:${port}/api/auth/callback`)
-  const host = await startSignIn(openId.issuer, port, section, config)
+  const host = await startSignIn(openId.issuer, port, section, config, options)
   onTestFinished(async () => { await host[Symbol.asyncDispose](); await openId[Symbol.asyncDispose]() })
   return { host, openId }
 }
 /** With one that can be told to misbehave. */
-export async function withForger(section: Record<string, unknown> = {}, config: Record<string, unknown> = {}): Promise<{ host: TestHost; forger: Forger }> {
+export async function withForger(section: Record<string, unknown> = {}, config: Record<string, unknown> = {}, options: HostOptions = {}): Promise<{ host: TestHost; forger: Forger }> {
   const [port, forger] = await Promise.all([freePort(), startForger()])
-  const host = await startSignIn(forger.issuer, port, { scopes: ['openid', 'email'], ...section }, config)
+  const host = await startSignIn(forger.issuer, port, { scopes: ['openid', 'email'], ...section }, config, options)
   onTestFinished(async () => { await host[Symbol.asyncDispose](); await forger[Symbol.asyncDispose]() })
   return { host, forger }
 }
