@@ -98,15 +98,15 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       return { status: 'ok' as const, message: 'All history cleared' }
     },
   })
-  const list = defineRoute({
-    method: 'GET', path: '/api/sessions', summary: 'List all sessions', auth: 'bearer', cost: 5, returns: SessionList,
+  const list = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
+    method: 'GET', path, summary, auth: 'bearer', cost: 5, returns: SessionList,
     async handle() {
       const names = new Map((await agents.list()).map((agent) => [agent.id, agent]))
       return { sessions: (await sessions.list()).map((session) => toItem(session, names.get(session.agentId))) }
     },
   })
-  const read = defineRoute({
-    method: 'GET', path: '/api/sessions/:id', summary: 'Read a session', auth: 'bearer', cost: 5,
+  const read = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
+    method: 'GET', path, summary, auth: 'bearer', cost: 5,
     params: SessionParams, query: PageQuery, returns: SessionView, errors: ['session_not_found'],
     async handle({ params, query }) {
       const session = await require(params.id)
@@ -153,7 +153,11 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     auth: 'bearer', cost: 5, returns: Cleaned,
     async handle() { return { sessions_deleted: await sessions.cleanup({ retentionDays, most: mostPerAgent }) } },
   })
-  return [active, ofAgent, create, change, reset, clear, list, read, remove, byLabel, label, cleanup]
+  return [
+    active, ofAgent, create, change, reset, clear, remove, byLabel, label, cleanup,
+    list('/api/sessions', 'List all sessions'), list('/api/memory/sessions', 'List all sessions (alternate listing)'),
+    read('/api/sessions/:id', 'Read a session'), read('/api/memory/sessions/:id', 'Read a session (alternate listing)'),
+  ]
 }
 
 function toItem(session: Session, agent: Agent | undefined) {

@@ -142,6 +142,18 @@ describe('a session read in pages', () => {
   })
 })
 
+describe('the alternate listing', () => {
+  it('is the same list and the same session', async () => {
+    const agent = await spawn()
+    await say(agent, 'hello')
+    const id = await active(agent)
+    for (const path of ['sessions', `sessions/${id}`, `sessions/${NOBODY}`]) {
+      const [there, here] = [await stage.host.json('GET', `/api/${path}`), await stage.host.json('GET', `/api/memory/${path}`)]
+      expect([here.status, here.body.sessions, here.body.messages]).toEqual([there.status, there.body.sessions, there.body.messages])
+    }
+  })
+})
+
 describe('the window of a session', () => {
   it('is counted with rules, tools and history, and grows with what is said', async () => {
     const agent = await stage.spawn(`of-sessions-${serial++}`, ['*'], '[model]\ncontext_window = 10000\nsystem_prompt = "Be brief."\n')
