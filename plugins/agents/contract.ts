@@ -16,6 +16,9 @@ export const AgentSummary = v.object({
 })
 export type AgentSummary = v.InferOutput<typeof AgentSummary>
 
+/** `autonomous.quiet_hours`: hour and minute of the beginning and of the end, such as `22:00-07:00`. */
+export const QUIET_HOURS = /^\s*([01]?\d|2[0-4]):([0-5]\d)\s*(?:-|–|to)\s*([01]?\d|2[0-4]):([0-5]\d)\s*$/
+
 export type AgentState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Stopped'
 /** Which of the tools it is granted an agent may use: none, those that only read, all. */
 export type Permission = 'observe' | 'assist' | 'full'

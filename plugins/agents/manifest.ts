@@ -1,6 +1,7 @@
 import { parse as parseToml, stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
 import { parse, Refusal } from 'svc/sdk'
+import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
 import { profileTools } from './profiles.ts'
 
@@ -105,7 +106,9 @@ function isUsual(path: string, given: unknown): boolean {
 const defaults = parse(ManifestDocument, {}, 'manifest')
 
 function withoutEffect(document: ManifestDocument): string[] {
+  const { quiet_hours: quiet } = document.autonomous
   return [
+    ...(quiet === undefined || quiet.trim() === '' || QUIET_HOURS.test(quiet) ? [] : [`"autonomous.quiet_hours" has no effect: "${quiet.slice(0, 50)}" is not two times such as 22:00-07:00`]),
     ...(document.module === 'builtin:chat' ? [] : [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]),
     // Decision: a manifest cannot name a folder of the machine; a manifest may come from an agent.
     ...(document.workspace === undefined && Object.keys(document.workspaces).length === 0 ? [] : ['"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the data directory']),

@@ -1,3 +1,4 @@
+import { QUIET_HOURS } from '../agents/contract.ts'
 import type { Door } from '../journal/contract.ts'
 
 /** Doors through which nobody speaks: the turn was started by a clock or an event. */
@@ -6,10 +7,10 @@ export const isAutomated = (door: Door): boolean => automated.has(door)
 
 /**
  * Seconds until the quiet hours end; 0 when it is not quiet. `hours` is `HH:MM-HH:MM` in the daemon's local time and may span
- * midnight. What is not written so means no quiet hours.
+ * midnight. What is not written so means no quiet hours, and the manifest is warned of.
  */
 export function quietFor(hours: string | undefined, now: Date): number {
-  const [, fromHour, fromMinute, toHour, toMinute] = /^\s*(\d{1,2}):(\d{2})\s*(?:-|–|to)\s*(\d{1,2}):(\d{2})\s*$/.exec(hours ?? '') ?? []
+  const [, fromHour, fromMinute, toHour, toMinute] = QUIET_HOURS.exec(hours ?? '') ?? []
   if (fromHour === undefined) return 0
   const from = Number(fromHour) * 60 + Number(fromMinute)
   const to = Number(toHour) * 60 + Number(toMinute)
