@@ -5,6 +5,7 @@ import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { answerApproval, listApprovals } from './approval-commands.ts'
+import { describe } from './compact-routes.ts'
 import type { Chat } from './contract.ts'
 import { explain } from './failure.ts'
 import { listModels, listProviders } from './model-commands.ts'
@@ -35,10 +36,7 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   },
   compact: {
     does: 'summarise older messages',
-    async run({ chat }, { agentId }) {
-      const { status, summarized, kept, threshold } = await chat.compact(agentId)
-      return status === 'compacted' ? `Session compacted: ${summarized} messages summarized, ${kept} kept.` : `No compaction needed: ${kept} messages, compacted by itself at ${threshold}.`
-    },
+    async run({ chat }, { agentId }) { return `${describe(await chat.compact(agentId))}.` },
   },
   model: {
     does: '<name>: the model of this agent; without a name, which it is',

@@ -101,6 +101,7 @@ function sum(usages: readonly Usage[]): Usage {
     input += usage.input
     output += usage.output
     cachedInput += usage.cachedInput ?? 0
+    cacheWrite += usage.cacheWrite ?? 0
     thinking += usage.thinking ?? 0
     estimated ||= usage.estimated ?? false
   }

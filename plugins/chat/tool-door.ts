@@ -1,3 +1,4 @@
+import type { ConsolaInstance } from 'consola'
 import { enforced, Refusal } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
 import type { ToolCall } from 'svc/providers'
@@ -34,6 +35,7 @@ export interface DoorParts {
   readonly waits: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
   readonly loaded: (signal: AbortSignal) => Promise<void>
+  readonly log: Pick<ConsolaInstance, 'warn'>
 }
 
 /** The one way from a model's call to a tool: right, pace, labels, gate, then the call and its trace. */
@@ -162,7 +164,10 @@ export class ToolDoor {
           await this.#parts.hooks.check(ToolCallStarting, attempt)
           return undefined
         } catch (error) {
-          if (!(error instanceof Refusal)) return 'the check of this call failed'
+          if (!(error instanceof Refusal)) {
+            if (!signal.aborted) this.#parts.log.warn(`a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`, error)
+            return 'the check of this call failed'
+          }
           if (error.details['ask_again'] !== true) return error.message
           // Whoever asks is being replaced. Nothing may slip through while nobody stands at the gate.
           await this.#parts.loaded(signal)

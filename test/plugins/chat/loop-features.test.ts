@@ -18,9 +18,11 @@ const EXTRA = pluginText('extra', {
     tool('fetch_page', { labels: ['ExternalNetwork'] }, async () => 'a page')
     tool('run_command', { refuses: ['ExternalNetwork'], risk: 'write' }, async () => 'ran')
     tool('huge', {}, async () => 'x'.repeat(40_000))
+    tool('unchecked', {}, async () => 'went through')
     tool('gated', { risk: 'write' }, async () => 'went through')
     let open = Promise.withResolvers()
     ctx.hooks.on(gate('tools:call-starting'), async ({ tool, signal }) => {
+      if (tool === 'unchecked') throw new Error('the checker broke')
       if (tool !== 'gated') return
       await Promise.race([open.promise, new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))])
     })
@@ -269,6 +271,15 @@ describe('a turn that waits for its gate', () => {
     expect((await stage.host.json('POST', `/api/agents/${agent}/stop`)).body.message).toBe('Agent run cancelled')
     expect((await answer).body.stop).toBe('cancelled')
     expect((await stage.session(agent)).messages.flatMap(({ tools = [] }) => tools).every(({ result }) => result?.startsWith('not run'))).toBe(true)
+  })
+})
+
+describe('a check of a call that breaks', () => {
+  it('refuses the call, and the log says why', async () => {
+    const agent = await spawn('', ['unchecked'])
+    stage.fake.script({ calls: [{ name: 'unchecked', args: {} }] }, ({ body }) => ({ text: String(body.messages?.at(-1)?.content) }))
+    expect((await ask(agent)).body.response).toBe('refused: the check of this call failed')
+    expect(stage.host.log.join('\n')).toMatch(/a call of unchecked in turn \S+ was refused, because its check failed[^]*the checker broke/)
   })
 })
 
