@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, chmodSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { ReadOnlyDatabase } from './read-only.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 
 /** "svc1" as the application id in the file's header, so that the database of another program is not taken for ours. */
@@ -40,6 +41,7 @@ export async function openFile(path: string): Promise<SqliteConnection> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (!existsSync(path)) await create(path)
   refuseForeign(path)
+  using _ = await bystander(path)
   let connection: SqliteConnection
   try { connection = await SqliteConnection.open(path) } catch (error) {
     throw new DatabaseRefused(path, `cannot be opened (${error instanceof Error ? error.message : String(error)})`, { cause: error })
@@ -51,9 +53,23 @@ export async function openFile(path: string): Promise<SqliteConnection> {
     if (found !== 'ok') throw new DatabaseRefused(path, `is damaged (${found})`)
     return connection
   } catch (error) {
+    // Without writing the log back.
+    connection.poisoned = true
     await connection.close()
     throw error
   }
+}
+
+/**
+ * Holds its place beside a file that has a log, which a crash left: the last connection to close would write the log back into it, also
+ * into one that is damaged and to be left as it is, and one that may only read never does.
+ */
+async function bystander(path: string): Promise<ReadOnlyDatabase | undefined> {
+  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined
+  const { openReadOnly } = await import('./read-only.ts')
+  const reader = openReadOnly(path)
+  await reader.sql.one`SELECT count(*) FROM sqlite_schema`.catch(() => undefined /* what is wrong is told by the connection that is used */)
+  return reader
 }
 
 function quickCheck(connection: SqliteConnection): string {

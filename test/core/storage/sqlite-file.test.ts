@@ -43,6 +43,22 @@ describe('the file', () => {
     for (const name of [file, `${file}-wal`]) expect((await readFile(name)).includes('CANARY-7f3a')).toBe(false)
   })
 
+  it('that is damaged and has a log from a crash is left as it is, byte for byte', async () => {
+    const { database, file } = await open('sqlite')
+    await database.migrate('file', table)
+    for (let id = 0; id < 50; id++) await database.sql.run`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(2_000)})`
+    await database.scrub()
+    await database.sql.run`INSERT INTO file_row (id, body) VALUES (99, 'only in the log')`
+    const copy = join(await folder(), 'svc.db')
+    for (const rest of ['', '-wal']) await copyFile(file + rest, copy + rest)
+    const bytes = await readFile(copy)
+    bytes.fill(0xa5, 4_096 * 5, 4_096 * 9)
+    await writeFile(copy, bytes)
+    await expect(reopen(copy)).rejects.toThrow(/It was left as it is/)
+    expect((await readFile(copy)).equals(bytes)).toBe(true)
+    expect((await readFile(`${copy}-wal`)).includes('only in the log')).toBe(true)
+  })
+
   it('a constraint that is checked at the commit fails its own batch only', async () => {
     const { database } = await open('sqlite')
     await database.migrate('file', [...table, { id: '2', sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)' }])
