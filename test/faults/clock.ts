@@ -61,7 +61,7 @@ export async function clock({ built, rounds }: FaultOptions): Promise<FaultRepor
   if (!after.includes(429)) problems.push('a jump of the clock opened the limiter')
   // Paused as a laptop is that was closed.
   process.kill(daemon.pid, 'SIGSTOP')
-  await delay(Math.min(120_000, rounds * 2_000))
+  await delay(Math.min(120_000, rounds * 12_000 - 10_000))
   process.kill(daemon.pid, 'SIGCONT')
   const health = await fetch(`${daemon.url}/api/health`, { signal: AbortSignal.timeout(10_000) })
   if (![200, 429].includes(health.status)) problems.push(`after the pause health answered ${health.status}`)

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { generator } from './crash.ts'
 import { call, prepareHome, Writer } from './home.ts'
 import type { Home } from './home.ts'
@@ -19,6 +20,7 @@ const damages: readonly Damage[] = [
   ['an empty database', (home) => truncateSync(database(home), 0)],
   ['half a database', (home) => truncateSync(database(home), Math.floor(statSync(database(home)).size / 2))],
   ['no database where there was one', (home) => rmSync(database(home))],
+  ['half a log of the database', (home) => truncateSync(`${database(home)}-wal`, Math.floor(statSync(`${database(home)}-wal`).size / 2))],
   ['a broken configuration', (home) => writeFileSync(join(home, 'config.toml'), 'log_level = "info\n[[[')],
   ['half a vault key', (home) => truncateSync(join(home, 'vault.key'), 10)],
   ['a forged anchor', (home) => writeFileSync(join(home, 'audit.anchor'), '{"count":1,"tip_hash":"00","hmac":"00"}')],
@@ -36,7 +38,9 @@ export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<Fa
       await call(daemon, 'PUT', `/api/memory/agents/${sound.agent}/kv/filler-${count}`, { value: 'x'.repeat(6_000) })
       await writer.write(daemon)
     }
-    await daemon.stop()
+    // Killed, so that the newest rows are in the log of the database and nowhere else; the anchor knows of them by then.
+    await delay(1_500)
+    await daemon.kill()
   }
   const problems: string[] = []
   const outcomes: Record<string, number> = {}
@@ -46,16 +50,17 @@ export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<Fa
     try {
       cpSync(sound.path, path, { recursive: true })
       damage(path, random)
+      const damaged = existsSync(database(path)) ? readFileSync(database(path)) : undefined
       const outcome = await boot({ ...sound, path, start: (options) => sound.start({ ...options, home: path }) }, writer)
       outcomes[`${name}: ${outcome.kind}`] = (outcomes[`${name}: ${outcome.kind}`] ?? 0) + 1
       for (const problem of outcome.problems) problems.push(`${name}: ${problem}`)
-      if (name !== 'no database where there was one' && outcome.kind === 'refused' && existsSync(database(path)) === false) problems.push(`${name}: the damaged database is gone`)
+      if (outcome.leaves && damaged && !(existsSync(database(path)) && readFileSync(database(path)).equals(damaged))) problems.push(`${name}: the damaged database was changed`)
     } finally { rmSync(path, { recursive: true, force: true }) }
   }
   return { rounds, outcomes, problems: [...new Set(problems)].slice(0, 8) }
 }
 
-async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refused' | 'served'; readonly problems: string[] }> {
+async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refused' | 'served'; /** It says that it left the database as it is. */ readonly leaves: boolean; readonly problems: string[] }> {
   const problems: string[] = []
   try {
     await using daemon = await home.start()
@@ -67,12 +72,12 @@ async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refus
     if (agents?.status === 200 && !agents.body.some(({ id }: { id: string }) => id === home.agent) && !warned) problems.push('it serves without the agent and says nothing')
     if (found !== undefined && !warned) problems.push(`it serves, says nothing, and ${found}`)
     await daemon.stop()
-    return { kind: 'served', problems }
+    return { kind: 'served', leaves: false, problems }
   } catch (error) {
     const text = String(error)
     if (!/ended before it listened/.test(text)) throw error
     if (/\n\s+at .*:\d+:\d+/.test(text)) problems.push(`it refuses with a stack: ${text.slice(0, 300)}`)
-    if (!/restore|svc |config\.toml|vault\.key|check|repair|doctor/.test(text)) problems.push(`it refuses without saying what to do: ${text.slice(-300)}`)
-    return { kind: 'refused', problems }
+    if (!/svc restore \S|config\.toml:\d|vault\.key|remove that file/.test(text)) problems.push(`it refuses without saying what to do: ${text.slice(-300)}`)
+    return { kind: 'refused', leaves: text.includes('left as it is'), problems }
   }
 }

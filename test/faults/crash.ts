@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
+import { beyond } from './report.ts'
 
 /** Deterministic numbers in [0, 1), so that a run can be repeated by its seed. */
 export function generator(seed: number): () => number {
@@ -142,7 +143,7 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
     problems.push(...await examine(last, agentId, acknowledged, unknown, options.rounds))
     const turns = await interruptedTurns(last, agentId)
     await last.stop()
-    problems.push(...examineFile(home), ...examineMarks(marks, acknowledged))
+    problems.push(...examineFile(home), ...examineMarks(marks, acknowledged), ...beyond(options.built === true, 'ms of a start after a kill', slowestBootMs, 3_000))
     const effects = existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n').length : 0
     return { rounds: options.rounds, acknowledged: count, interrupted: turns, effects, slowestBootMs: Math.round(slowestBootMs), seed: options.seed, problems }
   } finally {
@@ -186,11 +187,18 @@ async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Ack
   }
   const audit = await get<{ status: string; chain_length: number }>(`${daemon.url}/api/audit/verify`)
   if (audit.status !== 'valid') say(`the audit chain is ${JSON.stringify(audit)}`)
-  const texts = new Map<string, string[]>()
+  // What was said after each question; every question is another one.
+  const said = new Map<string, string[]>()
+  let asked: string[] | undefined
   for (const message of await wholeSession(daemon, agentId)) {
-    if (message.role === 'User') texts.set(message.content, [...(texts.get(message.content) ?? [])])
+    if (message.role === 'User') said.set(message.content, asked = [])
+    else asked?.push(message.content)
   }
-  for (const { message } of acknowledged.answers) if (!texts.has(message)) say(`the answered message "${message}" is lost`)
+  for (const { message, text } of acknowledged.answers) {
+    const found = said.get(message)
+    if (!found) say(`the answered message "${message}" is lost`)
+    else if (!found.includes(text)) say(`the answer to "${message}" is lost: ${JSON.stringify(found)} instead of ${JSON.stringify(text)}`)
+  }
   return problems
 }
 

@@ -43,6 +43,7 @@ export async function diskfull({ built, rounds }: FaultOptions): Promise<FaultRe
         if (answer.status !== 503 || answer.body.error.code !== 'service_unavailable') problems.push(`a write on a full disk answered ${answer.status} ${JSON.stringify(answer.body)}`)
         if (refused % 5 === 0) break
       }
+      if (!(await turns(daemon, 'degraded'))) problems.push('health is ok on a full disk')
       for (const path of ['/api/health', `/api/agents/${home.agent}`, '/api/agents', `/api/memory/agents/${home.agent}/kv`]) {
         const { status } = await call(daemon, 'GET', path)
         if (status !== 200) problems.push(`${path} answered ${status} on a full disk`)
@@ -58,6 +59,7 @@ export async function diskfull({ built, rounds }: FaultOptions): Promise<FaultRe
         await delay(50)
       }
       slowestRecoveryMs = Math.max(slowestRecoveryMs, performance.now() - freed)
+      if (!(await turns(daemon, 'ok'))) problems.push('health stays degraded when there is room again')
       const wrong = await writer.check(daemon)
       if (wrong !== undefined) problems.push(wrong)
       if (problems.length > 0) break
@@ -70,6 +72,12 @@ export async function diskfull({ built, rounds }: FaultOptions): Promise<FaultRe
     execFileSync('umount', ['-l', disk])
     rmSync(disk, { recursive: true, force: true })
   }
+}
+
+/** Whether the health becomes this in the five seconds that an answer of it may be old. */
+async function turns(daemon: Parameters<typeof call>[0], status: string): Promise<boolean> {
+  for (const until = performance.now() + 5_000; performance.now() < until; await delay(100)) if ((await call(daemon, 'GET', '/api/health')).body.status === status) return true
+  return false
 }
 
 /** Lines that begin a message; a stack below one is part of it. */

@@ -1,10 +1,11 @@
-import { cpSync } from 'node:fs'
+import { cpSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { call, json, prepareHome } from './home.ts'
+import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
 /** SIGTERM under streams, sockets and running tools: nothing new is taken, everybody is told, what was interrupted says so, and the next start has it all. */
@@ -60,6 +61,8 @@ export async function drain({ built, rounds }: FaultOptions): Promise<FaultRepor
   if (exit !== 0) problems.push(`the daemon ended with ${exit}`)
   if (await closed !== 1001) problems.push(`the socket was closed with ${await closed}`)
   if (tookMs > 30_000) problems.push(`it took ${Math.round(tookMs)} ms`)
+  if (refusedMs === undefined) problems.push('the port was never closed')
+  if ((statSync(join(home.path, 'data', 'svc.db-wal'), { throwIfNoEntry: false })?.size ?? 0) > 0) problems.push('the log of the database was not written back')
 
   await using again = await home.start()
   const states: Record<string, number> = {}
@@ -71,5 +74,6 @@ export async function drain({ built, rounds }: FaultOptions): Promise<FaultRepor
   if ((states['running'] ?? 0) + (states['queued'] ?? 0) > 0) problems.push(`turns still run: ${JSON.stringify(states)}`)
   await again.stop()
   talking.on = false
+  problems.push(...beyond(built, 'ms until the port was closed', refusedMs ?? 0, 100), ...beyond(built, 'ms of the next start', again.bootMs, 5_000))
   return { streams: agents.length, listener_closed_ms: Math.round(refusedMs ?? -1), exit_ms: Math.round(tookMs), next_boot_ms: Math.round(again.bootMs), states, problems: problems.slice(0, 5) }
 }

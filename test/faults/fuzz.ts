@@ -1,5 +1,6 @@
 import { generator } from './crash.ts'
 import { call, prepareHome } from './home.ts'
+import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
 type Json = Record<string, any>
@@ -20,7 +21,7 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
   let agent = home.agent
   const problems: string[] = []
   const statuses: Record<string, number> = {}
-  let slowestMs = 0
+  let slowest = { ms: 0, what: '' }
 
   const odd = (): unknown => pick<unknown>([null, true, 0, -1, 1e308, 0.1, '', ' ', 'x'.repeat(3_000), '\u0000', '\ud800', '../../etc/passwd', "'; DROP TABLE x; --", '<script>', '{{input}}', '🦊', [], [[[]]], {}, { __proto__: { a: 1 } }, { constructor: 1 }, '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', agent, 'a\r\nb', 2 ** 53, '2026-99-99', 'http://127.0.0.1:1/'])
   const make = (schema: Json, depth = 0): unknown => {
@@ -50,13 +51,13 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
       response = await fetch(`${daemon.url}${url}${query === '' ? '' : `?${query}`}`, { method, headers: { 'content-type': random() < 0.97 ? 'application/json' : 'text/plain' }, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(20_000) })
       const text = await response.text()
       const tookMs = performance.now() - since
-      slowestMs = Math.max(slowestMs, tookMs)
+      if (tookMs > slowest.ms) slowest = { ms: tookMs, what }
       statuses[response.status] = (statuses[response.status] ?? 0) + 1
       if (response.status === 500) problems.push(`500: ${what} -> ${text.slice(0, 200)}`)
       if (!/^[0-9a-f-]{36}$/.test(response.headers.get('x-request-id') ?? '') || response.headers.get('x-content-type-options') !== 'nosniff') problems.push(`headers are missing: ${what}`)
-      if (response.status >= 400 && !path.startsWith('/v1/')) {
+      if (response.status >= 400) {
         const { error } = JSON.parse(text) as { error: unknown }
-        const coded = typeof error === 'object' && error !== null && 'code' in error && 'message' in error && 'details' in error
+        const coded = typeof error === 'object' && error !== null && 'code' in error && 'message' in error && (path.startsWith('/v1/') ? 'type' in error : 'details' in error)
         if (typeof error !== 'string' && !coded) problems.push(`an error of no known shape: ${what} -> ${text.slice(0, 200)}`)
         if (/node_modules|\.ts:\d|SQLITE_|SELECT .* FROM|INSERT INTO/.test(text)) problems.push(`an error tells of the inside: ${what} -> ${text.slice(0, 200)}`)
       }
@@ -72,6 +73,7 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
   }))
   const health = await call(daemon, 'GET', '/api/health')
   if (health.body.panic_count > 0) problems.push(`${health.body.panic_count} defects: ${daemon.output().split('\n').filter((line) => / error /.test(line)).slice(-3).join(' | ')}`)
+  problems.push(...beyond(built, `ms of ${slowest.what}`, slowest.ms, 2_000))
   await daemon.stop()
-  return { requests: Object.values(statuses).reduce((sum, count) => sum + count, 0), operations: operations.length, statuses, slowest_ms: Math.round(slowestMs), problems: [...new Set(problems)].slice(0, 10) }
+  return { requests: Object.values(statuses).reduce((sum, count) => sum + count, 0), operations: operations.length, statuses, slowest_ms: Math.round(slowest.ms), slowest: slowest.what, problems: [...new Set(problems)].slice(0, 10) }
 }

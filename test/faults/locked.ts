@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { call, examine, prepareHome, Writer } from './home.ts'
-import { percentile } from './report.ts'
+import { beyond, percentile } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
 /** Another process holds the write lock for `rounds` seconds: health stays quick, reads are served, writes are refused in time, and work again at once. */
@@ -48,6 +48,9 @@ export async function locked({ built, rounds }: FaultOptions): Promise<FaultRepo
   const wrong = await writer.check(daemon)
   if (wrong !== undefined) problems.push(wrong)
   problems.push(...await examine(daemon, home))
+  problems.push(
+    ...beyond(built, 'ms of health, p99', percentile(health, 0.99), 50), ...beyond(built, 'ms until a write was refused', slowestRefusalMs, 5_000), ...beyond(built, 'ms until writes worked again', recoveryMs, 1_000),
+  )
   await daemon.stop()
   return {
     secs: rounds, refused, slowest_refusal_ms: Math.round(slowestRefusalMs), recovery_ms: Math.round(recoveryMs),

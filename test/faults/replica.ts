@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { prepareHome } from './home.ts'
+import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
 /** A second daemon on the same home leaves at once and names the first; after a SIGKILL of the first the next one starts without help. */
@@ -21,5 +22,7 @@ export async function replica({ built, rounds }: FaultOptions): Promise<FaultRep
     if (!`${second.stdout}${second.stderr}`.includes(String(first.pid))) problems.push(`the second daemon does not name process ${first.pid}: ${second.stderr}`)
     await first.kill()
   }
-  return { rounds, slowest_refusal_ms: Math.round(Math.max(...refusalsMs)), slowest_boot_ms: Math.round(Math.max(...bootsMs)), problems }
+  const [slowestRefusalMs, slowestBootMs] = [Math.max(...refusalsMs), Math.max(...bootsMs)]
+  problems.push(...beyond(built, 'ms until the second daemon left', slowestRefusalMs, 2_000), ...beyond(built, 'ms of a start after a kill', slowestBootMs, 2_000))
+  return { rounds, slowest_refusal_ms: Math.round(slowestRefusalMs), slowest_boot_ms: Math.round(slowestBootMs), problems }
 }

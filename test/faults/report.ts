@@ -8,6 +8,14 @@ export interface FaultOptions {
   readonly built: boolean
 }
 
+/**
+ * A figure that is beyond its bar, as a problem. Only the built daemon is held to times: from source, beside other tests, they say
+ * little of it.
+ */
+export function beyond(built: boolean, what: string, figure: number, most: number): readonly string[] {
+  return built && figure > most ? [`${what}: ${Math.round(figure)}, and at most ${most} is promised`] : []
+}
+
 /** The value below which this part of the sorted figures lies. */
 export function percentile(figures: readonly number[], part: number): number {
   const sorted = figures.toSorted((a, b) => a - b)

@@ -13,7 +13,7 @@ import { webhooks } from './webhooks.ts'
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) } } })
 const seed = Number(values.seed)
 const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
-  crash: () => crash({ rounds: Number(values.rounds ?? 50), seed, built: true }),
+  crash: () => crash({ rounds: Number(values.rounds ?? 200), seed, built: true }),
   backup: () => backup({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   migrate: () => migrate({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
