@@ -86,7 +86,8 @@ export class Door {
     // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not lock anybody out with them.
     if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined) credentials.failed({ clientAddress: request.clientAddress, method: 'GET', path: PATH, requestId: request.requestId, what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}` })
     const cookie = cookiesFor(redirectUrl).clear()
-    if (error.page || request.header('sec-fetch-mode') === 'navigate') return redirect(`/#sso-problem=${failure}`, 303, cookie)
+    // Somebody at a browser, who is helped by the page and not by JSON.
+    if (error.page || request.header('accept')?.includes('text/html') === true) return redirect(`/#sso-problem=${failure}`, 303, cookie)
     if (failure === 'expired') throw new Refusal('invalid_request', message)
     if (failure === 'cancelled') throw new Refusal('unauthorized', message)
     if (failure === 'denied') throw new Refusal('forbidden', message)
