@@ -151,23 +151,25 @@ describe('a paired device', () => {
     expect((await host.json('POST', `/api/agents/${agents[0].id}/message`, { message: 'hello' }, bearer)).status).toBe(200)
   })
 
-  it('loses its sockets and streams and its key the moment it is removed, and nobody else does', async () => {
-    const [lost, kept] = [await pair(host, 'lost'), await pair(host, 'kept')]
-    const [agent] = (await host.json('GET', '/api/agents', undefined, operator)).body
+  it('loses its key, and at once its sockets and streams, even silent ones, and nobody else does', async () => {
+    const silent = 3_600_000
+    await using quiet = await startPairing({}, { config: { http: { sse_keep_alive_ms: silent }, plugins: { chat: { agents_updated_ms: silent, agents_updated_first_ms: silent } } } })
+    const [lost, kept] = [await pair(quiet, 'lost'), await pair(quiet, 'kept')]
+    const [agent] = (await quiet.json('GET', '/api/agents', undefined, operator)).body
     const sockets = await Promise.all([lost, kept].map(async ({ bearer }) => {
-      const { body } = await host.json('POST', '/api/auth/ws-ticket', undefined, bearer)
-      const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${agent.id}/ws`, ['svc', body.protocol])
+      const { body } = await quiet.json('POST', '/api/auth/ws-ticket', undefined, bearer)
+      const socket = new WebSocket(`${quiet.url.replace('http', 'ws')}/api/agents/${agent.id}/ws`, ['svc', body.protocol])
       await once(socket, 'message')
       return socket
     }))
-    const feed = await host.fetch('/api/logs/stream', { headers: lost.bearer })
+    const feed = await quiet.fetch('/api/logs/stream?level=error', { headers: lost.bearer })
     const reading = feed.text().then(() => 'ended', () => 'cut')
     const closed = once(sockets[0] as WebSocket, 'close') as Promise<[CloseEvent]>
-    expect(await host.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)).toMatchObject({ status: 200, body: { ok: true, device_id: lost.id } })
+    expect(await quiet.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)).toMatchObject({ status: 200, body: { ok: true, device_id: lost.id } })
     expect((await closed)[0].code).toBe(1008)
     expect(await reading).toMatch(/ended|cut/)
-    expect((await host.json('GET', '/api/agents', undefined, lost.bearer)).status).toBe(401)
-    expect((await host.json('GET', '/api/agents', undefined, kept.bearer)).status).toBe(200)
+    expect((await quiet.json('GET', '/api/agents', undefined, lost.bearer)).status).toBe(401)
+    expect((await quiet.json('GET', '/api/agents', undefined, kept.bearer)).status).toBe(200)
     expect(sockets[1]?.readyState).toBe(WebSocket.OPEN)
     sockets[1]?.close()
   })
