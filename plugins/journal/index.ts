@@ -29,7 +29,10 @@ export default definePlugin({
     const retention = new Retention(store, { days: config.retention_days, traces: config.traces_per_agent }, () => Date.now())
     jobs.every('retention', config.cleanup_interval_hours * 3_600_000, (signal) => retention.dropOld(signal))
     jobs.every('traces', TRIM_MS, (signal) => retention.trim(signal))
-    hooks.on(AgentKilled, ({ agent }) => store.forget(agent.id))
+    hooks.on(AgentKilled, ({ agent }) => {
+      retention.forget(agent.id)
+      return store.forget(agent.id)
+    })
     return { journal: new JournalService(store, randomUUID(), () => new Date().toISOString(), retention) }
   },
 })

@@ -17,9 +17,12 @@ export class Retention {
   }
 
   wrote(agentId: string, traces: number): void { this.#written.set(agentId, (this.#written.get(agentId) ?? 0) + traces) }
+  forget(agentId: string): void { this.#written.delete(agentId) }
+  /** Agents that wrote since theirs were trimmed. */
+  get counted(): number { return this.#written.size }
 
-  async trim(signal: AbortSignal): Promise<void> {
-    const slack = Math.ceil(this.#keep.traces / 10)
+  /** Those of agents that wrote so many since. */
+  async trim(signal: AbortSignal, slack = Math.ceil(this.#keep.traces / 10)): Promise<void> {
     for (const [agentId, written] of this.#written) {
       if (signal.aborted) return
       if (written < slack) continue
@@ -27,7 +30,9 @@ export class Retention {
       await this.#store.trimTraces(agentId, this.#keep.traces)
     }
   }
+  /** Trims all who wrote, too: who is gone, or writes little, must not be counted for ever. */
   async dropOld(signal: AbortSignal): Promise<void> {
+    await this.trim(signal, 1)
     if (this.#keep.days === 0) return
     const before = new Date(this.#now() - this.#keep.days * DAY).toISOString()
     while (!signal.aborted && await this.#store.dropEnded(before, SLICE) === SLICE) await new Promise((resolve) => { setImmediate(resolve) })

@@ -108,6 +108,20 @@ describe.each(engines)('the journal on %s', (engine) => {
     expect(await journal.traces('other', 100)).toHaveLength(1)
   })
 
+  it('counts nobody for ever who wrote little or is gone', async () => {
+    const { db, boot, retention } = await start(engine)
+    const keeper = retention(0, 1000, () => 0)
+    const journal = boot('one', (agentId, traces) => keeper.wrote(agentId, traces))
+    for (let n = 0; n < 50; n++) await db.batch([...journal.trace([trace(String(n), { agentId: `agent-${n}` })])])
+    await keeper.trim(new AbortController().signal)
+    expect(keeper.counted).toBe(50)
+    keeper.forget('agent-0')
+    expect(keeper.counted).toBe(49)
+    await keeper.dropOld(new AbortController().signal)
+    expect(keeper.counted).toBe(0)
+    expect(await journal.traces('agent-0', 10)).toHaveLength(1)
+  })
+
   it('forgets turns that ended long ago, and never one that has not', async () => {
     const { db, boot, retention } = await start(engine)
     const journal = boot('one')
