@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from '../../../core/errors/error.ts'
-import { defineRoute, defineSocket } from '../../../core/http/route.ts'
+import { defineRoute, defineSocket, reply } from '../../../core/http/route.ts'
 import { echo, guarded, missingHeaders, open, parseAnswer, ping, raw } from './harness.ts'
 import type { CodedBody } from './harness.ts'
 
@@ -35,6 +35,18 @@ test('every answer carries the security headers and a fresh id', async () => {
   expect(ids.size).toBe(asks.length + 6)
   settings.tokensPerMinute = 1
   expect(missingHeaders((await fetch(`${url}/api/ping`)).headers)).toEqual([])
+})
+
+test('an answer cannot say who serves it, nor take away what every answer carries', async () => {
+  const hidden = defineRoute({
+    method: 'GET', path: '/api/boast', summary: 'Boasts', auth: 'public', cost: 1, returns: v.unknown(),
+    handle: () => reply('x', { 'X-Powered-By': 'x', Server: 'x', 'X-Request-Id': 'x', 'X-Frame-Options': 'ALLOW', 'Content-Security-Policy': 'sandbox', 'Cache-Control': 'no-cache' }),
+  })
+  const { url } = await open([hidden])
+  const { headers } = await fetch(`${url}/api/boast`)
+  expect(missingHeaders(headers)).toEqual([])
+  expect(headers.get('content-security-policy')).toMatch(/^default-src 'self'; .*; sandbox$/)
+  expect(headers.get('cache-control')).toBe('no-cache')
 })
 
 test('an id sent by the client is not used', async () => {
