@@ -9,7 +9,7 @@ import type { BodySchema, Field, Operation } from '../support/openapi-bodies.ts'
 
 /** Nothing that is tried here may reach the network. */
 const closed = (): Promise<never> => Promise.reject(new UpstreamFailure('nowhere', 'there is no network in this test', { reason: 'network', retry: 'never' }))
-const host = await startHost({ fetch: closed, config: { default_provider: 'builtin', http: { max_json_depth: 64 } } })
+const host = await startHost({ fetch: closed, config: { default_provider: 'builtin', http: { max_json_depth: 64 }, pairing: { enabled: true, push_provider: 'ntfy', ntfy_topic: 'topic' } } })
 const agent: string = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "target"' })).body.agent_id
 /** Answers messages whatever is done to the other one. */
 const talker: string = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "talker"\n[model]\nprovider = "builtin"' })).body.agent_id
