@@ -109,7 +109,7 @@ export class AuditTrail implements Audit, AuditFeed {
     // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
     // never had an anchor, gets a first one.
     if (state.kind === 'forged' || state.kind === 'keyless' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
-      this.#log.error('the anchor of the audit chain is missing, forged or without its key; it is left alone. If this is another database on purpose, remove audit.anchor', { state: state.kind })
+      this.#log.error(`the anchor of the audit chain is left alone, and the end of the chain is unproven: ${UNSOUND[state.kind]}`, { state: state.kind })
       return
     }
     if (start.count > 0 && (await this.store.find(start.count))?.hash !== start.hash) {
@@ -129,6 +129,12 @@ export class AuditTrail implements Audit, AuditFeed {
     await this.#anchor.write({ count: walk.last.id, hash: walk.last.hash })
   }
 }
+
+const UNSOUND = {
+  missing: 'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as it does of vault.key',
+  keyless: 'its key is gone from the vault. If this is another database on purpose, remove audit.anchor',
+  forged: 'audit.anchor was not written by this installation, or not whole',
+} as const
 
 const toEntry = (link: Link): AuditEntry => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details })
 
