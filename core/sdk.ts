@@ -41,6 +41,7 @@ export { readFailedBody, readFailedJson, readRetryAfter, shortened } from './net
 export type { Child, Exit, Spawn, SpawnRequest } from './process/child.ts'
 export { readVariable } from './process/inherited.ts'
 export type { Program } from './process/program.ts'
+export { orAbsent } from './schema/absent.ts'
 export { parse } from './schema/parse.ts'
 export { matchesWildcard } from './schema/wildcard.ts'
 export { secret } from './config/secret.ts'

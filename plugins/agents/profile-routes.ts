@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, orAbsent, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from './contract.ts'
 import { identityChange, identityFields } from './identity.ts'
@@ -12,7 +12,7 @@ const text = v.optional(v.string())
 const Ok = v.object({ status: v.literal('ok'), agent_id: v.string() })
 const IdentityBody = v.object({ name: text, ...identityFields })
 
-const atMost = (limit: number) => v.optional(v.pipe(v.string(), v.check((value) => value.length <= limit * 16, `at most ${limit} characters`)))
+const atMost = (limit: number) => orAbsent(v.pipe(v.string(), v.check((value) => value.length <= limit * 16, `at most ${limit} characters`)))
 /** Longer than a name, a description or a prompt may be is 413 here, which a schema cannot say. */
 const LIMITS = { name: 256, description: 4096, system_prompt: 65_536 } as const
 const named = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256, 'at most 256 characters')))

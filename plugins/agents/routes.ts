@@ -14,12 +14,13 @@ import type { AgentService } from './service.ts'
 export function agentRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET', path: '/api/agents', summary: 'List agents',
-    description: 'Oldest first. `q` searches in names and descriptions.',
+    description: 'Oldest first. `q` searches in names and descriptions; `status` is the same as `state`.',
     auth: 'bearer', cost: 2, query: ListQuery, returns: v.array(AgentSummary),
     async handle({ query }) {
       const wanted = query.q?.toLowerCase()
+      const state = query.state ?? query.status
       const found = (await agents.list()).filter((agent) =>
-        (query.state === undefined || agent.state === query.state)
+        (state === undefined || agent.state === state)
         && (wanted === undefined || agent.name.toLowerCase().includes(wanted) || agent.manifest.description.toLowerCase().includes(wanted)))
       const from = Number(query.offset ?? 0)
       return agents.summarise(found.slice(from, query.limit === undefined ? undefined : from + Number(query.limit)))

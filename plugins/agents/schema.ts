@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { orAbsent } from 'svc/sdk'
 import { Names } from './assignable.ts'
 import { Identity } from './identity.ts'
 import { ModelName } from './manifest-schema.ts'
@@ -31,15 +32,17 @@ const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number fr
 export const ListQuery = v.object({
   q: v.optional(v.string()),
   state: v.optional(v.picklist(States)),
+  /** The name of existing clients for `state`. */
+  status: v.optional(v.picklist(States)),
   limit: v.optional(page),
   offset: v.optional(page),
 })
 
 export const NewAgent = v.object({
-  manifest_toml: v.optional(v.string()),
-  template: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9][\w.-]{0,127}$/, 'Invalid template name'))),
-  name: v.optional(v.string()),
-  signed_manifest: v.optional(v.unknown()),
+  manifest_toml: orAbsent(v.string()),
+  template: orAbsent(v.pipe(v.string(), v.regex(/^[A-Za-z0-9][\w.-]{0,127}$/, 'Invalid template name'))),
+  name: orAbsent(v.string()),
+  signed_manifest: orAbsent(v.unknown()),
 })
 export type NewAgent = v.InferOutput<typeof NewAgent>
 export const SpawnedAgent = v.object({ agent_id: v.string(), id: v.string(), name: v.string(), warnings: v.array(v.string()) })
@@ -88,7 +91,7 @@ export const AgentChange = v.object({
   manifest_toml: text,
   mcp_servers: v.optional(Names),
   skills: v.optional(Names),
-  signed_manifest: v.optional(v.unknown()),
+  signed_manifest: orAbsent(v.unknown()),
 })
 export type AgentChange = v.InferOutput<typeof AgentChange>
 export const ModelChange = v.object({ model: v.pipe(ModelName, v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(ModelName, v.minLength(1))) })

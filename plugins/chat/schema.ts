@@ -1,19 +1,20 @@
 import * as v from 'valibot'
+import { orAbsent } from 'svc/sdk'
 import { FormatInput } from './format.ts'
 
 const message = v.pipe(v.string('Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
 const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`))
 const options = {
-  session_id: v.optional(uuid('session')),
-  thinking: v.optional(v.boolean()),
-  attachments: v.optional(v.nullable(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16')))),
-  response_format: v.optional(FormatInput),
+  session_id: orAbsent(uuid('session')),
+  thinking: orAbsent(v.boolean()),
+  attachments: orAbsent(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16'))),
+  response_format: orAbsent(FormatInput),
 }
 export const NewMessage = v.object({ message, ...options })
 export type NewMessage = v.InferOutput<typeof NewMessage>
 /** The alternate listing takes the message in the body of a GET, or in the query for clients that cannot send one. */
-export const OptionalMessage = v.optional(v.object({ message: v.optional(message), ...options }))
-export const MessageQuery = v.object({ message: v.optional(message), session_id: options.session_id })
+export const OptionalMessage = v.optional(v.object({ message: orAbsent(message), ...options }))
+export const MessageQuery = v.object({ message: v.optional(message), session_id: v.optional(uuid('session')) })
 export const TurnParams = v.object({ id: uuid('agent'), turn_id: uuid('turn') })
 /** Where a message stands and what came of it. */
 export const ShownTurn = v.object({

@@ -42,6 +42,7 @@ describe('GET /api/agents', () => {
     expect(await names('q=cheese')).toEqual(['filter-one'])
     expect(await names('q=FILTER-')).toEqual(['filter-one', 'filter-two'])
     expect(await names('q=filter-&state=Stopped')).toEqual(['filter-two'])
+    expect(await names('q=filter-&status=Stopped')).toEqual(['filter-two'])
     expect(await names('q=filter-&limit=1')).toEqual(['filter-one'])
     expect(await names('q=filter-&limit=1&offset=1')).toEqual(['filter-two'])
     expect(await names('offset=9999')).toEqual([])
@@ -68,6 +69,12 @@ describe('POST /api/agents', () => {
     expect(detail.body.manifest_toml).toContain('name = "helper"')
   })
 
+  it('takes null for what may be left out', async () => {
+    const { status, body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "of null"', template: null, name: null, signed_manifest: null })
+    expect([status, body.name]).toEqual([201, 'of null'])
+    const copy = await host.json('POST', `/api/agents/${body.agent_id}/clone`, { new_name: null })
+    expect([copy.status, copy.body.name]).toEqual([201, 'of null-clone'])
+  })
   it('keeps unknown keys and tells of them', async () => {
     const { body } = await host.json('POST', '/api/agents', { manifest_toml: manifest('with-unknown', 'colour = "red"') })
     expect(body.warnings).toEqual(['unknown key "colour" is kept and has no effect'])

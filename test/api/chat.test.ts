@@ -25,6 +25,10 @@ describe('POST /api/agents/{id}/message', () => {
     expect(status).toBe(400)
     expect(answer.error.code).toBe('invalid_request')
   })
+  it('null for what may be left out is the same as leaving it out', async () => {
+    const { status, body } = await stage.host.json('POST', `/api/agents/${await spawn()}/message`, { message: 'hi', session_id: null, thinking: null, attachments: null, response_format: null })
+    expect([status, body.response]).toEqual([200, 'Hello from the fake.'])
+  })
   it('malformed JSON is 400, an id that is none is 400, an unknown agent is 404', async () => {
     expect((await stage.post(`/api/agents/${stage.agent}/message`, undefined, { body: '{"message":' })).status).toBe(400)
     expect((await stage.host.json('POST', '/api/agents/not-a-uuid/message', { message: 'x' })).status).toBe(400)
