@@ -17,6 +17,7 @@ interface AgentsProps {
 
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
   const answering = useValue(client.answering)
+  const signedIn = useValue(client.signedIn)
   const asking = new Set(useValue(client.approvals.pending).map(({ agent_id }) => agent_id))
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -55,6 +56,12 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
           ))}
         </ul>
         <button type="button" class="quiet add" onClick={onAdd}><PlusIcon /> New agent</button>
+        {signedIn !== undefined && (
+          <div class="signed-in">
+            <span title={signedIn}>{signedIn}</span>
+            <button type="button" class="quiet" onClick={() => void client.signOut()}>Sign out</button>
+          </div>
+        )}
       </nav>
     </>
   )

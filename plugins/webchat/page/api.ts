@@ -48,6 +48,8 @@ export class Api {
   approval(id: string): Promise<Approval> { return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView) }
   async answerApproval(id: string, verb: 'approve' | 'reject'): Promise<void> { await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), {}) }
 
+  async signOut(): Promise<void> { await this.#json('POST', '/api/auth/logout', v.unknown(), {}) }
+
   /** An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in for it. */
   async socket(agentId: string): Promise<WebSocket> {
     const url = new URL(`/api/agents/${encodeURIComponent(agentId)}/ws`, location.origin)

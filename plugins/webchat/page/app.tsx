@@ -11,7 +11,7 @@ export function App({ client }: { readonly client: Client }) {
   const gate = useValue(client.gate)
   switch (gate.state) {
     case 'checking': return <main class="gate"><p class="gate-wait" role="status"><Mark /> Asking the daemon …</p></main>
-    case 'key': return <KeyPrompt refused={gate.refused} onKey={(key) => void client.enter(key)} />
+    case 'key': return <KeyPrompt problem={gate.problem} providers={gate.providers} onKey={(key) => void client.enter(key)} />
     case 'unreachable': return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
     case 'ready': return <Desk client={client} />
   }

@@ -2,12 +2,14 @@ import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
 import { Observable } from './observable.ts'
+import { comeBack, listProviders } from './sign-in.ts'
+import type { SignInProvider } from './sign-in.ts'
 import type { AgentSummary } from './wire.ts'
 
-/** `key`: the daemon wants one; `refused` when the one that was given is wrong. */
+/** `key`: the daemon wants one, or a sign-in; `problem` when what was given is wrong. */
 export type Gate =
   | { readonly state: 'checking' | 'ready' }
-  | { readonly state: 'key'; readonly refused: boolean }
+  | { readonly state: 'key'; readonly problem: string | undefined; readonly providers: readonly SignInProvider[] }
   | { readonly state: 'unreachable'; readonly problem: string }
 
 /** Everything the page holds: the gate, the agents, and a conversation with each one that was opened. */
@@ -17,18 +19,27 @@ export class Client {
   readonly selected = new Observable<AgentChat | undefined>(undefined)
   /** Agents that are answering a message of this page. */
   readonly answering = new Observable<ReadonlySet<string>>(new Set())
+  /** Who is signed in; `undefined` with the key, and when none is needed. */
+  readonly signedIn = new Observable<string | undefined>(undefined)
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
+  /** Why the way back from a sign-in ended here without one. */
+  #returned: string | undefined
 
   constructor() {
-    this.api = new Api(() => this.#askForKey())
+    this.api = new Api(() => { void this.#askForKey() })
     this.approvals = new PendingApprovals(this.api, () => this.answering.value.size > 0)
     this.answering.watch(() => this.approvals.hurry())
   }
 
   async start(): Promise<void> {
     this.gate.set({ state: 'checking' })
+    const returned = await comeBack()
+    if (returned && 'token' in returned) {
+      this.api.useKey(returned.token)
+      this.signedIn.set(returned.name)
+    } else this.#returned = returned?.problem
     try {
       this.#take(await this.api.agents())
     } catch (error) {
@@ -42,6 +53,15 @@ export class Client {
 
   async enter(key: string): Promise<void> {
     this.api.useKey(key)
+    await this.start()
+  }
+
+  /** Ends the sign-in at the daemon too, so that nothing is left of it that could be used. */
+  async signOut(): Promise<void> {
+    // First, or they would find out by themselves and ask for what they have no right to any more.
+    this.#close()
+    try { await this.api.signOut() } catch { /* It ended already, or the daemon is away: what this page knows of it goes all the same. */ }
+    this.#forget()
     await this.start()
   }
 
@@ -105,11 +125,21 @@ export class Client {
     if (wanted) this.select(wanted.id)
   }
 
-  #askForKey(): void {
-    const refused = this.api.hasKey
+  async #askForKey(): Promise<void> {
+    const problem = this.signedIn.value !== undefined ? 'Your sign-in has ended. Sign in again.' : this.api.hasKey ? 'That key was refused. Check it and try again.' : this.#returned
+    this.#returned = undefined
+    this.#forget()
+    this.gate.set({ state: 'key', problem, providers: await listProviders() })
+  }
+
+  #forget(): void {
     this.api.useKey(undefined)
+    this.signedIn.set(undefined)
+    this.#close()
+  }
+
+  #close(): void {
     this.approvals.stop()
     for (const chat of this.#chats.values()) chat.connection.close()
-    this.gate.set({ state: 'key', refused })
   }
 }

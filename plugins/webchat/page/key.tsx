@@ -1,12 +1,22 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Mark, WarningIcon } from './icons.tsx'
+import { leaveFor } from './sign-in.ts'
+import type { SignInProvider } from './sign-in.ts'
 
-/** Asks for the daemon's key. It goes to memory and nowhere else, so a reload asks again. */
-export function KeyPrompt({ refused, onKey }: { readonly refused: boolean; readonly onKey: (key: string) => void }) {
+interface KeyPromptProps {
+  readonly problem: string | undefined
+  readonly providers: readonly SignInProvider[]
+  readonly onKey: (key: string) => void
+}
+
+/** Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory and nowhere else, so a reload asks again. */
+export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')
   const [shown, setShown] = useState(false)
   const field = useRef<HTMLInputElement>(null)
-  useEffect(() => { field.current?.focus() }, [refused])
+  const first = useRef<HTMLButtonElement>(null)
+  const signIn = providers.length > 0
+  useEffect(() => { (first.current ?? field.current)?.focus() }, [problem, signIn])
   useEffect(() => { if (field.current) field.current.type = shown ? 'text' : 'password' }, [shown])
 
   return (
@@ -15,20 +25,24 @@ export function KeyPrompt({ refused, onKey }: { readonly refused: boolean; reado
         event.preventDefault()
         if (key.trim() !== '') onKey(key.trim())
       }}>
-        <h1><Mark /> This daemon has a key</h1>
-        <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>
+        <h1><Mark /> {signIn ? 'Sign in to this daemon' : 'This daemon has a key'}</h1>
+        {signIn ? <p>Sign in to see the agents and talk to them, or use the daemon's key.</p> : <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>}
+        {problem !== undefined && <p id="key-refused" class="field-problem" role="alert"><WarningIcon /> {problem}</p>}
+        {providers.map((provider, at) => (
+          <button key={provider.id} {...(at === 0 ? { ref: first } : {})} type="button" class="primary" onClick={() => leaveFor(provider)}>Sign in with {provider.display_name}</button>
+        ))}
+        {signIn && <div class="or">or</div>}
         <label for="api-key">API key</label>
         <div class="field-row">
           <input id="api-key" ref={field} type="password" value={key} required autocomplete="off" spellcheck={false} autocapitalize="off"
-            aria-invalid={refused} aria-describedby={refused ? 'key-refused key-hint' : 'key-hint'} onInput={(event) => setKey(event.currentTarget.value)} />
+            aria-invalid={problem !== undefined && !signIn} aria-describedby={problem === undefined ? 'key-hint' : 'key-refused key-hint'} onInput={(event) => setKey(event.currentTarget.value)} />
           <button type="button" class="quiet" aria-pressed={shown} onClick={() => setShown(!shown)}>{shown ? 'Hide' : 'Show'}</button>
         </div>
-        {refused && <p id="key-refused" class="field-problem" role="alert"><WarningIcon /> That key was refused. Check it and try again.</p>}
         <p id="key-hint" class="hint">
           It is <code>api_key</code> in the daemon's <code>config.toml</code>. This page keeps it in memory only, so it is gone when you
           close or reload the page.
         </p>
-        <button type="submit" class="primary">Open the chat</button>
+        <button type="submit" class={signIn ? undefined : 'primary'}>Open the chat</button>
       </form>
     </main>
   )

@@ -1,0 +1,48 @@
+import * as v from 'valibot'
+
+const Providers = v.object({ enabled: v.boolean(), providers: v.array(v.object({ id: v.string(), display_name: v.string() })) })
+const SignedIn = v.object({ token: v.string(), user: v.object({ sub: v.string(), email: v.optional(v.nullable(v.string())), name: v.optional(v.nullable(v.string())) }) })
+/** A system that people of this daemon can sign in with. */
+export type SignInProvider = v.InferOutput<typeof Providers>['providers'][number]
+/** The token stands for the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is no cookie. */
+export interface SignedIn { readonly token: string; readonly name: string }
+
+/** What the daemon says by a word in the address; no text comes from there. */
+const problems = new Map([
+  ['expired', 'That took too long, or was begun in another window. Sign in again.'],
+  ['cancelled', 'You were not signed in: the provider refused, or you left.'],
+  ['denied', 'You are signed in there, and may not use this daemon: it lets in verified e-mail addresses that its owner has named.'],
+  ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
+])
+
+/** None when that is not configured, or the daemon does not answer: the key is still asked for. */
+export async function listProviders(): Promise<readonly SignInProvider[]> {
+  const answer = v.safeParse(Providers, await ask('/api/auth/providers'))
+  return answer.success ? answer.output.providers : []
+}
+
+/** Leaves the page: it comes back with a code in its address. */
+export function leaveFor(provider: SignInProvider): void { location.assign(`/api/auth/login/${encodeURIComponent(provider.id)}?to=page`) }
+
+/** Takes what the way back left in the address, which must not stay there. `undefined`: nobody is coming back. */
+export async function comeBack(): Promise<SignedIn | { readonly problem: string } | undefined> {
+  const [code, problem] = ['#sso=', '#sso-problem='].map((start) => (location.hash.startsWith(start) ? location.hash.slice(start.length) : undefined))
+  if (code === undefined && problem === undefined) return undefined
+  history.replaceState(undefined, '', '/')
+  if (problem !== undefined) return { problem: problems.get(problem) ?? 'You were not signed in.' }
+  const answer = v.safeParse(SignedIn, await ask('/api/auth/session', { code }))
+  if (!answer.success) return { problem: problems.get('expired') ?? '' }
+  const { token, user: { name, email, sub } } = answer.output
+  return { token, name: name ?? email ?? sub }
+}
+
+async function ask(path: string, body?: unknown): Promise<unknown> {
+  try {
+    const response = await fetch(path, {
+      // The cookie of the way back comes along, and nowhere else.
+      credentials: 'same-origin', cache: 'no-store', redirect: 'error',
+      ...(body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    return response.ok ? await response.json() : undefined
+  } catch { return undefined } // Whether the daemon answers is found out by asking for the agents.
+}
