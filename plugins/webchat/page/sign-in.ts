@@ -11,7 +11,7 @@ export interface SignedIn { readonly token: string; readonly name: string }
 const problems = new Map([
   ['expired', 'That took too long, or was begun in another window. Sign in again.'],
   ['cancelled', 'You were not signed in: the provider refused, or you left.'],
-  ['denied', 'You are signed in there, and may not use this daemon: it lets in verified e-mail addresses that its owner has named.'],
+  ['denied', 'The provider knows you, and this daemon does not let you in: it takes verified e-mail addresses that its owner has named.'],
   ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
 ])
 
