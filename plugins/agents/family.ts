@@ -113,13 +113,14 @@ const depthOf = (agent: Agent): number => { const depth = agent.manifest.metadat
 /** Fills in what the text leaves open, so that nothing is wider than the parent by being left out. What it says itself stays and is checked. */
 function narrow(toml: string, parent: ManifestDocument): string {
   const child = parseManifest(toml).document
+  const says = mentions(toml)
   const edits: Record<string, ManifestEdits[string]> = {}
   if (parent.tool_blocklist.length > 0) edits['tool_blocklist'] = [...new Set([...child.tool_blocklist, ...parent.tool_blocklist])]
   if (parent.tool_allowlist.length > 0 && child.tool_allowlist.length === 0) edits['tool_allowlist'] = parent.tool_allowlist
-  if (!mentions(toml, 'skills') && (parent.skills.length > 0 || parent.skills_disabled)) edits['skills_disabled'] = true
-  if (!mentions(toml, 'mcp_servers') && (parent.mcp_servers.length > 0 || parent.mcp_disabled)) edits['mcp_disabled'] = true
+  if (!says('skills') && (parent.skills.length > 0 || parent.skills_disabled)) edits['skills_disabled'] = true
+  if (!says('mcp_servers') && (parent.mcp_servers.length > 0 || parent.mcp_disabled)) edits['mcp_disabled'] = true
   const limits = { ...flat('resources', parent.resources), 'autonomous.max_iterations': parent.autonomous.max_iterations, 'model.max_tokens': parent.model.max_tokens }
-  for (const [path, limit] of Object.entries(limits)) if (typeof limit === 'number' && !mentions(toml, path)) edits[path] = limit
+  for (const [path, limit] of Object.entries(limits)) if (typeof limit === 'number' && !says(path)) edits[path] = limit
   if (child.exec_policy === undefined && parent.exec_policy) Object.assign(edits, flat('exec_policy', parent.exec_policy))
   if (Object.keys(child.tools).length === 0) for (const [name, params] of Object.entries(parent.tools)) if (/^[A-Za-z0-9_-]+$/.test(name) && typeof params === 'object' && params !== null) Object.assign(edits, flat(`tools.${name}`, params))
   const approval = parent.metadata['approval']

@@ -50,14 +50,17 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
   return stringify(table)
 }
 
-/** Whether the text itself has a key, by path, instead of leaving it to the default. */
-export function mentions(toml: string, path: string): boolean {
-  let at: unknown = readTable(toml)
-  for (const key of path.split('.')) {
-    if (!isTable(at) || !Object.hasOwn(at, key)) return false
-    at = at[key]
+/** Whether the text itself has a key, by path, instead of leaving it to the default. The text is read once, for all questions. */
+export function mentions(toml: string): (path: string) => boolean {
+  const table = readTable(toml)
+  return (path) => {
+    let at: unknown = table
+    for (const key of path.split('.')) {
+      if (!isTable(at) || !Object.hasOwn(at, key)) return false
+      at = at[key]
+    }
+    return true
   }
-  return true
 }
 
 function readTable(toml: string): TomlTable {
