@@ -26,7 +26,9 @@ export type TaskRow = v.InferOutput<typeof TaskRow>
 
 export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID')) })
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
-export const ListQuery = v.object({ status: v.optional(v.picklist(Statuses)), limit: v.optional(page), offset: v.optional(page) })
+/** `running` is what the counts call those in progress too. */
+const Wanted = v.pipe(v.picklist([...Statuses, 'running']), v.transform((status): Status => (status === 'running' ? 'in_progress' : status)))
+export const ListQuery = v.object({ status: v.optional(Wanted), limit: v.optional(page), offset: v.optional(page) })
 export const TaskList = v.object({ tasks: v.array(TaskRow), total: v.number() })
 export const TaskCounts = v.object({ total: v.number(), pending: v.number(), running: v.number(), in_progress: v.number(), completed: v.number(), failed: v.number() })
 export const Retried = v.object({ status: v.literal('retried'), id: v.string() })

@@ -13,6 +13,7 @@ export class Tasks {
   readonly #audit: Audit
   readonly #limits: Limits
   readonly #now: () => number
+  #last: Promise<unknown> = Promise.resolve()
   constructor(store: TaskStore, agents: Agents, audit: Audit, limits: Limits, now: () => number = Date.now) {
     this.#store = store
     this.#agents = agents
@@ -73,15 +74,25 @@ export class Tasks {
     return { pending: counts.get('pending') ?? 0, inProgress: counts.get('in_progress') ?? 0, completed: counts.get('completed') ?? 0, failed: counts.get('failed') ?? 0 }
   }
   /** Throws `task_not_found`. Whoever works on it cannot complete it any more. */
-  async remove(id: string): Promise<void> {
-    const { title } = await this.require(id)
-    await this.#store.commit(this.#store.remove(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" removed` }))
+  remove(id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { title } = await this.require(id)
+      await this.#store.commit(this.#store.remove(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" removed` }))
+    })
   }
   /** Throws `task_not_found`, for one that has not failed too. */
-  async retry(id: string): Promise<void> {
-    const { status, title } = await this.require(id)
-    if (status !== 'failed') throw new Refusal('task_not_found', `No failed task ${id}: it is ${status}`)
-    await this.#store.commit(this.#store.retry(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }))
+  retry(id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { status, title } = await this.require(id)
+      if (status !== 'failed') throw new Refusal('task_not_found', `No failed task ${id}: it is ${status}`)
+      await this.#store.commit(this.#store.retry(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }))
+    })
+  }
+  /** What an operator does is done one after the other: what was looked at is still so when it is changed, and the trail tells of it once. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => undefined /* told to whoever asked */)
+    return turn
   }
 
   async sweep(): Promise<void> {

@@ -102,6 +102,23 @@ describe('an operator', () => {
     expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).body).toEqual({ status: 'retried', id })
     expect(await stage.json(one, 'task_claim')).toMatchObject({ task_id: id })
   })
+  it('removes and retries a task once, however many ask for it, and the audit log tells of one', async () => {
+    const id = await post('contested')
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await stage.json(one, 'task_claim')
+      expire(id)
+    }
+    await stage.call(one, 'task_claim')
+    const five = async (method: string, path: string): Promise<number[]> => (await Promise.all(Array.from({ length: 5 }, () => stage.host.json(method, path)))).map(({ status }) => status).toSorted()
+    expect(await five('POST', `/api/tasks/${id}/retry`)).toEqual([200, 404, 404, 404, 404])
+    expect(await five('DELETE', `/api/tasks/${id}`)).toEqual([204, 404, 404, 404, 404])
+    expect((await stage.audit('config_change')).filter((line) => line.includes(id))).toHaveLength(2)
+  })
+  it('finds the tasks that are running under both their names', async () => {
+    const id = await post('busy')
+    await stage.json(one, 'task_claim')
+    for (const name of ['running', 'in_progress']) expect(await list(`?status=${name}`)).toMatchObject({ total: 1, tasks: [{ id, status: 'in_progress' }] })
+  })
   it('reads the list in pages', async () => {
     for (let n = 0; n < 5; n++) await post(`task ${n}`)
     expect(await list('?limit=2&offset=2')).toMatchObject({ total: 5, tasks: [{}, {}] })
