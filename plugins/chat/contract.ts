@@ -45,6 +45,8 @@ export interface TurnRequest {
   readonly maxTokens?: number
   /** What the manifest says when absent. */
   readonly thinking?: boolean
+  /** Answers this turn instead of the agent's own model and its fallbacks. A model that is not there makes the turn fail. */
+  readonly model?: { readonly provider: string; readonly model: string }
   /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */
   readonly responseFormat?: ResponseFormat
   /** Said to the model after the agent's own system prompt, in this turn. Not kept over a restart. */

@@ -14,12 +14,12 @@ export class Stopped extends Error {
 }
 
 /** What a turn runs with beside its messages; kept in the journal, so that it can go on after a restart. */
-export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions'>
+export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model'>
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
-export function toOptions({ temperature, maxTokens, thinking, responseFormat, instructions }: Loose<TurnOptions>): TurnOptions {
+export function toOptions({ temperature, maxTokens, thinking, responseFormat, instructions, model }: Loose<TurnOptions>): TurnOptions {
   return {
     ...(temperature === undefined ? {} : { temperature }), ...(maxTokens === undefined ? {} : { maxTokens }), ...(thinking === undefined ? {} : { thinking }),
-    ...(responseFormat === undefined ? {} : { responseFormat }), ...(instructions === undefined ? {} : { instructions }),
+    ...(responseFormat === undefined ? {} : { responseFormat }), ...(instructions === undefined ? {} : { instructions }), ...(model === undefined ? {} : { model }),
   }
 }
 

@@ -9,6 +9,7 @@ import type { TurnRecord } from './record.ts'
 
 const Options = v.pipe(v.string(), v.parseJson(), v.object({
   temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()), responseFormat: v.optional(FormatInput), instructions: v.optional(v.string()),
+  model: v.optional(v.object({ provider: v.string(), model: v.string() })),
 }))
 const NOTE = '[Interrupted: the service stopped before this was answered.]'
 

@@ -53,11 +53,18 @@ export function routed(agent: Agent, messages: readonly Message[], providers: re
   const named = { simple: routing.simple_model, medium: routing.medium_model, complex: routing.complex_model }[level]
   if (!named) return agent
   const choice = split(named, own.provider, providers)
+  return withModel(agent, choice, [own, ...manifest.fallback_models])
+}
+
+/** The agent with another model, and what stands in for that one. */
+export function withModel(agent: Agent, choice: { readonly provider: string; readonly model: string }, fallbacks: Manifest['fallback_models']): Agent {
+  const { manifest } = agent
+  const { model: own } = manifest
   if (choice.provider === own.provider && choice.model === own.model) return agent
   const { base_url: baseUrl, api_key_env: apiKeyEnv, context_window: _, ...rest } = own
   // Address and key of the manifest are those of its provider.
   const same = choice.provider === own.provider ? { ...(baseUrl === undefined ? {} : { base_url: baseUrl }), ...(apiKeyEnv === undefined ? {} : { api_key_env: apiKeyEnv }) } : {}
-  return { ...agent, manifest: { ...manifest, model: { ...rest, ...choice, ...same }, fallback_models: [own, ...manifest.fallback_models] } }
+  return { ...agent, manifest: { ...manifest, model: { ...rest, ...choice, ...same }, fallback_models: fallbacks } }
 }
 
 function questionOf(messages: readonly Message[]): Question {

@@ -20,7 +20,7 @@ import { Progress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
 import { recall } from './recall.ts'
 import type { Effects } from './recall.ts'
-import { isRouted, routed } from './routing.ts'
+import { isRouted, routed, withModel } from './routing.ts'
 import { carriedBy } from './taint.ts'
 import { countTurn, familyOf, mostTokens } from './tokens.ts'
 import { ToolDoor } from './tool-door.ts'
@@ -68,8 +68,9 @@ export class TurnRunner {
     const named = progress.agent = await agents.requireRunning(live.agentId)
     live.push({ type: 'thinking' })
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
-    const asked = isRouted(named) ? await this.#messages(live, named) : undefined
-    const agent = asked ? routed(named, asked, inference.providers().map(({ name }) => name)) : named
+    const wanted = live.options.model
+    const asked = wanted === undefined && isRouted(named) ? await this.#messages(live, named) : undefined
+    const agent = wanted ? withModel(named, wanted, []) : asked ? routed(named, asked, inference.providers().map(({ name }) => name)) : named
     const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), asked ?? this.#messages(live, agent)])
     progress.model = model
     live.format = live.options.responseFormat ?? formatOf(agent)

@@ -1,7 +1,9 @@
 import { createLimiter, DaemonListening, definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
+import { Catalog } from '../catalog/contract.ts'
 import { Chat, TurnEnded, TurnFailed, Turns } from '../chat/contract.ts'
+import { Inference } from '../providers/contract.ts'
 import { createDelivering } from './delivering.ts'
 import { InboundGate } from './inbound/gate.ts'
 import { inboundRoutes } from './inbound/routes.ts'
@@ -18,6 +20,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Settings,
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
+  optional: { inference: Inference, catalog: Catalog },
   migrations,
   setup(ctx) {
     const { config, db, hooks, jobs, log, routes, run, services } = ctx
@@ -31,7 +34,7 @@ export default definePlugin({
     const inbound = new InboundStore(db)
     const gate = new InboundGate(triggers, inbound, createLimiter({ tokens: triggers.rate_limit_per_minute, windowMs: 60_000, maxKeys: 10_000, now: () => performance.now() }))
     const waker = new Waker({ store: inbound, audit, agents, chat, turns, log })
-    routes.add(...inboundRoutes({ gate, waker, chat, turns, audit, hooks, maxBytes: triggers.max_payload_bytes, background }))
+    routes.add(...inboundRoutes({ gate, waker, chat, turns, audit, hooks, models: { hooks, inference: () => ctx.optional('inference'), catalog: () => ctx.optional('catalog') }, maxBytes: triggers.max_payload_bytes, background }))
     if (gate.problem !== undefined) log.warn(gate.problem)
     for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => delivering.wake())
     hooks.on(DaemonListening, () => delivering.begin())

@@ -7,6 +7,8 @@ import type { Audit } from '../../audit/contract.ts'
 import type { Chat, TurnResult, Turns } from '../../chat/contract.ts'
 import { HookReceived } from '../contract.ts'
 import type { InboundGate } from './gate.ts'
+import { chooseModel } from './model.ts'
+import type { ModelParts } from './model.ts'
 import { AgentCall, Called, Wake, Woken } from './schema.ts'
 import type { Waker } from './waker.ts'
 
@@ -17,6 +19,7 @@ export interface InboundParts {
   readonly turns: Turns
   readonly audit: Audit
   readonly hooks: Hooks
+  readonly models: ModelParts
   readonly maxBytes: number
   /** Runs what unloading waits for and the caller does not. */
   readonly background: (work: () => Promise<void>) => void
@@ -24,9 +27,10 @@ export interface InboundParts {
 
 const HOW = 'For programs that have no API key: the bearer token is that of `[webhook_triggers]`, and the path does not exist while that is off. A request may be signed as in the Standard Webhooks specification, with the token as secret; '
   + 'then it counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
+const MODEL = 'With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent\'s provider. `deliver` is refused: there is no channel an answer could be delivered to.'
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, maxBytes, background }: InboundParts): readonly AnyRoute[] {
+export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, models, maxBytes, background }: InboundParts): readonly AnyRoute[] {
   const wake = defineRoute({
     method: 'POST', path: '/api/hooks/wake', summary: 'Wake an agent from outside', description: `${HOW} The text is on disk when this is answered; the first agent gets it, or the one that is named, at once or at the next beat.`,
     auth: 'bearer', token: gate.token, cost: 5, body: rawBody(maxBytes, Wake), returns: Woken, errors: ['not_found', 'rate_limit', 'conflict'], idempotent: true,
@@ -45,19 +49,19 @@ export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, maxBytes
     },
   })
   const call = defineRoute({
-    method: 'POST', path: '/api/hooks/agent', summary: 'Ask an agent from outside and wait for its answer', description: `${HOW} What is not answered in time goes on and can be asked for again under the same id.`,
+    method: 'POST', path: '/api/hooks/agent', summary: 'Ask an agent from outside and wait for its answer', description: `${HOW} What is not answered in time goes on and can be asked for again under the same id. ${MODEL}`,
     auth: 'bearer', token: gate.token, cost: 30, body: rawBody(maxBytes, AgentCall), returns: Called, errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict', 'service_unavailable'], idempotent: true,
     example: { body: { message: 'Summarise the incident.', agent: 'assistant' } },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
       const { message, agent: wanted, deliver, model, timeout_secs: timeoutSecs } = parse(AgentCall, read(input.body), 'body')
       if (deliver) throw new Refusal('invalid_request', 'deliver: there is no channel an answer could be delivered to; leave it out and take the answer from here')
-      if (model !== undefined) throw new Refusal('invalid_request', 'model: the model is that of the agent; name an agent with the one you want')
       const known = isRepeat ? await turns.replay(effectId) : undefined
       if (known) return { ...toCalled(await within(known.result(), timeoutSecs, effectId), (await turns.find(effectId))?.agentId ?? ''), duplicate: true as const }
       const agent = await waker.choose(wanted)
-      const turn = await chat.accept({ id: effectId, agentId: agent.id, door: 'hook', text: message, labels: ['ExternalNetwork'] })
-      await audit.write({ event: 'webhook_received', agentId: agent.id, details: `turn ${effectId} asked for: ${message.length} characters` })
+      const choice = model === undefined ? undefined : await chooseModel(models, agent, model)
+      const turn = await chat.accept({ id: effectId, agentId: agent.id, door: 'hook', text: message, labels: ['ExternalNetwork'], ...(choice ? { model: choice } : {}) })
+      await audit.write({ event: 'webhook_received', agentId: agent.id, details: `turn ${effectId} asked for${choice ? `, of ${choice.provider}/${choice.model}` : ''}: ${message.length} characters` })
       return toCalled(await within(turn.result(), timeoutSecs, effectId), agent.id)
     },
     async recall(id) {

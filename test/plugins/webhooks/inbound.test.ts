@@ -37,11 +37,34 @@ describe('POST /api/hooks/agent', () => {
   })
 
   it.each([
-    [{}, 400], [{ message: '' }, 400], [{ message: 'x'.repeat(16_385) }, 400], [{ message: 'x', timeout_secs: 5 }, 400], [{ message: 'x', agent: 'nobody' }, 404], [{ message: 'x', deliver: true }, 400], ['{"message":', 400], [{ message: 'x', model: 'other' }, 400],
+    [{}, 400], [{ message: '' }, 400], [{ message: 'x'.repeat(16_385) }, 400], [{ message: 'x', timeout_secs: 5 }, 400], [{ message: 'x', agent: 'nobody' }, 404], [{ message: 'x', deliver: true }, 400], ['{"message":', 400], [{ message: 'x', model: '' }, 400], [{ message: 'x', model: 'gpt-99' }, 400], [{ message: 'x', model: 'openai/gpt-99' }, 400], [{ message: 'x', model: 'x'.repeat(257) }, 400],
   ])('%j is %i', async (body, status) => {
     await open()
     expect((await post('/api/hooks/agent', body)).status).toBe(status)
     expect(stage.fake.requests).toEqual([])
+  })
+
+  it('is answered by the model that is named, in this turn and no other, and the trail tells', async () => {
+    await open()
+    stage.fake.always({ text: 'ok' })
+    for (const [model, sent] of [['gpt-5-mini', 'gpt-5-mini'], ['openai/gpt-5-nano', 'gpt-5-nano'], [undefined, 'fake-1'], ['fake-1', 'fake-1']] as const) {
+      expect(await post('/api/hooks/agent', { message: 'hello', ...(model === undefined ? {} : { model }) })).toMatchObject({ status: 200, body: { response: 'ok' } })
+      expect(stage.fake.requests.at(-1)?.body.model).toBe(sent)
+    }
+    const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')
+    expect(body.entries.map(({ details }: { details: string }) => / of (\S+):/.exec(details)?.[1])).toEqual(['openai/gpt-5-mini', 'openai/gpt-5-nano', undefined, 'openai/fake-1'])
+    expect((await stage.host.json('GET', `/api/agents/${stage.agent}`)).body.model_name).not.toBe('gpt-5-nano')
+    // The model is spoken of, and paid, as what it was.
+    expect((await stage.host.json('GET', '/api/usage/by-model')).body.models.map(({ model }: { model: string }) => model).toSorted()).toEqual(['fake-1', 'gpt-5-mini', 'gpt-5-nano'])
+  })
+
+  it('a model that cannot be used now, or is pinned, is said so, and nothing is asked', async () => {
+    await open()
+    expect(await post('/api/hooks/agent', { message: 'x', model: 'groq/llama-3.3-70b-versatile' })).toMatchObject({ status: 503, body: { error: { message: expect.stringMatching(/groq/) } } })
+    await stage.host.json('PUT', `/api/agents/${stage.agent}/mode`, { mode: 'Stable' })
+    expect(await post('/api/hooks/agent', { message: 'x', model: 'gpt-5-mini' })).toMatchObject({ status: 409, body: { error: { message: expect.stringMatching(/Stable/) } } })
+    expect(stage.fake.requests).toEqual([])
+    expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(0)
   })
 
   it('one that is repeated under its key or its id is answered with what came of it', async () => {
