@@ -28,6 +28,7 @@ import type { Stop } from './host/stopping.ts'
 import { Guards } from './host/guards.ts'
 import { Guests, lazyGuests } from './host/guests.ts'
 import { installedGuards } from './host/installed.ts'
+import { parseSection, sectionWarnings } from './host/section.ts'
 import { PluginWatch } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
@@ -65,6 +66,8 @@ export interface AppOptions {
   readonly log: ConsolaInstance
   /** Folders of built-in plugins. Default: those that ship with the daemon. */
   readonly builtIns?: readonly string[]
+  /** Throws `ConfigError` for a section of a plugin that somebody wrote wrong. Without it that plugin is not loaded. */
+  readonly strict?: boolean
   /** Warnings of loading the configuration, for the health detail. */
   readonly warnings?: readonly string[]
   /** Secrets beside those of the configuration and the vault: tools that send things away do not get them. */
@@ -162,7 +165,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const host: Host = new Host({
     loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
     disabled: () => live.current.plugins.disabled,
-    pluginConfig: (name) => section(live.current, name),
+    strict: options.strict ?? false,
+    pluginConfig: (definition) => parseSection(definition, section(live.current, definition.name), live.sources),
     members: (scope, tagged) => ({
       routes: http.forPlugin(scope),
       credentials: http.credentials(scope),
@@ -186,9 +190,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
   })
 
+  const unknownParts = (): readonly string[] => sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
   health = owned('health', new HealthMonitor({
     check: () => database.check(), restartCount: restartCount ?? 0, log,
-    warnings: () => [...live.warnings, ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
+    warnings: () => [...live.warnings, ...unknownParts(), ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
   }), (it) => it[Symbol.dispose]())
   const monitor = health
   const stopping = new Stopping(drainMs)
@@ -232,6 +237,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
   const outside = await namedFolders([...config.plugins.paths, join(home, 'plugins')])
   await host.start([...builtIns, ...outside])
+  for (const warning of unknownParts()) log.warn(warning)
   // Built code changes only with an installation, which ends in a restart; its sources change under those who develop it.
   const sources = config.development ? builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts')) : []
   const watcher = owned('plugin watcher', new PluginWatch(config.plugins.watch, { host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources, known: new Set(outside) }), (it) => it[Symbol.asyncDispose]())

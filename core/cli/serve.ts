@@ -34,11 +34,14 @@ export async function serve(options: ServeOptions): Promise<number> {
   const logs = new LogFeed()
   const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'], onLine: (line) => logs.push(line) })
   using events = watchProcess(log)
+  // What broke in a plugin's section meanwhile costs a restart that plugin and not the daemon.
+  let first = true
   for (;;) {
     applyLog(log, settings.config)
     for (const warning of settings.warnings) log.warn(warning)
     refuseOpenDoor(settings.config)
-    const app = await open(options, settings, log, logs)
+    const app = await open(options, settings, log, logs, first)
+    first = false
     const stop = await (async () => {
       try {
         events.serves(app)
@@ -87,10 +90,10 @@ function refuseOpenDoor(config: Config): void {
   throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
     'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
 }
-async function open(options: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed): Promise<App> {
+async function open(options: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed, strict: boolean): Promise<App> {
   try {
     return await createApp({
-      config, log, logs, warnings, sources, secrets: environmentSecrets(),
+      config, log, logs, warnings, sources, strict, secrets: environmentSecrets(),
       reread: () => readSettings(options), onConfig: (next) => applyLog(log, next),
     })
   } catch (error) { throw explainStart(error, config) }

@@ -10,9 +10,10 @@ import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
-import { parseConfig } from './definition.ts'
 import type { AnyPlugin } from './define.ts'
 import type { Host } from './host.ts'
+import { parseSection, sectionWarnings } from './section.ts'
+import type { Sources } from './section.ts'
 
 export interface ConfigurationParts {
   readonly live: LiveConfig
@@ -38,7 +39,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     return turn
   }
 
-  function checkWhole(config: Config, change: ConfigChange): void {
+  function checkWhole(config: Config, change: ConfigChange, sources: Sources): void {
     const { host: address } = parseListenAddr(live.current.listen_addr)
     // A key about to be set may be blank, which counts as none once it is read from the file.
     if (!config.api_key?.trim() && !config.allow_no_auth && (!isLoopback(address) || config.http.public)) {
@@ -46,7 +47,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     }
     for (const plugin of pluginsOf(change)) {
       const definition = host.definitions().find(({ name }) => name === plugin)
-      try { if (definition) parseConfig(definition, parts.section(config, plugin)) } catch (error) { throw new Refusal('invalid_request', reasonOf(error), { details: { plugin }, cause: error }) }
+      try { if (definition) parseSection(definition, parts.section(config, plugin), sources) } catch (error) { throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), { details: { plugin }, cause: error }) }
     }
   }
   function pluginsOf({ changed }: ConfigChange): readonly string[] {
@@ -70,7 +71,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
       throw new Refusal('forbidden', `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`, { details: { key } })
     }
     const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
-    checkWhole(config, change)
+    checkWhole(config, change, new Map([[key, 'the value']]))
   }
   /** The plugin a key is for. What it takes is known only here: the schema of the file lets every key below `plugins` pass. */
   function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
@@ -84,10 +85,11 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     if (!parts.reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
     const loaded = await parts.reread()
     const { config, change } = live.plan(loaded.config)
-    checkWhole(config, change)
+    checkWhole(config, change, loaded.sources)
     live.replace(config, loaded, change)
     parts.taken(config)
-    return { ...change, warnings: loaded.warnings, ...await renew(pluginsOf(change)) }
+    const renewed = await renew(pluginsOf(change))
+    return { ...change, warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)], ...renewed }
   }
   /** Plugins with a new section are replaced by themselves; those the caller runs in wait until it is answered. */
   async function renew(plugins: readonly string[]): Promise<Pick<Applied, 'reloaded' | 'later' | 'failed'>> {

@@ -36,14 +36,6 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
   return candidate as AnyPlugin
 }
 
-/** The plugin's section as its schema has it. Throws `PluginProblem` that names each wrong key. */
-export function parseConfig(definition: AnyPlugin, section: unknown): unknown {
-  const result = v.safeParse(definition.config, section ?? {})
-  if (result.success) return result.output
-  const problems = result.issues.slice(0, 5).map((issue) => `plugins.${definition.name}.${v.getDotPath(issue) ?? ''}: ${issue.message}`)
-  throw new PluginProblem(`its configuration is wrong: ${problems.join('; ')}`)
-}
-
 export const requiredIds = (definition: AnyPlugin): readonly string[] => idsOf(definition.requires)
 export const providedIds = (definition: AnyPlugin): readonly string[] => idsOf(definition.provides)
 function idsOf(tokens: Tokens | undefined): readonly string[] { return [...new Set(Object.values(tokens ?? {}).map(({ id }) => id))] }

@@ -2,12 +2,13 @@ import { basename, resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import type { PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
-import { parseConfig, PluginProblem, providedIds, requiredIds } from './definition.ts'
+import { PluginProblem, providedIds, requiredIds } from './definition.ts'
 import { findEntry } from './folders.ts'
 import { plan } from './graph.ts'
 import { mount } from './instance.ts'
 import type { HostParts } from './parts.ts'
 import { ChangeQueue } from './queue.ts'
+import { isWritten } from './section.ts'
 import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
 import type { Slot } from './slot.ts'
 
@@ -20,7 +21,6 @@ export class Host {
   readonly #slots = new Slots()
   readonly #queue: ChangeQueue
   readonly #observers = new Set<() => void>()
-
   constructor(parts: HostParts) {
     this.#parts = parts
     this.#queue = new ChangeQueue(parts.drainMs)
@@ -29,7 +29,7 @@ export class Host {
   /** A service of the core itself. */
   provide<T>(token: ServiceToken<T>, service: T): void { this.#slots.provide(token.id, service) }
 
-  /** Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. */
+  /** Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. Throws `ConfigError` where sections are strict. */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(() => [], async () => {
       const slots = [...new Set(folders.map((folder) => resolve(folder)))].map((folder) => this.#slots.add(folder))
@@ -148,8 +148,8 @@ export class Host {
       const definition = await this.#parts.loader.load(slot.folder, fresh)
       Object.assign(slot, { name: definition.name, definition, error: undefined, waiting: false } satisfies Partial<Slot>)
       if (this.#parts.disabled().includes(definition.name)) slot.state = 'disabled'
-      else Object.assign(slot, { config: parseConfig(definition, this.#parts.pluginConfig(definition.name)), state: 'loading' } satisfies Partial<Slot>)
-    } catch (error) { this.#fail(slot, reasonOf(error)) }
+      else Object.assign(slot, { config: this.#parts.pluginConfig(definition), state: 'loading' } satisfies Partial<Slot>)
+    } catch (error) { if (!fresh && this.#parts.strict && isWritten(error)) throw error; else this.#fail(slot, reasonOf(error)) }
   }
 
   #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
@@ -267,7 +267,7 @@ export class Host {
     try {
       const definition = kept ?? await this.#parts.loader.load(slot.folder, true)
       if (definition.name !== slot.name) throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
-      const config = parseConfig(definition, this.#parts.pluginConfig(definition.name))
+      const config = this.#parts.pluginConfig(definition)
       const nodes = this.#slots.loaded().map((other) => (other === slot ? { name: slot.name, requires: requiredIds(definition), provides: providedIds(definition) } : toNode(other)))
       const [refused] = plan(nodes, this.#slots.coreIds()).refused
       if (refused) throw new PluginProblem(refused[0] === slot.name ? refused[1] : `plugin "${refused[0]}" ${refused[1]}`)

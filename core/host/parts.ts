@@ -1,5 +1,5 @@
 import type { ConsolaInstance } from 'consola'
-import type { Migration } from './define.ts'
+import type { AnyPlugin, Migration } from './define.ts'
 import type { Mounting } from './instance.ts'
 import type { Loader } from './loader.ts'
 
@@ -10,8 +10,10 @@ export interface HostParts {
   readonly builtIns: ReadonlySet<string>
   /** Names of plugins that are not loaded. */
   readonly disabled: () => readonly string[]
-  /** The plugin's section of the configuration, not parsed yet. */
-  readonly pluginConfig: (name: string) => unknown
+  /** The plugin's section of the configuration, parsed. Throws `ConfigError`. */
+  readonly pluginConfig: (definition: AnyPlugin) => unknown
+  /** A section somebody wrote wrong ends the start instead of the plugin. */
+  readonly strict: boolean
   readonly drainMs: () => number
   readonly setupMs: number
   readonly members: Mounting['members']

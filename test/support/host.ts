@@ -121,13 +121,16 @@ async function findFolders(names: readonly string[]): Promise<readonly string[]>
   })
 }
 
-function toConfig({ config = {}, memory }: HostOptions): Record<string, unknown> {
+function toConfig({ config = {}, memory, plugins }: HostOptions): Record<string, unknown> {
   return {
     listen_addr: '127.0.0.1:0', development: true, ...(memory ? { database_url: 'sqlite::memory:' } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
     // The security probes run when they are asked for: sixteen tries beside every test would be in its way.
-    plugins: { drain_ms: 500, watch: false, ...config.plugins, security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } },
+    plugins: {
+      drain_ms: 500, watch: false, ...config.plugins,
+      ...(plugins === undefined || plugins.includes('security') ? { security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } } : {}),
+    },
   }
 }
 
