@@ -80,12 +80,13 @@ export class Tasks {
       await this.#store.commit(this.#store.remove(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" removed` }))
     })
   }
-  /** Throws `task_not_found`, for one that has not failed too. */
+  /** Throws `task_not_found`, for one that has not failed too. Of an agent that is gone anybody may take it. */
   retry(id: string): Promise<void> {
     return this.#inTurn(async () => {
-      const { status, title } = await this.require(id)
+      const { status, title, assigned_to: assignee } = await this.require(id)
       if (status !== 'failed') throw new Refusal('task_not_found', `No failed task ${id}: it is ${status}`)
-      await this.#store.commit(this.#store.retry(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }))
+      const isThere = assignee !== null && await this.#agents.find(assignee) !== undefined
+      await this.#store.commit(this.#store.retry(id, isThere ? assignee : null), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }))
     })
   }
   /** What an operator does is done one after the other: what was looked at is still so when it is changed, and the trail tells of it once. */

@@ -47,8 +47,8 @@ export class TaskStore {
   }
   remove(id: string): Statement { return this.#db.sql`DELETE FROM tasks_task WHERE id = ${id}` }
   /** Changes one that has failed. */
-  retry(id: string): Statement {
-    return this.#db.sql`UPDATE tasks_task SET status = 'pending', attempts = 0, claimed_by = NULL, claim_id = NULL, claimed_at = NULL, completed_at = NULL, result = NULL
+  retry(id: string, assignee: string | null): Statement {
+    return this.#db.sql`UPDATE tasks_task SET status = 'pending', assigned_to = ${assignee}, attempts = 0, claimed_by = NULL, claim_id = NULL, claimed_at = NULL, completed_at = NULL, result = NULL
       WHERE id = ${id} AND status = 'failed'`
   }
 

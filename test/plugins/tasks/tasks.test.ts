@@ -102,6 +102,13 @@ describe('an operator', () => {
     expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).body).toEqual({ status: 'retried', id })
     expect(await stage.json(one, 'task_claim')).toMatchObject({ task_id: id })
   })
+  it('lets anybody try again what an agent had that is gone: nobody else could ever take it', async () => {
+    const gone = await stage.spawn('leaving')
+    const id = await post('orphan', { assigned_to: 'leaving' })
+    await stage.host.json('DELETE', `/api/agents/${gone}`)
+    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).status).toBe(200)
+    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
+  })
   it('removes and retries a task once, however many ask for it, and the audit log tells of one', async () => {
     const id = await post('contested')
     for (let attempt = 0; attempt < 2; attempt++) {
