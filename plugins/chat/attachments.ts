@@ -1,5 +1,6 @@
 import { Refusal } from 'svc/sdk'
 import type { Uploads } from '../files/contract.ts'
+import type { SentImage } from '../sessions/contract.ts'
 import type { TurnRequest } from './contract.ts'
 import { screenOutside } from './screening.ts'
 import type { ScreeningPolicy } from './screening.ts'
@@ -15,14 +16,14 @@ export interface AttachmentRules { readonly screening: ScreeningPolicy; readonly
 export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments, { screening, attachmentChars }: AttachmentRules): Promise<Pick<TurnRequest, 'text' | 'images'>> {
   if (attachments.length === 0) return { text }
   if (!uploads) throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
-  const images: { mime: string; base64: string }[] = []
+  const images: SentImage[] = []
   const notes: string[] = []
   for (const { file_id: id } of attachments) {
     const upload = await uploads.find(id)
     if (!upload || upload.agentId !== agentId) throw new Refusal('file_not_found', `No upload ${id} of this agent`)
-    const { contentType, path, sizeBytes } = upload
+    const { contentType, filename, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
-    if (contentType.startsWith('image/')) images.push({ mime: contentType, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
+    if (contentType.startsWith('image/')) images.push({ mime: contentType, fileId: id, filename, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
     notes.push(contentType.startsWith('text/') ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars), screening)).text}` : note)
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }

@@ -4,7 +4,7 @@ import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { Door, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Label } from '../sessions/contract.ts'
+import type { Label, SentImage } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }
@@ -39,7 +39,7 @@ export interface TurnRequest {
   /** The agent's active session when absent. */
   readonly sessionId?: string
   readonly text: string
-  readonly images?: readonly { readonly mime: string; readonly base64: string }[]
+  readonly images?: readonly SentImage[]
   readonly door: Door
   readonly temperature?: number
   readonly maxTokens?: number

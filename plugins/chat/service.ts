@@ -191,7 +191,7 @@ export class ChatService implements Chat {
     const carried = [...new Set<Label>([...doorLabels[door] ?? [], ...labels, ...(holdsPersonalData(text, this.#parts.config.personal_data) ? ['Pii'] as const : [])])]
     // An image has no place for labels; an empty text beside it carries them.
     const blocks: Block[] = text === '' && carried.length === 0 ? [] : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
-    for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })
+    for (const image of images) blocks.push({ type: 'image', ...image })
     return blocks
   }
   async #own(sessionId: string, agentId: string): Promise<void> {

@@ -4,10 +4,17 @@ import type { Statement } from 'svc/sdk'
 /** Where the content of a block may come from (security facts 1.2). */
 export type Label = 'ExternalNetwork' | 'UserInput' | 'Pii' | 'Secret' | 'UntrustedAgent'
 
+/** A picture in a message; one that was uploaded before says which file it is. */
+export interface SentImage {
+  readonly mime: string
+  readonly base64: string
+  readonly fileId?: string | undefined
+  readonly filename?: string | undefined
+}
 /** A piece of a message. Tool calls and results are blocks, so that a message says all that happened. */
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
-  | { readonly type: 'image'; readonly mime: string; readonly base64: string }
+  | ({ readonly type: 'image' } & SentImage)
   /** `replay` is what the model's provider wants back with these calls; only the first call of a message has it, and only chat reads it. */
   | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown; readonly replay?: string | undefined }
   | { readonly type: 'result'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean; readonly labels?: readonly Label[] | undefined }

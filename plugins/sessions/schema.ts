@@ -5,7 +5,7 @@ const LabelName = v.picklist(['ExternalNetwork', 'UserInput', 'Pii', 'Secret', '
 const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),
-  v.object({ type: v.literal('image'), mime: v.string(), base64: v.string() }),
+  v.object({ type: v.literal('image'), mime: v.string(), base64: v.string(), fileId: v.optional(v.string()), filename: v.optional(v.string()) }),
   v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown(), replay: v.optional(v.string()) }),
   v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean(), labels }),
 ])
@@ -93,7 +93,7 @@ export const MessageView = v.object({
   turn_id: v.string(),
   mark: v.optional(v.picklist(['cancelled', 'interrupted', 'cut'])),
   tools: v.optional(v.array(ToolView)),
-  images: v.optional(v.array(v.object({ filename: v.string(), mime: v.string() }))),
+  images: v.optional(v.array(v.object({ file_id: v.optional(v.string()), filename: v.string(), mime: v.string() }))),
 })
 export type MessageView = v.InferOutput<typeof MessageView>
 export const SessionView = v.object({

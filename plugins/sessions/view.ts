@@ -16,7 +16,9 @@ export function toView(messages: readonly Message[]): MessageView[] {
     const tools = toolViews(message.blocks, resultsAfter(messages, index))
     if (tools.length > 0) view.tools = tools
     const images = message.blocks.filter((block) => block.type === 'image')
-    if (images.length > 0) view.images = images.map(({ mime }, n) => ({ filename: `image-${n + 1}.${mime.replace(/^image\//, '')}`, mime }))
+    if (images.length > 0) view.images = images.map(({ mime, fileId, filename }, n) => ({
+      ...(fileId === undefined ? {} : { file_id: fileId }), filename: filename ?? `image-${n + 1}.${mime.replace(/^image\//, '')}`, mime,
+    }))
     views.push(view)
   }
   return views

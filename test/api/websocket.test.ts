@@ -297,6 +297,9 @@ describe('what a frame may carry', () => {
     await client.next('response')
     const sent = JSON.stringify(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
     for (const part of ['what is it?', png, 'forty-two', 'note.txt']) expect(sent).toContain(part)
+    // Whoever shows the session again fetches the picture by this id.
+    const { body } = await stage.host.json<{ messages: { images?: unknown }[] }>('GET', `/api/agents/${agent}/session`)
+    expect(body.messages[0]?.images).toEqual([{ file_id: image, filename: 'dot.png', mime: 'image/png' }])
     await using other = await Client.open(await spawn())
     other.send({ type: 'message', content: 'mine?', attachments: [{ file_id: image }] })
     expect(await other.next('error')).toMatchObject({ code: 'file_not_found' })
