@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { Refusal } from '../errors/error.ts'
 import { createOutbound } from './outbound.ts'
@@ -8,18 +8,22 @@ import type { OutboundSettings, Resolve } from './outbound.ts'
 export interface Tried { readonly name: string; readonly held: boolean }
 
 /**
- * Tries the way out against a listener on this machine that counts what arrives: a client made by the same function as the daemon's own
+ * Tries the way out against a listener on this machine that counts who connects: a client made by the same function as the daemon's own
  * must reach it by none of the forms of its address, and by the one that is on the allow list exactly once.
  */
 export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tried[]> {
   let hits = 0
   const paths: string[] = []
-  const server = createServer((request, response) => {
+  // A bare socket: a second kind of HTTP server in the process would make every answer of the first one slower from then on.
+  const server = createServer((socket) => {
     hits++
-    paths.push(request.url ?? '')
-    if (request.url === '/away') response.writeHead(302, { location: `http://169.254.169.254/latest/` }).end()
-    else if (request.url === '/back') response.writeHead(302, { location: `http://127.0.0.1:${port}/inner` }).end()
-    else response.end('reached')
+    socket.on('error', () => socket.destroy()).setTimeout(2_000, () => socket.destroy())
+    socket.once('data', (bytes) => {
+      const path = bytes.toString('latin1').split(' ', 2)[1] ?? ''
+      paths.push(path)
+      const to = path === '/away' ? 'http://169.254.169.254/latest/' : path === '/back' ? `http://127.0.0.1:${port}/inner` : undefined
+      socket.end(`HTTP/1.1 ${to === undefined ? '200 OK' : `302 Found\r\nLocation: ${to}`}\r\nContent-Length: 7\r\nConnection: close\r\n\r\nreached`)
+    })
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -49,7 +53,6 @@ export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tr
     await Promise.all([guarded, moving, listed].map((each) => each[Symbol.asyncDispose]()))
     return tried
   } finally {
-    server.closeAllConnections()
     server.close()
   }
 }
