@@ -4,8 +4,8 @@ import type { Enforcements } from './enforcements.ts'
 import type { ProbeRunner } from './runner.ts'
 import { SecurityStatus } from './schema.ts'
 
-/** The status of the sixteen systems (Interface 4.9), as their probes found it. `signal` ends a run that a question began. */
-export function securityRoutes(runner: ProbeRunner, enforcements: Enforcements, onDemandMs: number, signal: AbortSignal): readonly AnyRoute[] {
+/** The status of the sixteen systems (Interface 4.9), as their probes found it. */
+export function securityRoutes(runner: ProbeRunner, enforcements: Enforcements, onDemandMs: number): readonly AnyRoute[] {
   const status = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
     method: 'GET', path, summary,
     description: 'Each status comes from the last run of a probe, which calls the functions that requests pass, with inputs that must pass and inputs that must be refused: '
@@ -13,7 +13,7 @@ export function securityRoutes(runner: ProbeRunner, enforcements: Enforcements, 
       + `A question runs the probes when the last run is older than ${onDemandMs / 1000} s.`,
     auth: 'bearer', cost: 5, returns: SecurityStatus,
     async handle() {
-      await runner.fresh(onDemandMs, signal)
+      await runner.fresh(onDemandMs)
       return toStatus(runner, enforcements)
     },
   })

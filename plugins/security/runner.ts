@@ -24,6 +24,11 @@ export interface RunnerParts {
   readonly staleMs: number
   /** Monotonic milliseconds. */
   now(): number
+  /**
+   * Aborts when the plugin or the daemon begins to end: the port closes then, and no program is started. A run that it cuts short ends, and
+   * what was not tried by then stays as it was known.
+   */
+  readonly leaving: AbortSignal
   /** Told of a row whose failing began or ended with this run. */
   changed(row: Row): Promise<void>
 }
@@ -48,24 +53,25 @@ export class ProbeRunner {
   }
 
   /** Settles when there are findings not older than this, for which it runs the probes when there are none. */
-  async fresh(maxAgeMs: number, signal: AbortSignal): Promise<void> {
+  async fresh(maxAgeMs: number): Promise<void> {
     if (this.#running === undefined && this.#ranAt !== undefined && this.#parts.now() - this.#ranAt < maxAgeMs) return
-    await this.run(signal)
+    await this.run()
   }
 
   /** A call during a run shares it. */
-  run(signal: AbortSignal): Promise<void> {
-    return (this.#running ??= this.#all(signal).finally(() => { this.#running = undefined }))
+  run(): Promise<void> {
+    return (this.#running ??= this.#all().finally(() => { this.#running = undefined }))
   }
 
-  async #all(signal: AbortSignal): Promise<void> {
+  async #all(): Promise<void> {
+    const { leaving } = this.#parts
     const probes = new Map((await this.#parts.probes()).map((probe) => [probe.system, probe]))
     for (const system of systemNames) {
-      signal.throwIfAborted()
+      if (leaving.aborted) return
       const probe = probes.get(system)
-      const row = probe ? await this.#check(probe, signal) : { ...untried(system, 'the plugin that owns it is not loaded'), at: this.#parts.now() }
-      // Cut off, so that nothing was found out.
-      signal.throwIfAborted()
+      const row = probe ? await this.#check(probe) : { ...untried(system, 'the plugin that owns it is not loaded'), at: this.#parts.now() }
+      // What a probe finds while everything around it ends is nothing.
+      if (leaving.aborted) return
       const before = this.#rows.get(system)
       this.#rows.set(system, row)
       if ((before?.status === 'failed') !== (row.status === 'failed')) await this.#parts.changed(row)
@@ -75,13 +81,13 @@ export class ProbeRunner {
     this.#ranAt = this.#parts.now()
   }
 
-  async #check(probe: Probe, signal: AbortSignal): Promise<Checked> {
-    const { now, timeoutMs } = this.#parts
+  async #check(probe: Probe): Promise<Checked> {
+    const { leaving, now, timeoutMs } = this.#parts
     const from = now()
-    const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    const ended = AbortSignal.any([leaving, AbortSignal.timeout(timeoutMs)])
     const late = `no end within ${timeoutMs} ms`
     const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch((error: unknown): Finding => {
-      if (signal.aborted || !ended.aborted) return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
+      if (leaving.aborted || !ended.aborted) return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
       // Once it may be the machine that was busy; twice in a row it is the system.
       return this.#rows.get(probe.system)?.evidence === late ? { cases: [{ name: late, held: false }], evidence: late } : { cases: [], evidence: late, tried: false }
     })

@@ -5,10 +5,9 @@ import { ProbeRunner } from '../../../plugins/security/runner.ts'
 import type { Row } from '../../../plugins/security/runner.ts'
 
 const good: Finding = { cases: [{ name: 'passes', held: true }, { name: 'refuses', held: true }], evidence: 'fine' }
-const never = new AbortController().signal
 
 /** All sixteen, each well unless told otherwise. */
-function stage(special: Partial<Record<SystemName, Probe['run']>> = {}, options: { readonly timeoutMs?: number; readonly left?: readonly SystemName[] } = {}) {
+function stage(special: Partial<Record<SystemName, Probe['run']>> = {}, options: { readonly timeoutMs?: number; readonly left?: readonly SystemName[]; readonly leaving?: AbortSignal } = {}) {
   let now = 0
   let runs = 0
   const changed: Row[] = []
@@ -17,7 +16,7 @@ function stage(special: Partial<Record<SystemName, Probe['run']>> = {}, options:
       runs++
       return Promise.resolve(systemNames.filter((name) => !options.left?.includes(name)).map((system) => ({ system, run: special[system] ?? (() => Promise.resolve(good)) })))
     },
-    timeoutMs: options.timeoutMs ?? 2_000, staleMs: 180_000, now: () => now, changed: (row) => { changed.push(row); return Promise.resolve() },
+    timeoutMs: options.timeoutMs ?? 2_000, staleMs: 180_000, now: () => now, leaving: options.leaving ?? new AbortController().signal, changed: (row) => { changed.push(row); return Promise.resolve() },
   })
   return { runner, changed, pass: (ms: number) => { now += ms }, get runs() { return runs }, status: (system: SystemName) => runner.rows().find((row) => row.system === system)?.status }
 }
@@ -26,7 +25,7 @@ describe('a run of the probes', () => {
   it('knows nothing before the first one, and all sixteen in their order after it', async () => {
     const { runner } = stage()
     expect(runner.rows().map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 'unknown'))
-    await runner.run(never)
+    await runner.run()
     expect(runner.rows().map(({ system, status }) => [system, status])).toEqual(systemNames.map((name) => [name, 'active']))
   })
 
@@ -39,10 +38,10 @@ describe('a run of the probes', () => {
       security_headers: () => Promise.resolve({ cases: [], evidence: 'no port', tried: false }), health_redaction: () => Promise.resolve({ cases: [{ name: 'x', held: false }], evidence: '', tried: false }),
       wasm_dual_metering: () => stuck,
     }, { timeoutMs: 20, left: ['manifest_signing'] })
-    await runner.run(never)
+    await runner.run()
     // Not in time: once it is not known, and from the second time on it failed.
     expect(status('wasm_dual_metering')).toBe('unknown')
-    await runner.run(never)
+    await runner.run()
     expect(Object.fromEntries((['loop_guard', 'session_repair', 'ssrf_protection', 'taint_tracking', 'ofp_hmac_auth', 'security_headers', 'health_redaction', 'wasm_dual_metering', 'manifest_signing'] as const).map((name) => [name, status(name)]))).toEqual({
       loop_guard: 'failed', session_repair: 'failed', ssrf_protection: 'failed', taint_tracking: 'failed', ofp_hmac_auth: 'degraded', security_headers: 'unknown', health_redaction: 'failed', wasm_dual_metering: 'failed', manifest_signing: 'unknown',
     })
@@ -51,19 +50,19 @@ describe('a run of the probes', () => {
 
   it('is shared by those who ask during it, and not repeated while it is fresh', async () => {
     const it = stage()
-    await Promise.all([it.runner.fresh(10_000, never), it.runner.fresh(10_000, never), it.runner.run(never)])
+    await Promise.all([it.runner.fresh(10_000), it.runner.fresh(10_000), it.runner.run()])
     expect(it.runs).toBe(1)
     it.pass(9_999)
-    await it.runner.fresh(10_000, never)
+    await it.runner.fresh(10_000)
     expect(it.runs).toBe(1)
     it.pass(1)
-    await it.runner.fresh(10_000, never)
+    await it.runner.fresh(10_000)
     expect(it.runs).toBe(2)
   })
 
   it('is forgotten after three minutes', async () => {
     const { runner, pass, status } = stage()
-    await runner.run(never)
+    await runner.run()
     pass(180_000)
     expect(status('loop_guard')).toBe('active')
     pass(1)
@@ -73,18 +72,20 @@ describe('a run of the probes', () => {
   it('tells of a failure once when it begins and once when it ends', async () => {
     let held = false
     const { runner, changed } = stage({ loop_guard: () => Promise.resolve({ cases: [{ name: 'x', held }], evidence: '' }) })
-    await runner.run(never)
-    await runner.run(never)
+    await runner.run()
+    await runner.run()
     held = true
-    await runner.run(never)
-    await runner.run(never)
+    await runner.run()
+    await runner.run()
     expect(changed.map(({ system, status }) => [system, status])).toEqual([['loop_guard', 'failed'], ['loop_guard', 'active']])
   })
 
-  it('that is cut off leaves what was known', async () => {
+  it('that is cut off leaves what was known, also of the probe that failed of it, and nothing runs after it', async () => {
     const stop = new AbortController()
-    const { runner, status } = stage({ loop_guard: () => { stop.abort(new Error('unloaded')); return new Promise(() => {}) } })
-    await expect(runner.run(stop.signal)).rejects.toThrow('unloaded')
-    expect([status('ssrf_protection'), status('loop_guard')]).toEqual(['active', 'unknown'])
+    const { runner, changed, status } = stage({ subprocess_sandbox: () => { stop.abort(new Error('unloaded')); return Promise.reject(new Error('no program is started any more')) } }, { leaving: stop.signal })
+    await runner.run()
+    expect(['security_headers', 'subprocess_sandbox', 'ssrf_protection'].map((name) => status(name as SystemName))).toEqual(['active', 'unknown', 'unknown'])
+    await runner.run()
+    expect([status('ssrf_protection'), changed]).toEqual(['unknown', []])
   })
 })

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { systemNames } from '../../../plugins/security/contract.ts'
 import { startHost } from '../../support/host.ts'
@@ -44,6 +47,19 @@ describe('GET /api/security', () => {
     expect(body.security_systems).toMatchObject({ security_headers: 'unknown', health_redaction: 'unknown', gcra_rate_limiter: 'unknown', loop_guard: 'unknown', merkle_audit_trail: 'active', ssrf_protection: 'active' })
     expect(body.all_active).toBe(false)
     expect(body.total_systems).toBe(Object.values(body.security_systems).filter((status) => status !== 'unknown').length)
+  })
+
+  it('is not disturbed by the end of the daemon: what a probe could not try then is neither failed nor in the audit log', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-probes-'))
+    try {
+      const first = await startHost({ home })
+      const answer = first.fetch('/api/security')
+      await first.fetch('/api/health')
+      await Promise.all([first.stop(), answer])
+      expect(first.log.filter((line) => line.includes('does not hold') || line.includes('first run'))).toEqual([])
+      await using second = await startHost({ home })
+      expect((await second.json('GET', '/api/audit/recent?event_type=security_system_failed')).body.total).toBe(0)
+    } finally { await rm(home, { recursive: true, force: true }) }
   })
 
   it('runs by itself once the port is open, and goes on after a reload', async () => {
