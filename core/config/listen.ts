@@ -33,6 +33,6 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The parser of URLs knows every form of it. */
-function isIPv6(host: string): boolean {
+export function isIPv6(host: string): boolean {
   return host.includes(':') && URL.canParse(`http://[${host}]/`)
 }

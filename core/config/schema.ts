@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isHost, isOrigin, isRange } from './hosts.ts'
 import { isListenAddr } from './listen.ts'
 import { secret } from './secret.ts'
 
@@ -26,6 +27,10 @@ function text(description: string, marks: Marks = {}) {
 function texts(description: string, marks: Marks = {}) {
   return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description(description), v.metadata({ ...marks })), [])
 }
+/** `expected` says what each of them has to be. */
+function names(description: string, fits: (name: string) => boolean, expected: string) {
+  return v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.check((list) => list.every(fits), expected), v.description(description), v.metadata({ ...ownersOnly })), [])
+}
 function section<E extends v.ObjectEntries>(description: string, entries: E) {
   return v.pipe(v.object(entries), v.description(description))
 }
@@ -48,9 +53,9 @@ export const HttpSection = section('Limits and addresses of the HTTP server.', {
   socket_frame_bytes: count('Largest WebSocket message a client may send.', 65_536, 1024, 67_108_864),
   socket_idle_ms: count('Silence of a client after which its WebSocket is closed.', 1_800_000, 1000, day),
   sockets_per_address: count('WebSockets one client address may have open.', 256, 1, 1_000_000),
-  allowed_hosts: texts('Names the Host header may have beside the listen address and localhost, such as "svc.example.org".', ownersOnly),
-  allowed_origins: texts('Web origins that may call the API beside localhost, such as "https://app.example.org".', ownersOnly),
-  trusted_proxies: texts('Addresses or CIDRs of proxies whose X-Forwarded-For is believed.', ownersOnly),
+  allowed_hosts: names('Names the Host header may have beside the listen address and localhost, such as "svc.example.org".', isHost, 'a list of host names without ports, such as "svc.example.org"'),
+  allowed_origins: names('Web origins that may call the API beside localhost, such as "https://app.example.org".', isOrigin, 'a list of origins without a path, such as "https://app.example.org"'),
+  trusted_proxies: names('Addresses or CIDRs of proxies whose X-Forwarded-For is believed.', isRange, 'a list of addresses or CIDRs, such as "10.0.0.0/8"'),
   tls: flag('Serve HTTPS with a certificate made at start; tls_cert and tls_key name a real one.', atStart),
   tls_cert: text('File with the TLS certificate chain (PEM).', { ...atStart, ...ownersOnly }),
   tls_key: text('File with the private key of the certificate (PEM).', { ...atStart, ...ownersOnly }),
@@ -59,7 +64,7 @@ export const HttpSection = section('Limits and addresses of the HTTP server.', {
 })
 
 export const Outbound = section('Limits of requests the daemon makes itself.', {
-  allow: texts('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".', ownersOnly),
+  allow: names('Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".', (name) => isRange(name) || isHost(name), 'a list of host names, addresses and CIDRs without ports, such as "10.0.0.0/8" or "ollama.lan"'),
   connect_timeout_ms: count('Time a connection to another server may take.', 10_000, 100, day),
   total_timeout_ms: count('Time a whole exchange with another server may take; calls of models and those with a limit of their own are not bound by it.', 300_000, 100, day),
   headers_timeout_ms: count("Time until another server's answer must begin.", 120_000, 100, day),

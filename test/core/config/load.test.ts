@@ -191,6 +191,17 @@ describe('what is wrong', () => {
   it.each(['nonsense', '127.0.0.1', '127.0.0.1:99999', '[zz]:80', 'a:b:1', 'http://x:80'])('refuses the address %j', async (address) => {
     expect((await failure({ toml: `listen_addr = "${address}"\n` })).expected).toBe('host:port, such as 127.0.0.1:4545 or [::1]:4545')
   })
+  it.each([
+    ['http.trusted_proxies', 'proxy.lan', 'a list of addresses or CIDRs'], ['http.trusted_proxies', '10.0.0.0/33', 'a list of addresses or CIDRs'],
+    ['outbound.allow', 'not a host!', 'a list of host names, addresses and CIDRs without ports'], ['outbound.allow', 'ollama.lan:11434', 'without ports'],
+    ['http.allowed_hosts', 'svc.example.org:443', 'a list of host names'], ['http.allowed_origins', 'https://app.example.org/', 'a list of origins without a path'],
+  ])('refuses %s = ["%s"], which would never fit anything', async (key, value, expected) => {
+    expect((await failure({ toml: `${key} = ["${value}"]\n` })).expected).toContain(expected)
+  })
+  it('takes what does fit', async () => {
+    const toml = '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
+    expect((await load({ toml })).config.outbound.allow).toHaveLength(5)
+  })
   it('refuses a database of another kind', async () => {
     expect((await failure({ env: { SVC_DATABASE_URL: 'mysql://x' } })).expected).toContain('sqlite:<path>')
   })
