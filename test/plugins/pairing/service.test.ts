@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
+import type { Holder } from 'svc/sdk'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import { Devices } from '../../../plugins/pairing/devices.ts'
 import { migrations } from '../../../plugins/pairing/migrations.ts'
@@ -10,6 +11,9 @@ const settings = { enabled: true, max_devices: 10, token_expiry_secs: 300, max_p
 const from = { clientAddress: '192.0.2.1', requestId: 'r' }
 const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddress } as const
 
+/** The trail has a test of its own; an entry is a statement among others here. */
+const trail = (store: PairingStore) => ({ entry: () => store.removeCode('none'), write: () => Promise.resolve(), entries: () => Promise.resolve([]) })
+
 describe.each(engines)('pairing on %s', (engine) => {
   beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
 
@@ -17,8 +21,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)
     const store = new PairingStore(database.sql)
-    // The trail has a test of its own; an entry is a statement among others here.
-    const audit = { entry: () => store.removeCode('none'), write: () => Promise.resolve(), entries: () => Promise.resolve([]) }
+    const audit = trail(store)
     const secrets = new Map<string, string>()
     const vault = { read: (name: string) => Promise.resolve(secrets.get(name)), write: (name: string, secret: string) => Promise.resolve(void secrets.set(name, secret)), remove: () => Promise.resolve(false), names: () => Promise.resolve([]) }
     let wrong = 0
@@ -35,5 +38,28 @@ describe.each(engines)('pairing on %s', (engine) => {
     await expect(pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).rejects.toThrow('too many')
     wrong = 0
     expect((await pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).device).toMatchObject({ display_name: 'owner' })
+  })
+
+  it('a daemon follows what another one on the same database paired and removed', async () => {
+    const { database } = await open(engine)
+    await database.migrate('pairing', migrations)
+    const store = new PairingStore(database.sql)
+    const devices = new Devices(store, trail(store), Date.now)
+    let find: (digest: string) => Holder | undefined = () => undefined
+    let revoked = 0
+    await devices.open({ accept(source) { find = (digest) => source.find(digest); return { revoked() { revoked++ } } }, checkAttempts() {}, failed() {} })
+    const at = new Date(0).toISOString()
+    await store.commit(
+      store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5),
+      store.insertDevice({ id: 'phone', digest: 'key', display_name: 'Ada', platform: 'ios', paired_at: at, last_seen: at }, { id: 'code', maxAttempts: 1 }, 5),
+    )
+    expect(find('key')).toBeUndefined()
+    await devices.read()
+    expect([find('key'), revoked]).toEqual([{ kind: 'device', name: 'Ada', id: 'phone' }, 0])
+    await devices.note()
+    expect((await store.devices())[0]?.last_seen).not.toBe(at)
+    await store.commit(store.removeDevice('phone'))
+    await devices.read()
+    expect([find('key'), revoked]).toEqual([undefined, 1])
   })
 })
