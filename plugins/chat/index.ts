@@ -49,7 +49,7 @@ export default definePlugin({
     hooks.on(AgentKilled, ({ agent }) => pace.forget(agent.id))
     hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
-    hooks.on(SessionCleared, (where) => chat.abandon(where))
+    hooks.on(SessionCleared, (where) => chat.abandon({ ...where, forget: true }))
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
     metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [{ value: chat.activeSessions }])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])

@@ -36,6 +36,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly resumable: boolean
   /** A person has to decide about a call. So it is on disk, and so it stays when this process ends. */
   waiting: boolean
+  /** Its messages were deleted while it ran: nothing more of it is written to the session. */
+  forgotten = false
   /** Calls of tools in the run this turn belongs to. */
   readonly tally: Tally
   /** What the answer must be. */

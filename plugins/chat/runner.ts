@@ -208,7 +208,7 @@ export class TurnRunner {
         })
         await db.batch([...known, ...paid, ...record.traces(progress), record.release(live.id)])
       } else {
-        await db.batch([...this.#unanswered(live, progress), ...this.#partial(live, progress, state), ...paid, ...record.ended(live, state, reason, progress), ...follow()])
+        await db.batch([...live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)], ...paid, ...record.ended(live, state, reason, progress), ...follow()])
       }
     } catch (unrecorded) {
       // The turn stays open in the journal, and the next boot marks it: nothing is lost, only told later.

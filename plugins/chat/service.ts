@@ -140,10 +140,12 @@ export class ChatService implements Chat {
     for (const turn of this.#lanes.items()) if (turn.id === turnId) return turn
     return undefined
   }
-  /** Ends what waits as well as what runs, where a session or an agent is gone. */
-  abandon(where: { readonly agentId: string; readonly sessionId?: string }): void {
+  /** Ends what waits as well as what runs, where a session or an agent is gone. `forget`: its messages too, so what was said so far is not kept. */
+  abandon({ agentId, sessionId, forget = false }: { readonly agentId: string; readonly sessionId?: string; readonly forget?: boolean }): void {
     for (const turn of this.#lanes.items()) {
-      if (turn.agentId === where.agentId && (where.sessionId === undefined || turn.sessionId === where.sessionId)) turn.cancel()
+      if (turn.agentId !== agentId || (sessionId !== undefined && turn.sessionId !== sessionId)) continue
+      turn.forgotten ||= forget
+      turn.cancel()
     }
   }
   /** Lets go of the turns that wait for a person: they are on disk and go on when the plugin is back. What stands behind them cannot begin before. */

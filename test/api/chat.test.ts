@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openChat } from '../support/chat-stage.ts'
+import { byHand, openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
 
 let stage: ChatStage
@@ -90,6 +90,20 @@ describe('sessions', () => {
     const before = await stage.session(agent)
     expect((await stage.host.json('DELETE', `/api/agents/${agent}/history`)).body).toEqual({ status: 'ok', message: 'All history cleared' })
     expect(await stage.session(agent)).toMatchObject({ session_id: before.session_id, message_count: 0, messages: [] })
+  })
+  it('DELETE history ends what is being answered, and nothing of it comes back', async () => {
+    const agent = await spawn()
+    const hand = byHand()
+    stage.fake.script({ text: hand.text })
+    const running = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'forget me' })
+    const waiting = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'forget me too' })
+    hand.say('half an ')
+    const states = async () => (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns.map(({ state }: { state: string }) => state)
+    await expect.poll(async () => (await states()).toSorted()).toEqual(['queued', 'running'])
+    await stage.host.json('DELETE', `/api/agents/${agent}/history`)
+    expect([(await running).body.stop, (await waiting).body.stop]).toEqual(['cancelled', 'cancelled'])
+    expect(await stage.session(agent)).toMatchObject({ message_count: 0, messages: [] })
+    hand.end()
   })
   it('are listed with their agents, read and deleted by id', async () => {
     const agent = await spawn()
