@@ -7,6 +7,7 @@ import { usageRoutes } from './routes.ts'
 import { usageLedger } from './service.ts'
 import { createSpending } from './spending.ts'
 import { UsageStore } from './store.ts'
+import { UsageSums } from './sums.ts'
 
 export default definePlugin({
   name: 'usage',
@@ -18,7 +19,7 @@ export default definePlugin({
   setup({ db, hooks, optional, routes }) {
     const store = new UsageStore(db)
     routes.add(...usageRoutes({
-      store, now: Date.now,
+      store, sums: new UsageSums(db), now: Date.now,
       nameOf: async (id) => (await optional('agents')?.find(id))?.name ?? null,
       hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
     }))

@@ -3,11 +3,13 @@ import type { AnyRoute } from 'svc/sdk'
 import { dayStart, hourStart, nextHour, periodStart } from './period.ts'
 import { ByAgent, ByModel, ByProvider, Daily, PeriodQuery, Summary, UsageTotal } from './schema.ts'
 import type { UsageStore } from './store.ts'
+import type { UsageSums } from './sums.ts'
 
 const DAYS_SHOWN = 7
 
 export interface UsageRouteParts {
-  readonly store: UsageStore
+  readonly store: Pick<UsageStore, 'firstDay'>
+  readonly sums: UsageSums
   readonly now: () => number
   /** What an agent is called, `null` when it is gone. */
   readonly nameOf: (agentId: string) => Promise<string | null>
@@ -15,17 +17,17 @@ export interface UsageRouteParts {
   readonly hourlyQuota: () => Promise<number | null>
 }
 
-export function usageRoutes({ store, now, nameOf, hourlyQuota }: UsageRouteParts): readonly AnyRoute[] {
+export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRouteParts): readonly AnyRoute[] {
   const total = defineRoute({
     method: 'GET', path: '/api/usage', summary: 'Tokens and cost of a period',
     description: 'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
     auth: 'bearer', cost: 3, query: PeriodQuery, returns: UsageTotal,
     async handle({ query }) {
-      const sums = await store.totals(periodStart(query.period, now()))
+      const found = await sums.totals(periodStart(query.period, now()))
       return {
         period: query.period,
-        total_input_tokens: sums.input_tokens, total_output_tokens: sums.output_tokens, total_cost_usd: usd(sums.cost_usd),
-        request_count: sums.requests, active_agents: sums.agents, unpriced_requests: sums.unpriced, estimated_requests: sums.estimated,
+        total_input_tokens: found.input_tokens, total_output_tokens: found.output_tokens, total_cost_usd: usd(found.cost_usd),
+        request_count: found.requests, active_agents: found.agents, unpriced_requests: found.unpriced, estimated_requests: found.estimated,
       }
     },
   })
@@ -35,7 +37,7 @@ export function usageRoutes({ store, now, nameOf, hourlyQuota }: UsageRouteParts
     auth: 'bearer', cost: 3, returns: Summary,
     async handle() {
       const at = now()
-      const [today, hour, limit] = await Promise.all([store.totals(dayStart(at)), store.totals(hourStart(at)), hourlyQuota()])
+      const [today, hour, limit] = await Promise.all([sums.totals(dayStart(at)), sums.totals(hourStart(at)), hourlyQuota()])
       return {
         today: { input_tokens: today.input_tokens, output_tokens: today.output_tokens, cost_usd: usd(today.cost_usd), requests: today.requests, unpriced_requests: today.unpriced },
         quota: { hourly_token_limit: limit, hourly_tokens_used: hour.input_tokens + hour.output_tokens, hourly_reset_at: nextHour(at) },
@@ -45,19 +47,19 @@ export function usageRoutes({ store, now, nameOf, hourlyQuota }: UsageRouteParts
   const byModel = defineRoute({
     method: 'GET', path: '/api/usage/by-model', summary: 'Use of each model, the most called first',
     auth: 'bearer', cost: 3, returns: ByModel,
-    async handle() { return { models: (await store.byModel()).map((row) => ({ model: row.model, provider: row.provider, ...group(row) })) } },
+    async handle() { return { models: (await sums.by(['model', 'provider'])).map((row) => ({ model: row.model, provider: row.provider, ...group(row) })) } },
   })
   const byProvider = defineRoute({
     method: 'GET', path: '/api/usage/providers', summary: 'Use of each provider, the most called first',
     auth: 'bearer', cost: 3, returns: ByProvider,
-    async handle() { return { providers: (await store.byProvider()).map((row) => ({ provider: row.provider, ...group(row) })) } },
+    async handle() { return { providers: (await sums.by(['provider'])).map((row) => ({ provider: row.provider, ...group(row) })) } },
   })
   const byAgent = defineRoute({
     method: 'GET', path: '/api/usage/agents', summary: 'Use of each agent, the busiest first',
     description: 'Agents that are gone are counted too; their name is null.',
     auth: 'bearer', cost: 3, returns: ByAgent,
     async handle() {
-      const rows = await store.byAgent()
+      const rows = await sums.by(['agent_id'])
       return {
         agents: await Promise.all(rows.map(async (row) => ({
           agent_id: row.agent_id, name: await nameOf(row.agent_id), total_tokens: row.input_tokens + row.output_tokens, ...group(row),
@@ -70,7 +72,7 @@ export function usageRoutes({ store, now, nameOf, hourlyQuota }: UsageRouteParts
     auth: 'bearer', cost: 3, returns: Daily,
     async handle() {
       const at = now()
-      const [rows, first] = await Promise.all([store.daily(dayStart(at, DAYS_SHOWN - 1)), store.firstDay()])
+      const [rows, first] = await Promise.all([sums.daily(dayStart(at, DAYS_SHOWN - 1)), store.firstDay()])
       const by = new Map(rows.map((row) => [row.date, row]))
       const days = Array.from({ length: DAYS_SHOWN }, (_, index) => {
         const date = dayStart(at, DAYS_SHOWN - 1 - index).slice(0, 10)

@@ -6,6 +6,7 @@ import { migrations } from '../../../plugins/usage/migrations.ts'
 import { dayStart, hourStart, nextHour, periodStart } from '../../../plugins/usage/period.ts'
 import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
+import { UsageSums } from '../../../plugins/usage/sums.ts'
 import type { UsageRecord } from '../../../plugins/usage/contract.ts'
 import { engines, open } from '../../core/storage/engines.ts'
 import { startHost } from '../../support/host.ts'
@@ -24,7 +25,7 @@ describe.each(engines)('the ledger on %s', (engine) => {
     let now = NOON
     const ledger = usageLedger(store, () => now)
     return {
-      store, db: database.sql,
+      store, sums: new UsageSums(database.sql), db: database.sql,
       async add(at: string, ...records: UsageRecord[]) {
         now = Date.parse(at)
         await database.sql.batch(records.map((one) => ledger.entry(one)))
@@ -33,46 +34,68 @@ describe.each(engines)('the ledger on %s', (engine) => {
   }
 
   it('sums are what was recorded, and an unknown cost is counted, not taken for 0', async () => {
-    const { store, add } = await start()
+    const { sums, add } = await start()
     await add('2026-03-29T12:00:00Z', record(), record({ costUsd: 0.2 }), record({ costUsd: null, agentId: 'agent-2', estimated: true }), record({ costUsd: 0 }))
-    const sums = await store.totals(periodStart('day', NOON))
-    expect(sums).toMatchObject({ input_tokens: 40, output_tokens: 20, requests: 4, unpriced: 1, agents: 2, estimated: 1 })
-    expect(sums.cost_usd).toBeCloseTo(0.3, 12)
+    const found = await sums.totals(periodStart('day', NOON))
+    expect(found).toMatchObject({ input_tokens: 40, output_tokens: 20, requests: 4, unpriced: 1, agents: 2, estimated: 1 })
+    expect(found.cost_usd).toBeCloseTo(0.3, 12)
   })
 
   it('an empty ledger sums to zero', async () => {
-    const { store } = await start()
-    expect(await store.totals('2026')).toEqual({ input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 })
+    const { store, sums } = await start()
+    expect(await sums.totals('2026')).toEqual({ input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 })
     expect(await store.firstDay()).toBeNull()
   })
 
   it('periods reach back from now', async () => {
-    const { store, add } = await start()
+    const { sums, add } = await start()
     await add('2026-03-29T12:00:00Z', record())
     await add('2026-03-29T11:00:00Z', record())
     await add('2026-03-28T10:00:00Z', record())
     await add('2026-03-20T10:00:00Z', record())
     await add('2026-01-01T10:00:00Z', record())
-    const counts = await Promise.all((['hour', 'day', 'week', 'month'] as const).map(async (period) => (await store.totals(periodStart(period, NOON))).requests))
+    const counts = await Promise.all((['hour', 'day', 'week', 'month'] as const).map(async (period) => (await sums.totals(periodStart(period, NOON))).requests))
     expect(counts).toEqual([1, 2, 3, 4])
   })
 
   it('groups by model, provider, agent and day', async () => {
-    const { store, add } = await start()
+    const { store, sums, add } = await start()
     await add('2026-03-28T10:00:00Z', record(), record({ model: 'big', costUsd: null }))
     await add('2026-03-29T10:00:00Z', record({ provider: 'other', agentId: 'agent-2' }))
-    expect((await store.byModel()).map((row) => [row.model, row.provider, row.requests, row.unpriced])).toEqual([['big', 'fake', 1, 1], ['small', 'fake', 1, 0], ['small', 'other', 1, 0]])
-    expect((await store.byProvider()).map((row) => [row.provider, row.requests])).toEqual([['fake', 2], ['other', 1]])
-    expect((await store.byAgent()).map((row) => [row.agent_id, row.input_tokens])).toEqual([['agent-1', 20], ['agent-2', 10]])
-    expect((await store.daily('2026-03-01')).map((row) => [row.date, row.requests, row.unpriced])).toEqual([['2026-03-28', 2, 1], ['2026-03-29', 1, 0]])
+    expect((await sums.by(['model', 'provider'])).map((row) => [row.model, row.provider, row.requests, row.unpriced])).toEqual([['big', 'fake', 1, 1], ['small', 'fake', 1, 0], ['small', 'other', 1, 0]])
+    expect((await sums.by(['provider'])).map((row) => [row.provider, row.requests])).toEqual([['fake', 2], ['other', 1]])
+    expect((await sums.by(['agent_id'])).map((row) => [row.agent_id, row.input_tokens])).toEqual([['agent-1', 20], ['agent-2', 10]])
+    expect((await sums.daily('2026-03-01')).map((row) => [row.date, row.requests, row.unpriced])).toEqual([['2026-03-28', 2, 1], ['2026-03-29', 1, 0]])
     expect(await store.firstDay()).toBe('2026-03-28')
   })
 
   it('absurd numbers of a provider spoil no sum', async () => {
-    const { store, add } = await start()
+    const { sums, add } = await start()
     await add('2026-03-29T12:00:00Z', record({ inputTokens: -5, outputTokens: 1e30, cachedInputTokens: NaN, costUsd: NaN }), record({ inputTokens: 1.6, costUsd: -1 }))
-    expect(await store.totals('2026')).toMatchObject({ input_tokens: 2, output_tokens: 5, cost_usd: 0, unpriced: 2 })
+    expect(await sums.totals('2026')).toMatchObject({ input_tokens: 2, output_tokens: 5, cost_usd: 0, unpriced: 2 })
   })
+})
+
+it('sums of many records are exact, also of many at one moment, and others get their turn meanwhile', async () => {
+  const { database } = await open('sqlite')
+  await database.migrate('usage', migrations)
+  const { sql } = database
+  // Sixty thousand over a month, and among them six thousand of one millisecond.
+  await sql.run`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 59999)
+    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', '2026-03-01', '+' || (CASE WHEN i BETWEEN 20000 AND 25999 THEN 20000 ELSE i END * 43) || ' seconds'), 'agent-' || (i % 7), 's', 't', 'p' || (i % 2), 'm' || (i % 5), i, 1, 0, CASE WHEN i % 3 = 0 THEN NULL ELSE 0.1 END, i % 2 FROM n`
+  const sums = new UsageSums(sql)
+  let turns = 0
+  let watching = true
+  const watch = (): void => { turns++; if (watching) setImmediate(watch) }
+  setImmediate(watch)
+  const [all, models, days] = [await sums.totals(''), await sums.by(['model', 'provider']), await sums.daily('')]
+  watching = false
+  expect(all).toEqual({ input_tokens: 1_799_970_000, output_tokens: 60_000, cost_usd: 4000, requests: 60_000, unpriced: 20_000, agents: 7, estimated: 30_000 })
+  expect([models.length, models.reduce((sum, { requests }) => sum + requests, 0), days.reduce((sum, { requests }) => sum + requests, 0)]).toEqual([10, 60_000, 60_000])
+  // Two days have none: their records are of the one moment.
+  expect(days.length).toBe(28)
+  expect(turns).toBeGreaterThan(30)
 })
 
 it('boundaries are in UTC', () => {
