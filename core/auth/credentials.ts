@@ -57,7 +57,9 @@ export class CredentialRegistry {
     this.#kept.add(plugins)
     return () => {
       this.#kept.delete(plugins)
-      for (const [name, accepted] of this.#accepted) if (accepted.left && plugins.has(accepted.owner)) this.#forget(name, accepted)
+      for (const [name, accepted] of this.#accepted) if (accepted.left && plugins.has(accepted.owner)) this.#accepted.delete(name)
+      // The new copy may know fewer of them.
+      this.#onRevoked()
     }
   }
 

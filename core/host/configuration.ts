@@ -28,6 +28,9 @@ export interface ConfigurationParts {
   readonly taken: (config: Config) => void
 }
 
+/** Sections at the top of the file that one plugin reads (`section` in `config/parts.ts`). */
+const sectionOwners: Readonly<Record<string, string>> = { budget: 'budgets', webhook_triggers: 'webhooks', pairing: 'pairing', external_auth: 'sso' }
+
 export function createConfiguration(parts: ConfigurationParts): Configuration {
   const { live, host } = parts
   let last: Promise<unknown> = Promise.resolve()
@@ -54,7 +57,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const loaded = new Set(host.plugins().filter(({ state }) => state === 'loaded' || state === 'failed').map(({ name }) => name))
     const named = changed.flatMap((key) => {
       const [section, name] = splitKey(key)
-      return section === 'providers' || section === 'fallback_models' ? [parts.providersPlugin] : section === 'budget' ? ['budgets'] : section === 'webhook_triggers' ? ['webhooks'] : section === 'pairing' ? ['pairing'] : section === 'plugins' && name !== undefined ? [name] : []
+      return section === 'providers' || section === 'fallback_models' ? [parts.providersPlugin] : section === 'plugins' && name !== undefined ? [name] : section !== undefined && Object.hasOwn(sectionOwners, section) ? [sectionOwners[section] ?? ''] : []
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort, startForger, Visitor } from '../../support/openid.ts'
 import { audited, bearer, operator, signIn, startSignIn, tokenOf, withForger, withOpenId } from './rig.ts'
@@ -194,4 +196,22 @@ test('without a key on the daemon everything is open as it is, and a sign-in cha
   const token = await tokenOf(host)
   expect((await host.json('GET', '/api/auth/userinfo', undefined, bearer(token))).body).toEqual({ auth_method: 'none', issuer: '' })
   expect((await host.json('GET', '/api/auth/userinfo')).status).toBe(200)
+})
+
+test('a changed configuration holds at once: the rule that let somebody in, and whether anybody may sign in', async () => {
+  const { host } = await withForger({}, {}, { plugins: ['audit', 'sso', 'settings', 'system', 'activity'] })
+  const token = await tokenOf(host)
+  const stream = await host.fetch('/api/logs/stream', { headers: bearer(token) })
+  const write = async (lines: string) => {
+    await writeFile(join(host.home, 'config.toml'), `[external_auth]\n${lines}\n`)
+    expect((await host.json('POST', '/api/config/reload', undefined, operator)).status).toBe(200)
+    await host.plugin('sso', 'loaded')
+  }
+  await write('session_ttl_secs = 120')
+  expect((await host.fetch('/api/auth/userinfo', { headers: bearer(token) })).status).toBe(200)
+  await write('allowed_domains = ["other.example"]')
+  expect((await host.fetch('/api/auth/userinfo', { headers: bearer(token) })).status).toBe(401)
+  await expect(stream.text()).rejects.toThrow()
+  await write('enabled = false')
+  expect((await host.fetch('/api/auth/providers')).status).toBe(401)
 })
