@@ -13,6 +13,7 @@ import { openDatabase } from '../storage/open.ts'
 import { daemonUrl, trustOwnCertificate } from './connect.ts'
 import { loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
+import { explainServer } from './start-failure.ts'
 
 export interface Check {
   readonly name: string
@@ -118,7 +119,8 @@ async function checkDatabase(config: Config, running: string | undefined): Promi
     await using database = await openDatabase({ url: config.database_url, log: createLog({ level: 'silent' }) })
     return await database.check() ? ok(name, shown) : fail(name, `${shown} takes no writes`, 'is the disk full, or the file read-only?')
   } catch (error) {
-    return fail(name, error instanceof Error ? error.message : String(error), 'see the message')
+    const server = explainServer(error, config.database_url)
+    return fail(name, server?.message ?? (error instanceof Error ? error.message : String(error)), server?.advice ?? 'see the message')
   }
 }
 

@@ -2,6 +2,7 @@ import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
+import { codeOf, isLost } from '../storage/failure.ts'
 import { exits, Failure } from './failure.ts'
 
 /** Why the daemon did not start, with what to do about it; anything else stays as it is. */
@@ -16,6 +17,8 @@ export function explainStart(error: unknown, config: Config): unknown {
       ? `there is no copy of it yet; \`svc restore <backup.zip> --home ${config.home_dir}\` puts a backup in its place`
       : `svc restore ${copy} --home ${config.home_dir}`, { cause: error })
   }
+  const server = explainServer(error, config.database_url)
+  if (server) return server
   const { host, port } = parseListenAddr(config.listen_addr)
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE': return new Failure(exits.inUse, `port ${port} on ${host} is taken by another program`, 'choose another one with --port (0 takes a free one), or stop that program', { cause: error })
@@ -27,4 +30,16 @@ export function explainStart(error: unknown, config: Config): unknown {
         : error
     default: return error
   }
+}
+
+/** Why a PostgreSQL server lets nobody in; `undefined` for any other failure. */
+export function explainServer(error: unknown, url: string): Failure | undefined {
+  if (!/^postgres(ql)?:/.test(url) || !(error instanceof Error)) return undefined
+  const shown = url.replace(/\/\/[^@/]*@/, '//***@')
+  const reason = isLost(codeOf(error.cause)) ? error.cause : error
+  const code = codeOf(reason)
+  const advice = isLost(code) ? 'start it, or correct database_url'
+    : code.startsWith('28') ? 'correct user and password in database_url, or set PGPASSWORD'
+      : code === '3D000' ? 'make it with `createdb`, or correct database_url' : undefined
+  return advice === undefined ? undefined : new Failure(exits.failed, `${shown} cannot be used: ${reason instanceof Error && reason.message !== '' ? reason.message : code}`, advice, { cause: error })
 }

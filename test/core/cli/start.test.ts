@@ -23,6 +23,17 @@ async function addPlugin(name: string, setup: string): Promise<void> {
 const route = (body: string): string => `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
 
 describe('svc start', () => {
+  it('names the database server that does not answer, without its password, and says what to do', async () => {
+    const free = createServer()
+    await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
+    const { port } = free.address() as AddressInfo
+    await new Promise((resolve) => free.close(resolve))
+    const { code, stderr } = await runHere(['start', '--home', home, '--port', '0'], { SVC_DATABASE_URL: `postgres://me:sesame@127.0.0.1:${port}/svc` })
+    expect(code).toBe(1)
+    expect(stderr).toContain(`svc: postgres://***@127.0.0.1:${port}/svc cannot be used: connect ECONNREFUSED`)
+    expect(stderr).toContain('-> start it, or correct database_url')
+    expect(stderr).not.toContain('sesame')
+  })
   it('says where it listens, last where the chat page is, and ends in order on SIGTERM', async () => {
     await using daemon = await startDaemon(home)
     expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200)
