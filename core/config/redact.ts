@@ -20,7 +20,7 @@ export function listSecrets(value: unknown, schema: Schema | undefined = ConfigS
   return Object.entries(value).flatMap(([key, item]) => {
     const child = schema && findChild(schema, key)
     if (typeof item === 'string') return isSecret(child, key) ? [item] : passwords(item)
-    if (Array.isArray(item) && isSecret(child, key)) return item.filter((one) => typeof one === 'string')
+    if (Array.isArray(item)) return item.flatMap((one: unknown) => (typeof one === 'string' ? (isSecret(child, key) ? [one] : passwords(one)) : listSecrets(one, undefined)))
     return listSecrets(item, child)
   })
 }

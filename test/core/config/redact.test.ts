@@ -28,6 +28,11 @@ describe('printing', () => {
     expect(listSecrets(several)).toEqual(['sk-one', 'sk-two'])
     expect(redact(several)).toEqual({ providers: { openai: { api_keys: '***' } } })
   })
+  it('knows the secrets of a list of tables', () => {
+    const several = { external_auth: { providers: [{ id: 'work', client_secret: 'of work' }, { id: 'home', client_secret: 'of home', issuer_url: 'https://user:pw@home.example' }] } }
+    expect(listSecrets(several)).toEqual(['of work', 'of home', 'pw'])
+    expect(JSON.stringify(redact(several))).not.toMatch(/of (work|home)|pw/)
+  })
   it('shows that a secret is not set', () => {
     expect(redact({ api_key: '' })).toEqual({ api_key: '' })
   })
