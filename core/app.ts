@@ -132,10 +132,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:') refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
   const database = owned('database', await openDatabase({ url: config.database_url, password: readVariable('PGPASSWORD'), log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
   const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
-  const [vault, restartCount] = await Promise.all([
+  const countRestarts = (count: number): Promise<void> => storage.forPlugin('core').setItem('restart_count', count)
+  const [vault, counted] = await Promise.all([
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),
     storage.forPlugin('core').getItem<number>('restart_count'),
   ])
+  // Whoever started it again after a crash restarted it.
+  const restartCount = (counted ?? 0) + (lock.afterCrash ? 1 : 0)
+  if (lock.afterCrash) await countRestarts(restartCount)
   const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(live.current), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
 
   let health: HealthMonitor | undefined
@@ -192,7 +196,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const unknownParts = (): readonly string[] => sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
   health = owned('health', new HealthMonitor({
-    check: () => database.check(), restartCount: restartCount ?? 0, log,
+    check: () => database.check(), restartCount, log,
     warnings: () => [...live.warnings, ...unknownParts(), ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
   }), (it) => it[Symbol.dispose]())
   const monitor = health
@@ -216,7 +220,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     openapi: () => http.openapi(),
     metrics: () => metrics.render(),
     shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),
-    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => storage.forPlugin('core').setItem('restart_count', (restartCount ?? 0) + 1)),
+    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => countRestarts(restartCount + 1)),
   }
   host.provide(Daemon, daemon)
   host.provide(Logs, options.logs ?? new LogFeed())

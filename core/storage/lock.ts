@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type BetterSqlite3 from 'better-sqlite3'
 import Sqlite from 'better-sqlite3'
@@ -20,6 +20,8 @@ export class HomeInUse extends Error {
 
 /** Held until disposed, or until the process is gone, however it went. */
 export interface HomeLock extends Disposable {
+  /** Whoever held it last had published an address and never let go: it was killed, or the machine went down. */
+  readonly afterCrash: boolean
   /** Writes where the daemon listens to `<home>/daemon.json`, for the command line. */
   publish(address: string): void
 }
@@ -34,10 +36,12 @@ export async function lockHome(home: string): Promise<HomeLock> {
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const db = take(home)
   const published = join(home, 'daemon.json')
+  const afterCrash = existsSync(published)
   rmSync(published, { force: true })
   const startedAt = new Date().toISOString()
   let held = true
   return {
+    afterCrash,
     publish(address) {
       const draft = `${published}.new`
       writeFileSync(draft, `${JSON.stringify({ pid: process.pid, listen_addr: address, started_at: startedAt })}\n`, { mode: 0o600 })

@@ -44,8 +44,11 @@ export async function panic({ built, rounds }: FaultOptions): Promise<FaultRepor
   if (counted !== caused) problems.push(`${caused} defects were caused, ${counted} counted`)
   const restarts = async (of: typeof daemon): Promise<number> => (await call(of, 'GET', '/api/health')).body.restart_count
   const first = await restarts(daemon)
-  await daemon.stop()
+  await daemon.kill()
   await using again = await home.start()
-  if (await restarts(again) < first) problems.push('the count of restarts went back')
+  if (await restarts(again) !== first + 1) problems.push('a start after a kill is not counted as a restart')
+  await again.stop()
+  await using last = await home.start()
+  if (await restarts(last) !== first + 1) problems.push('a start after an orderly end is counted as a restart, or the count is lost')
   return { defects: caused, counted, others: fine, problems: [...new Set(problems)].slice(0, 5) }
 }

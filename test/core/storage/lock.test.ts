@@ -29,6 +29,19 @@ describe('the lock of a home', () => {
     expect(await second.exit()).toBe(0)
   })
 
+  it('tells whether the last one that listened let go of it', async () => {
+    const home = await folder()
+    const first = start('holder', [home])
+    await first.line()
+    await first.kill()
+    using second = await lockHome(home)
+    expect(second.afterCrash).toBe(true)
+    second.publish('127.0.0.1:4545')
+    second[Symbol.dispose]()
+    using third = await lockHome(home)
+    expect(third.afterCrash).toBe(false)
+  })
+
   it('one of many that start at once gets it', async () => {
     const home = await folder()
     const all = Array.from({ length: 4 }, () => start('holder', [home]))
