@@ -25,7 +25,7 @@ export async function configuration({ built, rounds }: FaultOptions): Promise<Fa
         requests++
       }
     }),
-    ...Array.from({ length: 20 }, async () => {
+    ...Array.from({ length: rounds >= 30 ? 50 : 20 }, async () => {
       const { body: { session_id: session } } = await call(daemon, 'POST', `/api/agents/${agent}/sessions`, {})
       while (running.on) {
         const response = await fetch(`${daemon.url}/api/agents/${agent}/message/stream`, { method: 'POST', headers: json, body: JSON.stringify({ message: 'count', session_id: session }), signal: AbortSignal.timeout(30_000) })

@@ -13,7 +13,7 @@ export async function limits({ built, rounds }: FaultOptions): Promise<FaultRepo
   using home = await prepareHome({ built }, { SVC_PROVIDERS__OPENAI__BASE_URL: fake.url, SVC_PROVIDERS__OPENAI__API_KEY: 'test-key', SVC_PLUGINS__PROVIDERS__TRIES: '1', SVC_PLUGINS__APPROVALS__POLICY: 'never' })
   cpSync(fileURLToPath(new URL('../fixtures/plugins/trouble', import.meta.url)), join(home.path, 'plugins', 'trouble'), { recursive: true })
   const problems: string[] = []
-  await using daemon = await home.start({ under: ['prlimit', '--nofile=200'], env: { NODE_OPTIONS: '--max-old-space-size=384' } })
+  await using daemon = await home.start({ under: ['prlimit', '--nofile=200'], env: { NODE_OPTIONS: '--max-old-space-size=256' } })
   const { body: { agent_id: agent } } = await call(daemon, 'POST', '/api/agents', { manifest_toml: 'name = "limits"\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[capabilities]\ntools = ["*"]\n' })
   for (let round = 0; round < rounds; round++) {
     // More connections than there are descriptors, open at the same time.
