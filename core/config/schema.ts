@@ -165,7 +165,7 @@ const signInProvider = {
   jwks_uri: webAddress("Where the provider's public keys are."),
   userinfo_url: webAddress('Where more about a person is.'),
 }
-export const ExternalAuth = section('Signing in to the chat page with an OpenID provider instead of the API key. Who signs in may do what the key may.', {
+export const ExternalAuth = section('Signing in to the chat page with an OpenID provider instead of the API key. Who signs in can use all agents; what changes the daemon itself takes the key.', {
   enabled: flag('Let people sign in.', ownersOnly),
   ...signInProvider,
   require_email_verified: flag('Let nobody in whose e-mail address the provider did not verify.', ownersOnly, true),

@@ -104,7 +104,7 @@ export class Pipeline {
       if (!entry) return this.#unmatched(exchange, address)
       // Again after a hold: the new route may ask for more than the old one did.
       const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address, entry.route.token?.())
-      if (entry.route.ownerOnly === true && principal.kind === 'device') throw new Refusal('forbidden', 'A paired device cannot do this: use the API key')
+      if (entry.route.ownerOnly === true && 'id' in principal) throw new Refusal('forbidden', `${principal.kind === 'device' ? 'A paired device' : 'Somebody who signed in'} cannot do this: use the API key`)
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
       return this.#serve(exchange, entry, { address, principal }, passage.context.params)
     } catch (error) { return this.#failed(exchange, entry, error) }

@@ -74,7 +74,7 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   token?(): string | undefined
   /** A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not checked, the handler has to. */
   readonly crossSite?: boolean
-  /** Not for a paired device, which may be lost: what this changes would outlive its removal, lets others in or ends the daemon. */
+  /** Not for a paired device or somebody who signed in: what this changes would outlive their removal, lets others in or ends the daemon. */
   readonly ownerOnly?: true
   /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
   readonly cost: number

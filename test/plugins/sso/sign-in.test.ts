@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { builtInFolders } from '../../../core/host/folders.ts'
 import { freePort, startForger, Visitor } from '../../support/openid.ts'
 import { audited, bearer, operator, signIn, startSignIn, tokenOf, withForger, withOpenId } from './rig.ts'
 
@@ -214,4 +215,16 @@ test('a changed configuration holds at once: the rule that let somebody in, and 
   await expect(stream.text()).rejects.toThrow()
   await write('enabled = false')
   expect((await host.fetch('/api/auth/providers')).status).toBe(401)
+})
+
+test('who signed in uses agents, and what changes the daemon itself, lets others in or ends it takes the key', async () => {
+  const { host } = await withForger({}, {}, { plugins: await builtInFolders() })
+  const token = await tokenOf(host)
+  const owners = host.app.routes().filter(({ ownerOnly }) => ownerOnly === true).map(({ method, path }) => [method, path.replaceAll(/:\w+/g, 'x')] as const)
+  expect(owners.length).toBeGreaterThan(15)
+  for (const [method, path] of owners) {
+    const { status, body } = await host.json(method, path, undefined, bearer(token))
+    expect([path, status, body.error.message]).toEqual([path, 403, 'Somebody who signed in cannot do this: use the API key'])
+  }
+  expect((await host.json('GET', '/api/agents', undefined, bearer(token))).body).toHaveLength(1)
 })
