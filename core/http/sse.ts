@@ -13,7 +13,10 @@ export function encodeEvent(event: ServerSentEvent): string {
   return `${head}${data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`).join('')}\n`
 }
 
-/** Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. */
+/**
+ * Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. It runs twice in the pause
+ * that is configured: who was quiet at the first run hears something at the second, and so never later than after the whole pause.
+ */
 export class KeepAlive {
   #streams = new Set<EventStreamBody>()
   #timer: NodeJS.Timeout | undefined
@@ -22,7 +25,7 @@ export class KeepAlive {
 
   add(stream: EventStreamBody): void {
     this.#streams.add(stream)
-    this.#timer ??= setInterval(() => { for (const one of this.#streams) one.keepAlive() }, this.#ms()).unref()
+    this.#timer ??= setInterval(() => { for (const one of this.#streams) one.keepAlive() }, this.#ms() / 2).unref()
   }
   delete(stream: EventStreamBody): void {
     this.#streams.delete(stream)
@@ -114,7 +117,7 @@ export class EventStreamBody {
   keepAlive(): void {
     this.check()
     if (this.#quiet && !this.#left && this.#out && !this.#out.writableNeedDrain) this.#out.write(': keep-alive\n\n')
-    this.#quiet = true
+    this.#quiet = !this.#quiet
   }
 
   async #pump(out: Writable): Promise<void> {

@@ -1,8 +1,10 @@
 import { connect } from 'node:net'
-import { expect, test } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { expect, test, vi } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute } from '../../../core/http/route.ts'
 import type { EventStream, RouteInput, ServerSentEvent } from '../../../core/http/route.ts'
+import { EventStreamBody, KeepAlive } from '../../../core/http/sse.ts'
 import { missingHeaders, open, ping } from './harness.ts'
 
 const streaming = (handle: (input: RouteInput<unknown, unknown, unknown>) => EventStream, more: { feed?: true; auth?: 'public' | 'bearer'; renderError?: (problem: { message: string }) => unknown } = {}) =>
@@ -100,6 +102,21 @@ test('a quiet stream gets a comment from the shared timer', async () => {
   const reader = answer.body?.getReader()
   expect(new TextDecoder().decode((await reader?.read())?.value)).toContain(': keep-alive\n\n')
   await reader?.cancel()
+})
+
+test('no pause of a quiet stream is longer than the one that is configured', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  try {
+    const out = new PassThrough()
+    const silent: EventStream = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }) }
+    const keepAlive = new KeepAlive(() => 1000)
+    new EventStreamBody({ events: silent, keepAlive, allowed: () => true, failed: () => undefined, last: () => ({ data: '' }), feed: false, ended: () => undefined }).pipe(out)
+    for (let pause = 0; pause < 3; pause++) {
+      vi.advanceTimersByTime(1000)
+      expect(String(out.read())).toBe(': keep-alive\n\n')
+    }
+    keepAlive.end('all')
+  } finally { vi.useRealTimers() }
 })
 
 test('unloading ends a stream with a last event, and the scope waits for it', async () => {
