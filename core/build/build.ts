@@ -80,10 +80,10 @@ async function buildCore(out: string): Promise<void> {
   await chmod(join(out, 'svc.js'), 0o755)
 }
 
-/** What runs in the process of guests, by itself: it shares nothing with the daemon. */
-async function buildGuests(out: string): Promise<void> {
+/** What runs in processes of its own, by itself: it shares nothing with the daemon. */
+async function buildBeside(out: string): Promise<void> {
   await build({
-    ...input({ 'guest-host': join(root, 'core/wasm/guest-host.ts'), 'wasm-worker': join(root, 'core/wasm/worker.ts') }),
+    ...input({ 'guest-host': join(root, 'core/wasm/guest-host.ts'), 'wasm-worker': join(root, 'core/wasm/worker.ts'), 'screening-pace': join(root, 'core/screening/pace.ts') }),
     output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
   })
 }
@@ -95,6 +95,9 @@ async function buildPlugin(source: string, folder: string): Promise<void> {
   })
 }
 
+/** The probes of the security systems run one after the other: what each needs by itself is one file too, which costs less memory than twenty. */
+const probe = /[\\/]plugins[\\/][^\\/]+[\\/](?:probes[\\/][^\\/]+|(?:\w+-)?probe)\.ts$/
+
 /** The same plugins once more in one file, which is what a start reads; the folders are what a reload reads. */
 async function buildTogether(sources: ReadonlyMap<string, string>, out: string): Promise<void> {
   const id = '\0built-ins'
@@ -105,7 +108,7 @@ async function buildTogether(sources: ReadonlyMap<string, string>, out: string):
   const groups = closures({ 'built-ins': [...sources.values()].map((source) => join(source, 'index.ts')) })
   await build({
     ...options, plugins: [entry, options.plugins, groups.plugin],
-    output: { codeSplitting: { groups: [{ name: 'built-ins', test: (module: string) => groups.has('built-ins', module) }] }, dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
+    output: { codeSplitting: { groups: [{ name: 'built-ins', test: (module: string) => groups.has('built-ins', module) }, { name: 'probes', test: probe }] }, dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
   })
 }
 
@@ -123,7 +126,7 @@ async function main(): Promise<void> {
   await mkdir(out, { recursive: true })
   try {
     await buildCore(out)
-    await buildGuests(out)
+    await buildBeside(out)
     const sources = new Map((await folders('plugins')).map((name) => [name, join('plugins', name)]))
     for (const kind of ['providers', 'channels']) for (const name of await folders(join('adapters', kind))) sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
     for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))

@@ -1,5 +1,6 @@
 import type { RawAnswer } from '../http/own-port.ts'
 import type { Tried } from '../net/rehearsal.ts'
+import type { Pace } from '../screening/pace.ts'
 import { defineService } from './define.ts'
 
 export type { RawAnswer }
@@ -18,6 +19,8 @@ export interface Guards {
   holdsSecret(args: unknown): boolean
   /** Tries a client made by the same function as the daemon's own way out, against a listener of its own that counts. */
   rehearseOutbound(signal: AbortSignal): Promise<readonly Tried[]>
+  /** How long the screening of a mebibyte takes, in another process of this installation. */
+  timeScreening(signal: AbortSignal): Promise<Pace>
   /** The daemon is not well because of this; `undefined` takes it back. For parts without which no record can be trusted. */
   impaired(part: string, why: string | undefined): void
 }

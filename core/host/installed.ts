@@ -17,6 +17,7 @@ export function installedGuards({ http, sieve, health }: { readonly http: HttpSe
     },
     holdsSecret: (args) => sieve.holds(args),
     rehearseOutbound: async (signal) => (await import('../net/rehearsal.ts')).rehearseOutbound(signal),
+    timeScreening: async (signal) => (await import('./screening-pace.ts')).timeScreening(signal),
     impaired: (part, why) => health.impaired(part, why),
   }
 }
