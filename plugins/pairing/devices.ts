@@ -14,6 +14,9 @@ export class Devices {
   readonly #now: () => number
   #byDigest = new Map<string, Known>()
   #accepted: AcceptedCredentials | undefined
+  /** Ids of those that are being removed. */
+  readonly #leaving = new Set<string>()
+  #changes = 0
   constructor(store: PairingStore, audit: Audit, now: () => number) {
     this.#store = store
     this.#audit = audit
@@ -33,8 +36,15 @@ export class Devices {
 
   /** Takes over what is stored: another process may have paired or removed one. */
   async read(): Promise<void> {
+    let changes: number
+    let rows: readonly DeviceRow[]
+    // What was read before a change must not undo it here.
+    do {
+      changes = this.#changes
+      rows = await this.#store.devices()
+    } while (changes !== this.#changes)
     const before = this.#byDigest
-    this.#byDigest = new Map((await this.#store.devices()).map((row) => [row.digest, before.get(row.digest) ?? known(row)]))
+    this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? known(row)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
   }
 
@@ -45,23 +55,26 @@ export class Devices {
 
   /** The copy follows when the row is on disk. */
   insert(row: DeviceRow, statement: Statement): Statement {
-    return { ...statement, written: () => { this.#byDigest.set(row.digest, known(row)) } }
+    return { ...statement, written: () => this.#follow(() => this.#byDigest.set(row.digest, known(row))) }
   }
 
   /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
   async remove(id: string, by: Caller): Promise<void> {
     const found = [...this.#byDigest].find(([, { row }]) => row.id === id)
-    if (!found) throw new Refusal('device_not_found', `No device ${id}`)
-    const [digest, device] = found
-    // Before it is on disk: nobody else removes it too, and nobody comes in with it meanwhile.
-    this.#byDigest.delete(digest)
+    if (!found || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
+    const [digest, { row }] = found
+    this.#leaving.add(id)
     try {
-      await this.#store.commit(this.#store.removeDevice(id), this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${device.row.display_name}" removed by ${nameOf(by)}` }))
-    } catch (error) {
-      this.#byDigest.set(digest, device)
-      throw error
-    }
+      await this.#store.commit(
+        { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(digest)) },
+        this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}` }),
+      )
+    } finally { this.#leaving.delete(id) }
     this.#accepted?.revoked()
+  }
+  #follow(change: () => unknown): void {
+    this.#changes++
+    change()
   }
 
   /** Writes down when devices were last seen: not at every request, and nothing when there was none. */

@@ -40,26 +40,36 @@ describe.each(engines)('pairing on %s', (engine) => {
     expect((await pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).device).toMatchObject({ display_name: 'owner' })
   })
 
-  it('a daemon follows what another one on the same database paired and removed', async () => {
+  /** A daemon's devices, with one that is paired. */
+  async function paired() {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)
     const store = new PairingStore(database.sql)
     const devices = new Devices(store, trail(store), Date.now)
-    let find: (digest: string) => Holder | undefined = () => undefined
-    let revoked = 0
-    await devices.open({ accept(source) { find = (digest) => source.find(digest); return { revoked() { revoked++ } } }, checkAttempts() {}, failed() {} })
+    const seen = { revoked: 0, find: (_digest: string): Holder | undefined => undefined }
+    await devices.open({ accept(source) { seen.find = (digest) => source.find(digest); return { revoked() { seen.revoked++ } } }, checkAttempts() {}, failed() {} })
     const at = new Date(0).toISOString()
-    await store.commit(
-      store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5),
-      store.insertDevice({ id: 'phone', digest: 'key', display_name: 'Ada', platform: 'ios', paired_at: at, last_seen: at }, { id: 'code', maxAttempts: 1 }, 5),
-    )
-    expect(find('key')).toBeUndefined()
+    const row = { id: 'phone', digest: 'key', display_name: 'Ada', platform: 'ios', paired_at: at, last_seen: at }
+    await store.commit(store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5), store.insertDevice(row, { id: 'code', maxAttempts: 1 }, 5))
+    return { store, devices, seen, row }
+  }
+
+  it('a daemon follows what another one on the same database paired and removed', async () => {
+    const { store, devices, seen, row } = await paired()
+    expect(seen.find('key')).toBeUndefined()
     await devices.read()
-    expect([find('key'), revoked]).toEqual([{ kind: 'device', name: 'Ada', id: 'phone' }, 0])
+    expect([seen.find('key'), seen.revoked]).toEqual([{ kind: 'device', name: 'Ada', id: 'phone' }, 0])
     await devices.note()
-    expect((await store.devices())[0]?.last_seen).not.toBe(at)
+    expect((await store.devices())[0]?.last_seen).not.toBe(row.last_seen)
     await store.commit(store.removeDevice('phone'))
     await devices.read()
-    expect([find('key'), revoked]).toEqual([undefined, 1])
+    expect([seen.find('key'), seen.revoked]).toEqual([undefined, 1])
+  })
+
+  it('a device that is removed while the devices are read stays removed', async () => {
+    const { devices, seen } = await paired()
+    await devices.read()
+    await Promise.all([devices.read(), devices.remove('phone', nobody), devices.read()])
+    expect([seen.find('key'), seen.revoked, devices.size]).toEqual([undefined, 1, 0])
   })
 })
