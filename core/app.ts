@@ -17,7 +17,7 @@ import { createConfiguration } from './host/configuration.ts'
 import { AuthenticationFailed, Daemon, DaemonListening } from './host/daemon.ts'
 import { Logs } from './host/logs.ts'
 import { copyBeforeMigration } from './host/upgrade.ts'
-import { builtInFolders, findEntry, namedFolders } from './host/folders.ts'
+import { builtInFolders, findEntry, fingerprints, namedFolders } from './host/folders.ts'
 import { endWithin } from './host/ending.ts'
 import { HealthMonitor } from './host/health.ts'
 import { Host } from './host/host.ts'
@@ -240,11 +240,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   owned('http', http, (it) => it[Symbol.asyncDispose]())
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
   const outside = await namedFolders([...config.plugins.paths, join(home, 'plugins')])
-  await host.start([...builtIns, ...outside])
-  for (const warning of unknownParts()) log.warn(warning)
   // Built code changes only with an installation, which ends in a restart; its sources change under those who develop it.
   const sources = config.development ? builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts')) : []
-  const watcher = owned('plugin watcher', new PluginWatch(config.plugins.watch, { host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources, known: new Set(outside) }), (it) => it[Symbol.asyncDispose]())
+  const known = config.plugins.watch ? await fingerprints([...sources, ...outside]) : new Map<string, string>()
+  await host.start([...builtIns, ...outside])
+  for (const warning of unknownParts()) log.warn(warning)
+  const watcher = owned('plugin watcher', new PluginWatch(config.plugins.watch, { host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources, known }), (it) => it[Symbol.asyncDispose]())
   if (config.development) await watcher.start()
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
   owned('waiting work', host, (it) => it.leave())

@@ -82,6 +82,11 @@ export async function fingerprint(folder: string): Promise<string> {
   }))
   return lines.flat().sort().join('\n')
 }
+/** The fingerprints of those that are there. */
+export async function fingerprints(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const all = await Promise.all(folders.map(async (folder) => [folder, await fingerprint(folder).catch(() => undefined /* gone meanwhile */)] as const))
+  return new Map(all.flatMap(([folder, found]) => (found === undefined ? [] : [[folder, found] as const])))
+}
 
 async function line(path: string): Promise<string> {
   const facts = await stat(path).catch(() => undefined /* gone between the listing and now, or a dead link */)

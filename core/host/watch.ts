@@ -13,8 +13,8 @@ export interface WatchOptions {
   readonly roots: readonly string[]
   /** Plugin folders that are watched for changes only. */
   readonly folders: readonly string[]
-  /** Those in the roots that the host has read. Others came since, or went, and are told to it. Default: all that are there. */
-  readonly known?: ReadonlySet<string>
+  /** Those the host has read, with the fingerprint each had before. What came, went or changed since is told to it. Default: all that are there, as they are. */
+  readonly known?: ReadonlyMap<string, string>
   /** Quiet time after which a change counts as complete. */
   readonly settleMs?: number
 }
@@ -77,8 +77,9 @@ export async function watchPlugins({ host, log, roots, folders, known, settleMs 
   const adopt = async (folder: string): Promise<void> => {
     const now = await fingerprint(folder).catch(() => undefined /* gone meanwhile */)
     if (now === undefined) return
-    seen.set(folder, now)
+    seen.set(folder, known?.get(folder) ?? now)
     await follow(folder)
+    if (seen.get(folder) !== now) schedule(folder)
   }
 
   for (const folder of folders) await adopt(resolve(folder))
@@ -92,12 +93,12 @@ export async function watchPlugins({ host, log, roots, folders, known, settleMs 
     await mkdir(root, { recursive: true })
     const there = await pluginFoldersIn(root, { files: true })
     for (const folder of there) {
-      if (known?.has(folder) ?? true) await adopt(folder)
+      if (!known || known.has(folder)) await adopt(folder)
       else schedule(folder)
     }
-    for (const folder of known ?? []) {
+    for (const [folder, before] of known ?? []) {
       if (dirname(folder) !== root || there.includes(folder)) continue
-      seen.set(folder, 'read by the host')
+      seen.set(folder, before)
       schedule(folder)
     }
     open(root, (name) => {

@@ -2,6 +2,7 @@ import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createConsola } from 'consola'
 import { describe, expect, it } from 'vitest'
+import { fingerprints } from '../../../core/host/folders.ts'
 import { watchPlugins } from '../../../core/host/watch.ts'
 import { startHost } from '../../support/host.ts'
 import { pluginText, routeText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
@@ -54,15 +55,16 @@ describe('a watched folder of plugins', () => {
   it('that changed between the start and the watching is caught up with', async () => {
     await using home = await temporaryFolder()
     const root = join(home.path, 'plugins')
-    for (const name of ['stays', 'goes', 'comes']) await writePlugin(root, 'export default 1', `${name}.ts`)
+    for (const name of ['stays', 'goes', 'changes', 'comes']) await writePlugin(root, 'export default 1', `${name}.ts`)
+    const known = await fingerprints(['stays', 'goes', 'changes'].map((name) => join(root, `${name}.ts`)))
     await rm(join(root, 'goes.ts'))
+    await writeFile(join(root, 'changes.ts'), 'export default 10')
     const told: string[] = []
     const all = Promise.withResolvers<void>()
-    const known = new Set(['stays', 'goes'].map((name) => join(root, `${name}.ts`)))
-    const sync = async (path: string): Promise<void> => { if (told.push(basename(path)) === 2) all.resolve() }
+    const sync = async (path: string): Promise<void> => { if (told.push(basename(path)) === 3) all.resolve() }
     using _ = await watchPlugins({ host: { sync }, log: createConsola({ level: 0 }), roots: [root], folders: [], known, settleMs: 1 })
     await all.promise
-    expect(told.toSorted()).toEqual(['comes.ts', 'goes.ts'])
+    expect(told.toSorted()).toEqual(['changes.ts', 'comes.ts', 'goes.ts'])
   })
 
   it('follows a file the plugin imports, in a folder of its own', async () => {

@@ -23,6 +23,13 @@ describe('text', () => {
     log.error('broke', new TypeError('because', { cause: new Error('root') }))
     expect(withoutTime(last())).toMatch(/^error broke TypeError: because\n {4}TypeError: because\n {8}at .*log\.test\.ts[^]*caused by Error: root\n/)
   })
+  it('prints the stack of an error among the fields the same way', () => {
+    const { log, last } = capture()
+    log.error('request failed', { where: 'GET /', error: new TypeError('because') })
+    expect(withoutTime(last())).toMatch(/^error request failed where="GET \/"\n {4}TypeError: because\n {8}at .*log\.test\.ts/)
+    log.warn('slow', { error: new TypeError('because') })
+    expect(withoutTime(last())).toContain('because')
+  })
   it('prints the parts of an aggregate', () => {
     const { log, last } = capture()
     log.error(new AggregateError([new Error('one'), new Error('two')], 'both'))
