@@ -99,6 +99,12 @@ describe('POST /api/hooks/wake', () => {
     expect(asked()).toEqual([expect.stringMatching(/first news\n\nsecond news/)])
   })
 
+  it('for an agent that does not exist is 404, and nothing waits for it', async () => {
+    await open()
+    expect(await post('/api/hooks/wake', { text: 'x', agent: 'nobody' })).toMatchObject({ status: 404, body: { error: { code: 'agent_not_found' } } })
+    expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(0)
+  })
+
   it.each([{}, { text: '' }, { text: 'x'.repeat(4_097) }, { text: 'x', mode: 'tomorrow' }])('%j is 400', async (body) => {
     await open()
     expect((await post('/api/hooks/wake', body)).status).toBe(400)
