@@ -5,7 +5,7 @@ import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { answerApproval, listApprovals } from './approval-commands.ts'
-import { describe } from './compact-routes.ts'
+import { describe, describeUndo } from './compact-routes.ts'
 import type { Chat } from './contract.ts'
 import { explain } from './failure.ts'
 import { listModels, listProviders } from './model-commands.ts'
@@ -35,8 +35,10 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     async run({ sessions }, { agentId }) { return `New session ${await sessions.reset(agentId)}.` },
   },
   compact: {
-    does: 'summarise older messages',
-    async run({ chat }, { agentId }) { return `${describe(await chat.compact(agentId))}.` },
+    does: 'summarise older messages; with undo, take the newest summary back',
+    async run({ chat }, { agentId }, argument) {
+      return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId)) : describe(await chat.compact(agentId))}.`
+    },
   },
   model: {
     does: '<name>: the model of this agent; without a name, which it is',

@@ -17,8 +17,7 @@ export function compactRoutes(chat: Pick<Chat, 'compact' | 'undoCompaction'>, ag
   async function run(agentId: string, sessionId: string | undefined, undo: boolean): Promise<v.InferOutput<typeof Answer>> {
     if (!undo) return toAnswer(await chat.compact(agentId, sessionId))
     const restored = await chat.undoCompaction(agentId, sessionId)
-    return restored === 0 ? { status: 'not_needed', message: 'There is no summary to take back' }
-      : { status: 'restored', message: `Summary taken back: ${restored} messages are read in full again` }
+    return { status: restored === 0 ? 'not_needed' : 'restored', message: describeUndo(restored) }
   }
   const description = 'The older messages are replaced by a summary in what the model reads; they stay stored and readable. `{"undo": true}` takes the newest summary back. '
     + 'When the model cannot summarise, everything stays as it was.'
@@ -47,6 +46,9 @@ export function compactRoutes(chat: Pick<Chat, 'compact' | 'undoCompaction'>, ag
 export function describe({ status, summarized, kept, threshold }: Compaction): string {
   return status === 'compacted' ? `Session compacted: ${summarized} messages summarized, ${kept} kept`
     : `No compaction needed: ${kept} messages, compacted by itself over ${threshold}`
+}
+export function describeUndo(restored: number): string {
+  return restored === 0 ? 'There is no summary to take back' : `Summary taken back: ${restored} messages are read in full again`
 }
 function toAnswer(compaction: Compaction): v.InferOutput<typeof Answer> {
   const { status, summarized, kept, summaryChars } = compaction

@@ -234,6 +234,8 @@ describe('slash commands', () => {
     }
     stage.fake.script({ text: 'The user counted.' })
     expect(await client.command('/compact')).toMatch(/^Session compacted: \d+ messages summarized, \d+ kept\.$/)
+    expect(await client.command('/compact undo')).toMatch(/^Summary taken back: \d+ messages are read in full again\.$/)
+    expect(await client.command('/compact undo')).toBe('There is no summary to take back.')
   })
   it('an unknown one says so, and no command reaches the model', async () => {
     await using client = await Client.open(await spawn())
