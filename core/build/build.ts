@@ -15,6 +15,7 @@ import { catalogText } from './catalog.ts'
 import { engine } from './engine.ts'
 import { facades } from './facades.ts'
 import { gitSha } from './git.ts'
+import { keepChunks } from './keep.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
@@ -138,6 +139,7 @@ async function main(): Promise<void> {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
     const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
     await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)
+    await keepChunks(dist, out, Date.now())
     await rm(dist, { recursive: true, force: true })
     await rename(out, dist)
   } finally {

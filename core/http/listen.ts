@@ -31,7 +31,7 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
   const { settings } = options
   const keySet = (settings.apiKey?.trim() ?? '') !== ''
   if (!keySet && settings.allowNoAuth !== true && (settings.public === true || !isLoopback(settings.host))) {
-    throw new Error(`refusing to listen on ${settings.public === true ? 'a public tunnel' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`)
+    throw new Error(`refusing to listen on ${settings.public === true ? 'all network interfaces' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`)
   }
   if (settings.tls !== undefined || settings.open === true || settings.public === true) return openWithListhen(options)
   const server = createServer({
