@@ -109,7 +109,7 @@ describe('threats: what is sent', () => {
   it('Cyclic/huge structures', async () => {
     const wide = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`k${n}`, n]))
     const { result } = await whileServing(() => host.json('PUT', `/api/memory/agents/${agent}/kv/wide`, { value: wide }))
-    expect(result.status).toBeLessThan(500)
+    expect([result.status, result.body.error.message]).toEqual([413, expect.stringMatching(/at most 262144/)])
     const deep = `{"value":${'{"a":'.repeat(60)}1${'}'.repeat(60)}}`
     expect((await host.fetch(`/api/memory/agents/${agent}/kv/deep`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: deep })).status).toBeLessThan(500)
     for (const path of [`/api/memory/agents/${agent}/kv`, `/api/agents/${agent}/memory/export`]) expect((await host.fetch(path)).status).toBe(200)
