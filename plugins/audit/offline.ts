@@ -17,7 +17,7 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   const vault = readOnlyVault(parts)
   const keys = bare === true ? {} : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
   const verdict = await walkTrail({ trail, tree: await isThere(() => tree.origin()) ? tree : empty, ...keys })
-  return { ...verdict, signatures: bare !== true && verdict.checkpoint !== null }
+  return { ...verdict, signatures: verdict.public_key !== undefined && verdict.checkpoint !== null }
 }
 
 /** A file may be of somebody else, or of a version that had no such table yet. */

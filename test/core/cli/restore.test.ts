@@ -50,6 +50,14 @@ describe('svc audit verify', () => {
     expect(readFileSync(database()).equals(before)).toBe(true)
   })
 
+  it('does not take a trail for proven whose keys were removed from the database', async () => {
+    await serving((host) => spawn(host, 'one'))
+    const file = new Sqlite(database())
+    file.prepare("DELETE FROM core_vault WHERE plugin = 'audit'").run()
+    file.close()
+    expect(await cli('audit', 'verify')).toMatchObject({ code: 1, stdout: expect.stringMatching(/signature not checked[\s\S]*anchor +keyless/), stderr: expect.stringMatching(/key that checkpoints are signed with is gone/) })
+  })
+
   it('says what is wrong with a file that is missing or is none', async () => {
     expect(await cli('audit', 'verify')).toMatchObject({ code: 4, stderr: expect.stringMatching(/there is no database/) })
     const foreign = new Sqlite(join(home, 'foreign.db'))
