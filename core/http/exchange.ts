@@ -39,8 +39,7 @@ export class NodeExchange implements Exchange {
   readonly request: IncomingMessage
   readonly response: GuardedResponse
   #consumed = false
-  #first: ((complete: boolean) => void) | undefined
-  #more: ((complete: boolean) => void)[] | undefined
+  #ending: ((complete: boolean) => void) | undefined
 
   constructor(request: IncomingMessage, response: GuardedResponse) {
     this.request = request
@@ -68,17 +67,14 @@ export class NodeExchange implements Exchange {
   onClose(listener: (complete: boolean) => void): void {
     const { response } = this
     if (response.destroyed || response.closed) { listener(response.writableFinished); return }
-    if (this.#first === undefined) {
-      this.#first = listener
-      response.on('close', () => this.#closed())
-    } else (this.#more ??= []).push(listener)
+    const earlier = this.#ending
+    this.#ending = earlier === undefined ? listener : (complete) => { earlier(complete); listener(complete) }
+    if (earlier === undefined) response.on('close', () => this.#closed())
   }
 
   #closed(): void {
     if (this.hasBody && !this.#consumed) this.#discard()
-    const complete = this.response.writableFinished
-    this.#first?.(complete)
-    if (this.#more) for (const listener of this.#more.splice(0)) listener(complete)
+    this.#ending?.(this.response.writableFinished)
   }
 
   read(maxBytes: number, key?: string): Promise<Uint8Array> {
