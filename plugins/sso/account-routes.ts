@@ -1,10 +1,12 @@
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, RequestFacts } from 'svc/sdk'
 import type { RouteParts } from './routes.ts'
-import { Introspected, Introspection, SignedOut, UserInfo } from './schema.ts'
+import { Introspected, Introspection, SignedOut, SignInParams, SignIns, UserInfo } from './schema.ts'
 import type { Session } from './schema.ts'
 
 const inactive = { active: false, error: 'The token is not active' }
+
+const example = { id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', provider: 'oidc', sub: '248289761001', email: 'ada@example.org', name: 'Ada', created_at: '2026-01-01T12:00:00.000Z', expires_at: '2026-01-02T12:00:00.000Z' }
 
 /** For those who are let in already. */
 export function accountRoutes({ sessions, credentials }: RouteParts): readonly AnyRoute[] {
@@ -54,7 +56,25 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
       return { status: 'signed_out' as const }
     },
   })
-  return [userinfo, introspect, logout]
+  const list = defineRoute({
+    method: 'GET', path: '/api/auth/sessions', summary: 'List who is signed in, the oldest first',
+    auth: 'bearer', ownerOnly: true, cost: 2, returns: SignIns, example: { returns: { sessions: [example], total: 1 } },
+    handle() {
+      const found = sessions.list().map(({ id, provider, sub, email, name, created_at, expires_at }) => ({ id, provider, sub, email, name, created_at, expires_at }))
+      return { sessions: found, total: found.length }
+    },
+  })
+  const end = defineRoute({
+    method: 'DELETE', path: '/api/auth/sessions/:id', summary: "End somebody's sign-in", description: 'Its token opens nothing from then on, and its open connections end at once.',
+    auth: 'bearer', ownerOnly: true, cost: 5, params: SignInParams, returns: SignedOut, errors: ['session_not_found'], example: { returns: { status: 'signed_out' } },
+    async handle({ params, principal, clientAddress }) {
+      const session = sessions.byId(params.id)
+      if (!session) throw new Refusal('session_not_found', `No sign-in ${params.id}`)
+      await sessions.remove(session, `${principal.kind} at ${clientAddress}`)
+      return { status: 'signed_out' as const }
+    },
+  })
+  return [userinfo, introspect, logout, list, end]
 
   function sessionOf(principal: RequestFacts['principal']): Session | undefined {
     return principal.kind === 'user' ? sessions.byId(principal.id) : undefined

@@ -95,10 +95,14 @@ export class Door {
   }
 }
 
-/** A library's error says what in its cause: the innermost one with a text. */
+const Said = v.object({ error: v.string(), error_description: v.optional(v.string()) })
+/** What went wrong, with the words the provider had for it: they are for the log and the audit trail only. */
 function reasonOf(error: Error): string {
   const { cause } = error
-  return (cause instanceof Error ? `${error.message}: ${reasonOf(cause)}` : error.message).slice(0, 500)
+  // In a body (RFC 6749, 5.2), or in a header where it wants other credentials of ours.
+  const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: Said })], v.unknown()), cause)
+  const said = challenge.success ? challenge.output[0].parameters : v.is(Said, error) ? v.parse(Said, error) : {}
+  return [error.message, ...Object.values(said), ...(cause instanceof Error ? [reasonOf(cause)] : [])].join(': ').slice(0, 500)
 }
 
 function readForm(body: Uint8Array, type = ''): URLSearchParams {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-const seconds = v.pipe(v.number(), v.integer())
+const whole = v.pipe(v.number(), v.integer())
 const Profile = v.object({ sub: v.string(), email: v.nullable(v.string()), name: v.nullable(v.string()), picture: v.nullable(v.string()) })
 
 export const Providers = v.object({ enabled: v.boolean(), providers: v.array(v.object({ id: v.string(), display_name: v.string() })) })
@@ -13,10 +13,14 @@ const parameter = v.optional(v.pipe(v.string(), v.maxLength(8192)))
 export const Callback = v.looseObject({ code: parameter, state: parameter, iss: parameter, error: parameter, error_description: parameter })
 export type Callback = v.InferOutput<typeof Callback>
 
-export const SignedIn = v.object({ token: v.string(), token_type: v.literal('Bearer'), expires_in: seconds, provider: v.string(), user: Profile })
+export const SignedIn = v.object({ token: v.string(), token_type: v.literal('Bearer'), expires_in: whole, provider: v.string(), user: Profile })
 export type SignedIn = v.InferOutput<typeof SignedIn>
 export const Handover = v.object({ code: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) })
 export const SignedOut = v.object({ status: v.literal('signed_out') })
+
+const SignInView = v.object({ id: v.string(), provider: v.string(), sub: v.string(), email: v.nullable(v.string()), name: v.nullable(v.string()), created_at: v.string(), expires_at: v.string() })
+export const SignIns = v.object({ sessions: v.array(SignInView), total: whole })
+export const SignInParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid sign-in ID')) })
 
 export const UserInfo = v.object({
   auth_method: v.picklist(['external_oauth', 'api_key', 'device', 'none']),
@@ -42,8 +46,8 @@ export const Introspected = v.object({
   name: v.optional(v.nullable(v.string())),
   roles: v.optional(v.array(v.string())),
   iss: v.optional(v.string()),
-  exp: v.optional(seconds),
-  iat: v.optional(seconds),
+  exp: v.optional(whole),
+  iat: v.optional(whole),
 })
 
 const flag = v.pipe(v.union([v.number(), v.bigint(), v.boolean()]), v.transform((value) => Boolean(value)))

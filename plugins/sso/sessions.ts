@@ -25,6 +25,8 @@ const digestOf = (token: string): string => hash('sha256', token, 'hex')
 export class Sessions {
   readonly #parts: SessionParts
   #byDigest = new Map<string, Known>()
+  /** Counts what this process changed. */
+  #changes = 0
   #accepted: AcceptedCredentials | undefined
   constructor(parts: SessionParts) { this.#parts = parts }
 
@@ -36,8 +38,15 @@ export class Sessions {
 
   /** Takes over what is stored, as far as the rules of today let those people in. Another process may have changed it. */
   async read(): Promise<void> {
+    let rows: Session[]
+    let changes: number
+    // What is signed in or out while the rows are read must not be undone by them.
+    do {
+      changes = this.#changes
+      rows = await this.#parts.store.all(this.#time())
+    } while (changes !== this.#changes)
     const before = this.#byDigest
-    const permitted = (await this.#parts.store.all(this.#time())).filter((session) => {
+    const permitted = rows.filter((session) => {
       const provider = this.#parts.providers.find(({ id }) => id === session.provider)
       return provider !== undefined && provider.issuer === session.issuer && refusalOf({ email: session.email ?? undefined, email_verified: session.email_verified }, provider) === undefined
     })
@@ -45,9 +54,10 @@ export class Sessions {
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
   }
 
+  list(): readonly Session[] { return [...this.#byDigest.values()].map(({ session }) => session) }
   /** By the id of its holder. */
   byId(id: string): Session | undefined {
-    return [...this.#byDigest.values()].find(({ session }) => session.id === id)?.session
+    return this.list().find((session) => session.id === id)
   }
   byToken(token: string): Session | undefined { return this.#find(digestOf(token))?.session }
 
@@ -60,9 +70,10 @@ export class Sessions {
       ...rest, id: randomUUID(), digest: digestOf(token), email: email ?? null, name: name ?? null, picture: picture ?? null,
       created_at: this.#time(), expires_at: new Date(now() + limits.ttlMs).toISOString(),
     }
-    const theirs = [...this.#byDigest.values()].map(({ session: one }) => one).filter(({ issuer, sub }) => issuer === session.issuer && sub === session.sub)
+    const theirs = this.list().filter(({ issuer, sub }) => issuer === session.issuer && sub === session.sub)
     const oldest = theirs.slice(0, Math.max(0, theirs.length + 1 - limits.perUser))
     const written = (): void => {
+      this.#changes++
       for (const { digest } of oldest) this.#byDigest.delete(digest)
       this.#byDigest.set(session.digest, known(session))
       if (oldest.length > 0) this.#accepted?.revoked()
@@ -77,6 +88,7 @@ export class Sessions {
   async remove(session: Session, by: string): Promise<void> {
     const { store, audit } = this.#parts
     const written = (): void => {
+      this.#changes++
       this.#byDigest.delete(session.digest)
       this.#accepted?.revoked()
     }

@@ -228,3 +228,24 @@ test('who signed in uses agents, and what changes the daemon itself, lets others
   }
   expect((await host.json('GET', '/api/agents', undefined, bearer(token))).body).toHaveLength(1)
 })
+
+test('whoever holds the key sees who is signed in, and ends it', async () => {
+  const { host } = await withForger()
+  const [lost, kept] = [await tokenOf(host), await tokenOf(host)]
+  const { body } = await host.json('GET', '/api/auth/sessions', undefined, operator)
+  expect(body).toMatchObject({ total: 2, sessions: [{ provider: 'oidc', sub: 'eve', email: 'eve@example.org' }, {}] })
+  expect(Object.keys(body.sessions[0]).toSorted()).toEqual(['created_at', 'email', 'expires_at', 'id', 'name', 'provider', 'sub'])
+  const remove = (id: string, headers = operator) => host.json('DELETE', `/api/auth/sessions/${id}`, undefined, headers)
+  expect((await remove(body.sessions[0].id, bearer(kept))).status).toBe(403)
+  expect((await remove(body.sessions[0].id)).body).toEqual({ status: 'signed_out' })
+  expect([(await remove(body.sessions[0].id)).status, (await remove('x')).status]).toEqual([404, 400])
+  expect(await Promise.all([lost, kept].map(async (token) => (await host.fetch('/api/auth/userinfo', { headers: bearer(token) })).status))).toEqual([401, 200])
+  expect(await audited(host, 'auth_revoked')).toEqual([expect.stringContaining('by operator at 127.0.0.1')])
+})
+
+test('what the provider has against us is in the log, not in the answer', async () => {
+  const { host } = await withOpenId({ client_secret: 'a wrong one' })
+  const { status, body } = await signIn(host)
+  expect([status, body.error.message]).toEqual([502, 'The answer of the provider "127.0.0.1" could not be used'])
+  expect(host.log.join('\n')).toContain('invalid_client')
+})
