@@ -10,7 +10,7 @@ import { missingHeaders, open, parseAnswer, ping } from './harness.ts'
 
 test('TLS with a certificate of its own serves requests, upgrades and errors with the same headers', async () => {
   const socket = defineSocket({ path: '/api/ws', summary: 'S', auth: 'public', cost: 1, frameCost: 1, accept: () => null, open() {}, frame() {} })
-  const { url, port } = await open([ping], { settings: { tls: true }, sockets: [socket] })
+  const { url, port } = await open([ping], { settings: { tls: true, maxHeaderBytes: 4096 }, sockets: [socket] })
   expect(url).toMatch(/^https:\/\/127\.0\.0\.1:/)
   const sent = request(`${url}/api/ping`, { rejectUnauthorized: false }).end()
   const [answer] = await once(sent, 'response') as [IncomingMessage]
@@ -31,6 +31,8 @@ test('TLS with a certificate of its own serves requests, upgrades and errors wit
     const refused = await speak(text)
     expect([refused.status >= 400, missingHeaders(refused.headers)]).toEqual([true, []])
   }
+  expect((await speak('GET /api/ping HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n')).status).toBe(400)
+  expect((await speak(`GET /api/ping HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(5000)}\r\n\r\n`)).status).toBe(431)
 })
 
 test('a port that is taken is an error, with TLS and without', async () => {
