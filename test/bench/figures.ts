@@ -2,6 +2,7 @@ import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { sessionLength } from './session-length.ts'
 import { models } from './models.ts'
+import { probes } from './probes.ts'
 import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
 import { reload } from './reload.ts'
@@ -210,6 +211,7 @@ async function stream(): Promise<readonly Result[]> {
 
 export const figures: readonly Figure[] = [
   { name: 'start', measure: start },
+  { name: 'probes', measure: probes },
   { name: 'health', measure: health },
   { name: 'write', measure: write },
   { name: 'turn', measure: turn },
