@@ -35,6 +35,7 @@ export default definePlugin({
     own('looks at budgets', () => herald.close())
     listen(hooks, desk, agents)
     jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))
+    jobs.every('families', PRUNE_MS, (signal) => desk.forgetGone(signal))
     routes.add(...budgetRoutes(desk, agents, spending))
     return { budgets: desk }
   },

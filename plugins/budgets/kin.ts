@@ -31,6 +31,17 @@ export class Kin {
   }
   descendants(id: string): readonly string[] { return [...this.#descendants.get(id) ?? []] }
   ancestors(id: string): readonly string[] { return [...this.#ancestors.get(id) ?? []] }
+  /** Who came of somebody. */
+  offspring(): readonly string[] { return [...this.#ancestors.keys()] }
+  /** It came of nobody from now on. What came of it still does. */
+  forget(id: string): void {
+    for (const ancestorId of this.ancestors(id)) {
+      const descendants = this.#descendants.get(ancestorId)
+      descendants?.delete(id)
+      if (descendants?.size === 0) this.#descendants.delete(ancestorId)
+    }
+    this.#ancestors.delete(id)
+  }
 
   /** What is not known yet of these agents. A parent is known before its children: its own ancestors are theirs. */
   learn(agents: readonly Agent[]): readonly Descent[] {

@@ -132,6 +132,19 @@ export class BudgetDesk implements Budgets {
     const { set } = await this.#read()
     if (set.delete(agentId)) await this.#parts.store.remove(agentId)
   }
+  /** Who is gone and spent nothing in any period that is not over counts for no limit: an agent may make others for years. */
+  async forgetGone(signal: AbortSignal): Promise<void> {
+    const { store, agents, spending } = this.#parts
+    const { kin } = await this.#read()
+    const offspring = kin.offspring()
+    const there = new Set((await agents.list()).map(({ id }) => id))
+    for (const id of offspring) {
+      if (signal.aborted) return
+      if (there.has(id) || Object.values(await spending.spent(id)).some((spent) => spent > 0)) continue
+      await store.write(kin.ancestors(id).map((ancestorId) => store.removeKin({ ancestorId, agentId: id })))
+      kin.forget(id)
+    }
+  }
 
   async #account(limits: SpendLimits, scope: string): Promise<Account> {
     const { spending, config } = this.#parts

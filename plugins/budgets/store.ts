@@ -29,11 +29,12 @@ export class BudgetStore {
       ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd, month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
         alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
   }
-  /** Stays when the agents are gone: what they spent was spent. */
+  /** Stays when the agents are gone, as long as what they spent counts: it was spent. */
   kin(): Promise<Descent[]> { return this.#db.all<Descent>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin` }
   addKin({ ancestorId, agentId }: Descent): Statement {
     return this.#db.sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId}) ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
   }
+  removeKin({ ancestorId, agentId }: Descent): Statement { return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}` }
   remove(scope: string): Promise<unknown> {
     return this.#db.batch([this.#db.sql`DELETE FROM budgets_limit WHERE scope = ${scope}`, this.#db.sql`DELETE FROM budgets_notice WHERE scope = ${scope}`])
   }

@@ -1,0 +1,44 @@
+import * as v from 'valibot'
+import { expect, it } from 'vitest'
+import type { Agent } from '../../../plugins/agents/contract.ts'
+import { BudgetConfig } from '../../../plugins/budgets/config.ts'
+import { Herald } from '../../../plugins/budgets/herald.ts'
+import { migrations } from '../../../plugins/budgets/migrations.ts'
+import { BudgetDesk } from '../../../plugins/budgets/service.ts'
+import { BudgetStore } from '../../../plugins/budgets/store.ts'
+import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
+import { createSpending } from '../../../plugins/usage/spending.ts'
+import { UsageStore } from '../../../plugins/usage/store.ts'
+import { open } from '../../core/storage/engines.ts'
+
+const resources = { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }
+const agent = (id: string, parent?: string) => ({ id, name: id, manifest: { resources, metadata: parent === undefined ? {} : { parent_agent_id: parent } } }) as unknown as Agent
+
+it('an agent that makes others and ends them is not followed by what they were once nothing of it counts', async () => {
+  const { database: { sql }, database } = await open('sqlite')
+  await database.migrate('usage', usageMigrations)
+  await database.migrate('budgets', migrations)
+  let now = Date.parse('2026-03-31T12:00:00Z')
+  const there = [agent('parent'), agent('child', 'parent')]
+  const store = new BudgetStore(sql)
+  const spending = createSpending(new UsageStore(sql), () => now)
+  const audit = { entry: () => sql.sql`SELECT 1`, write: async () => undefined, entries: async () => [], following: async () => [], newest: async () => 0 }
+  const herald: Herald = new Herald({
+    store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
+    now: () => now, accounts: async () => [], background: (work) => { void work() },
+  })
+  const desk = new BudgetDesk({
+    config: v.parse(BudgetConfig, {}), store, agents: { find: async (id) => there.find((one) => one.id === id), list: async () => there }, spending, audit, herald, now: () => now, shared: false, refused: () => undefined,
+  })
+  const { signal } = new AbortController()
+  for (let n = 0; n < 40; n++) await desk.born(agent(`passing-${n}`, 'child'))
+  expect(await store.kin()).toHaveLength(81)
+  await spending.claim({ id: 'c', agentId: 'passing-7', nano: 5, tokens: 1, expiresAt: new Date(now + 60_000).toISOString() }, { all: {}, agent: {} })
+  await desk.forgetGone(signal)
+  // A call of it is under way still; the other is there.
+  expect((await store.kin()).map(({ ancestorId, agentId }) => `${agentId} of ${ancestorId}`).toSorted()).toEqual(['child of parent', 'passing-7 of child', 'passing-7 of parent'])
+  expect((await desk.accountOf(agent('parent'))).together.heldNano).toBe(5)
+  now += 120_000
+  await desk.forgetGone(signal)
+  expect(await store.kin()).toEqual([{ ancestorId: 'parent', agentId: 'child' }])
+})
