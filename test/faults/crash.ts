@@ -72,18 +72,23 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
       const answer = await fetch(daemon.url + path, { method, headers: json, signal: timeout(), ...(body && { body: JSON.stringify(body) }) })
       return { status: answer.status, body: await answer.json() }
     }
+    const put = async (key: string, value: number, path: string, body: object): Promise<void> => {
+      const tried = unknown.values.get(key) ?? new Set()
+      unknown.values.set(key, tried.add(value))
+      const { status } = await send(path, 'PUT', body)
+      if (status !== 200) throw new Error(`put answered ${status}`)
+      acknowledged.values.set(key, value)
+      unknown.values.set(key, new Set())
+      count++
+    }
+    const { session_id: session } = await get<{ session_id: string }>(`${daemon.url}/api/agents/${agentId}/session`)
     await Promise.all([
-      ...[0, 1, 2, 3].map((writer) => until(async (index) => {
-        const key = `w${writer}-k${index % 7}`
-        const value = round * 1_000_000 + index
-        const tried = unknown.values.get(key) ?? new Set()
-        unknown.values.set(key, tried.add(value))
-        const { status } = await send(`/api/memory/agents/${agentId}/kv/${key}`, 'PUT', { value })
-        if (status !== 200) throw new Error(`put answered ${status}`)
-        acknowledged.values.set(key, value)
-        unknown.values.set(key, new Set())
-        count++
+      ...[0, 1, 2, 3].map((writer) => until((index) => {
+        const [key, value] = [`w${writer}-k${index % 7}`, round * 1_000_000 + index]
+        return put(key, value, `/api/memory/agents/${agentId}/kv/${key}`, { value })
       })),
+      until((index) => put('budget', round * 1_000_000 + index + 1, '/api/budget', { daily_limit_usd: round * 1_000_000 + index + 1 })),
+      until((index) => put('label', round * 1_000_000 + index, `/api/sessions/${session}/label`, { label: String(round * 1_000_000 + index) })),
       until(async (index) => {
         const name = `crash-${round}-${index}`
         unknown.agents.add(name)
@@ -165,6 +170,9 @@ async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Ack
   const say = (problem: string): void => { problems.push(`round ${round}: ${problem}`) }
   const { kv_pairs } = await get<{ kv_pairs: { key: string; value: number }[] }>(`${daemon.url}/api/memory/agents/${agentId}/kv`)
   const found = new Map(kv_pairs.map((pair) => [pair.key, pair.value]))
+  const { label } = await get<{ label?: string | null }>(`${daemon.url}/api/agents/${agentId}/session`)
+  if (typeof label === 'string') found.set('label', Number(label))
+  found.set('budget', (await get<{ daily_limit_usd: number }>(`${daemon.url}/api/budget`)).daily_limit_usd)
   for (const [key, value] of acknowledged.values) {
     const now = found.get(key)
     if (now !== value && !(now !== undefined && unknown.values.get(key)?.has(now))) say(`${key} is ${now}, acknowledged was ${value}`)
