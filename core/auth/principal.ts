@@ -5,3 +5,8 @@
 export interface Holder { readonly kind: 'user' | 'device'; readonly name: string; readonly id: string }
 /** Who makes a request. `operator` holds the API key; `anonymous` calls a daemon that has none, or a public route. */
 export type Principal = { readonly kind: 'operator' | 'anonymous' | 'platform' } | Holder
+
+/** Who it was, for a record of what they did: a paired device and somebody signed in are told from whoever holds the key. */
+export function nameOf(principal: Principal): string {
+  return 'name' in principal ? `${principal.kind} "${principal.name}"` : 'operator'
+}

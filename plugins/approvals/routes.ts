@@ -1,5 +1,5 @@
-import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute, Principal, Tools } from 'svc/sdk'
+import { defineRoute, nameOf, Refusal } from 'svc/sdk'
+import type { AnyRoute, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import { summarise, visible } from './action.ts'
 import { riskOf } from './risk.ts'
@@ -61,9 +61,4 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
   })
 
   return [list, open, read, approve, reject]
-}
-
-/** Whose answer it is: the trail tells a paired device and somebody signed in from whoever holds the key. */
-function nameOf(principal: Principal): string {
-  return 'name' in principal ? `${principal.kind} "${principal.name}"` : 'operator'
 }

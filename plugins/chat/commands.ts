@@ -13,9 +13,14 @@ import { listModels, listProviders } from './model-commands.ts'
 /** What one conversation over a socket has switched on. */
 export class Conversation {
   readonly agentId: string
+  /** Who speaks, as a record names them. */
+  readonly speaker: string
   /** What the agent's manifest says while it is undefined. */
   thinking: boolean | undefined
-  constructor(agentId: string) { this.agentId = agentId }
+  constructor(agentId: string, speaker: string) {
+    this.agentId = agentId
+    this.speaker = speaker
+  }
 }
 export interface CommandParts {
   readonly chat: Chat
@@ -63,8 +68,8 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     run: ({ chat }, { agentId }) => (chat.stop(agentId) ? 'Agent run cancelled.' : 'No active run.'),
   },
   approvals: { does: 'what of this agent waits for approval', run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId) },
-  approve: { does: '<id>: let exactly this be done, once', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'approve', id) },
-  reject: { does: '<id>: do not let this be done', run: ({ approvals }, { agentId }, id) => answerApproval(approvals(), agentId, 'reject', id) },
+  approve: { does: '<id>: let exactly this be done, once', run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'approve', id) },
+  reject: { does: '<id>: do not let this be done', run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'reject', id) },
   usage: {
     does: 'tokens and cost of this session and of this agent',
     async run({ agents, usage }, { agentId }) {

@@ -192,12 +192,21 @@ describe('a paired device', () => {
     expect(await listed(host)).toMatchObject([{ device_id: two.id }])
   })
 
-  it('is named where it answers what an agent asks', async () => {
+  it('is named where it answers what an agent asks, over a socket too', async () => {
     const { bearer } = await pair(host, 'Ada')
     const [agent] = (await host.json('GET', '/api/agents', undefined, operator)).body
-    const { id } = (await host.json('POST', '/api/approvals', { agent_id: agent.id, action: 'shell_exec', payload: { command: 'ls' } }, operator)).body
-    expect((await host.json('POST', `/api/approvals/${id}/approve`, undefined, bearer)).status).toBe(200)
-    expect((await host.json('GET', `/api/approvals/${id}`, undefined, operator)).body).toMatchObject({ status: 'approved', decided_by: 'device "Ada"' })
+    const asked = async (): Promise<string> => (await host.json('POST', '/api/approvals', { agent_id: agent.id, action: 'shell_exec', payload: { command: 'ls' } }, operator)).body.id
+    const answered = async (id: string) => (await host.json('GET', `/api/approvals/${id}`, undefined, operator)).body
+    const first = await asked()
+    expect((await host.json('POST', `/api/approvals/${first}/approve`, undefined, bearer)).status).toBe(200)
+    expect(await answered(first)).toMatchObject({ status: 'approved', decided_by: 'device "Ada"' })
+    const { body } = await host.json('POST', '/api/auth/ws-ticket', undefined, bearer)
+    const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${agent.id}/ws`, ['svc', body.protocol])
+    await once(socket, 'open')
+    const second = await asked()
+    socket.send(`/reject ${second}`)
+    await expect.poll(() => answered(second)).toMatchObject({ status: 'rejected', decided_by: 'device "Ada"' })
+    socket.close()
   })
 
   it('is seen at every request, which writes nothing', async () => {
