@@ -1,8 +1,8 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
-import { Transform } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { Readable, Transform } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
 import type { ZipFile } from 'yazl'
 import type { Traits } from './contents.ts'
 import type { FileEntry, Head, Manifest } from './schema.ts'
@@ -46,12 +46,19 @@ export class ArchiveWriter {
     const hashed = new Transform({ transform(chunk: Buffer, _encoding, done) { digest.update(chunk); done(null, chunk) } })
     this.#zip.addReadStream(hashed, name, { size, mode: 0o100600 })
     await this.#unlessFailed(pipeline(createReadStream(path), hashed))
-    this.#files.push({ name, size, sha256: digest.digest('hex'), ...(traits?.executable && { executable: true }), ...(traits && { mtime_ms: traits.mtimeMs }) })
+    this.#files.push({ name, size, sha256: digest.digest('hex'), ...toEntry(traits) })
+  }
+  /** The same for one that is read already. It is held until the archive has taken it. */
+  async addBytes(bytes: Buffer, name: string, traits: Traits): Promise<void> {
+    const source = Readable.from([bytes], { objectMode: false })
+    this.#zip.addReadStream(source, name, { size: bytes.length, mode: 0o100600 })
+    await this.#unlessFailed(finished(source))
+    this.#note(name, bytes, traits)
   }
   addText(text: string, name: string): void {
     const bytes = Buffer.from(text)
     this.#zip.addBuffer(bytes, name, { mode: 0o100600 })
-    this.#files.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') })
+    this.#note(name, bytes)
   }
 
   /** Writes manifest and code, and waits until all is on disk. */
@@ -68,9 +75,16 @@ export class ArchiveWriter {
     return manifest
   }
 
+  #note(name: string, bytes: Buffer, traits?: Traits): void {
+    this.#files.push({ name, size: bytes.length, sha256: hash('sha256', bytes), ...toEntry(traits) })
+  }
   async #unlessFailed(read: Promise<void>): Promise<void> {
     // A full disk ends the output while the input waits for it.
     await Promise.race([read, this.#done])
     if (this.#failed !== undefined) throw this.#failed
   }
+}
+
+function toEntry(traits: Traits | undefined): Pick<FileEntry, 'executable' | 'mtime_ms'> {
+  return { ...(traits?.executable && { executable: true }), ...(traits && { mtime_ms: traits.mtimeMs }) }
 }

@@ -8,6 +8,9 @@ import { openConfined, Refusal } from 'svc/sdk'
 const LEFT_OUT = new Set(['snapshots', 'reserve'])
 
 export interface Traits { readonly executable: boolean; readonly mtimeMs: number }
+/** `bytes` instead of a copy on disk: workspaces have thousands of small files, and the copy is most of what one costs. */
+export interface Copied extends Traits { readonly bytes?: Buffer }
+const SMALL_BYTES = 65_536
 
 /** Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to `skip`. */
 export async function* plainFiles(root: string, database: string, skip: (name: string) => void, folder = ''): AsyncGenerator<string> {
@@ -27,17 +30,23 @@ export async function* plainFiles(root: string, database: string, skip: (name: s
   }
 }
 
-/** Copies a file of somebody who may change it meanwhile, through no link. `undefined` when it is gone or nothing to copy. */
-export async function copyPlain(root: string, name: string, target: string): Promise<Traits | undefined> {
+/** Copies a file of somebody who may change it meanwhile, through no link; a small one is read. `undefined` when it is gone or nothing to copy. */
+export async function copyPlain(root: string, name: string, target: string): Promise<Copied | undefined> {
   let handle
   try { handle = await openConfined(root, name, 'read') } catch (error) {
     if (error instanceof Refusal || isGone(error)) return undefined
     throw error
   }
   try {
-    const { mode, mtimeMs } = await handle.stat()
-    await pipeline(handle.createReadStream({ autoClose: false }), createWriteStream(target, { mode: 0o600 }))
-    return { executable: (mode & 0o100) !== 0, mtimeMs: Math.round(mtimeMs) }
+    const { mode, mtimeMs, size } = await handle.stat()
+    const traits = { executable: (mode & 0o100) !== 0, mtimeMs: Math.round(mtimeMs) }
+    if (size <= SMALL_BYTES) {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(size + 1), 0, size + 1, 0)
+      // It may have grown since it was looked at.
+      if (bytesRead <= size) return { ...traits, bytes: buffer.subarray(0, bytesRead) }
+    }
+    await pipeline(handle.createReadStream({ autoClose: false, start: 0 }), createWriteStream(target, { mode: 0o600 }))
+    return traits
   } finally { await handle.close() }
 }
 function isGone(error: unknown): boolean {

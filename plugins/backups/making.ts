@@ -59,7 +59,8 @@ export async function makeBackup({ safekeeping, folder, version, config, now, id
       options.signal?.throwIfAborted()
       const copied = await copyPlain(safekeeping.dataDir, name, join(work, 'file'))
       if (!copied) { skip(name); continue }
-      await archive.addFile(join(work, 'file'), DATA + name, copied)
+      if (copied.bytes) await archive.addBytes(copied.bytes, DATA + name, copied)
+      else await archive.addFile(join(work, 'file'), DATA + name, copied)
       if (name.startsWith('workspaces/')) held.add('workspaces')
       if (name.startsWith('files/')) held.add('files')
     }
