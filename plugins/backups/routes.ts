@@ -9,7 +9,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     method: 'POST', path: '/api/backup', summary: 'Make a backup of everything',
     description: 'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, '
       + 'which is not in the archive unless a passphrase is given to seal it with.',
-    auth: 'bearer', ownerOnly: true, cost: 100, body: NewBackup, returns: Made, errors: ['conflict'],
+    auth: 'bearer', ownerOnly: true, cost: 50, body: NewBackup, returns: Made, errors: ['conflict'],
     example: { body: {}, returns: { filename: 'svc_backup_20260131T120000000Z.zip', size_bytes: 48_210, path: '/home/you/.svc/backups/svc_backup_20260131T120000000Z.zip', components: ['data', 'config', 'audit_anchor', 'workspaces'], created_at: '2026-01-31T12:00:00.000Z', skipped: [] } },
     async handle({ body, signal }) {
       const { filename, path, sizeBytes, manifest } = await backups.create(body?.passphrase, signal)

@@ -61,7 +61,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
     defineRoute({
       method: 'POST', path: '/api/webhooks/:id/test', summary: 'Send a test to an outbound webhook',
       description: 'Once, at once, whether or not it is enabled. Answers 200 with the status the receiver gave, and 502 when there was no answer.',
-      auth, ownerOnly: true, cost: 10, params: WebhookParams, returns: TestResult, errors: ['webhook_not_found'], example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
+      auth, ownerOnly: true, cost: 20, params: WebhookParams, returns: TestResult, errors: ['webhook_not_found'], example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
       async handle({ params }) {
         const { status, error } = await test(await webhooks.require('outbound', params.id))
         if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }

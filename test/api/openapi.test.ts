@@ -12,6 +12,7 @@ import type { TestHost } from '../support/host.ts'
 
 interface Operation {
   readonly summary?: string
+  readonly 'x-cost'?: number
   readonly parameters?: readonly { readonly in: string; readonly name: string; readonly schema?: object }[]
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
@@ -57,6 +58,23 @@ describe('the OpenAPI document (Interface 9)', () => {
       return wrong.map((what) => `${title}: ${what}`)
     })
     expect(missing).toEqual([])
+  })
+
+  it('names the cost of a request, which is that of the table (security facts 1.8)', () => {
+    const table: Readonly<Record<number, readonly string[]>> = {
+      1: ['GET /', 'GET /api/health', 'GET /api/status', 'GET /api/version', 'GET /api/tools'],
+      2: ['GET /api/agents', 'GET /api/config', 'GET /api/models'],
+      3: ['GET /api/usage'],
+      5: ['GET /api/audit/recent', 'GET /api/audit/verify'],
+      10: ['PUT /api/agents/{id}/update', 'POST /api/config/set'],
+      20: ['POST /api/providers/{name}/test', 'POST /api/webhooks/{id}/test'],
+      30: ['POST /api/agents/{id}/message', 'POST /api/agents/{id}/message/stream', 'POST /v1/chat/completions', 'POST /api/hooks/wake', 'POST /api/hooks/agent'],
+      50: ['POST /api/agents', 'POST /api/agents/{id}/clone', 'POST /api/backup'],
+      100: ['POST /api/restore'],
+    }
+    const costs = new Map(operations().map(({ title, operation }) => [title, operation['x-cost']]))
+    const wrong = Object.entries(table).flatMap(([cost, titles]) => titles.filter((title) => costs.get(title) !== Number(cost)).map((title) => `${title}: ${costs.get(title)} instead of ${cost}`))
+    expect(wrong).toEqual([])
   })
 
   it('can be made into a typed client that compiles, refuses what is wrong, and works', async () => {

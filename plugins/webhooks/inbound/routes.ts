@@ -33,7 +33,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, models, maxBytes, background }: InboundParts): readonly AnyRoute[] {
   const wake = defineRoute({
     method: 'POST', path: '/api/hooks/wake', summary: 'Wake an agent from outside', description: `${HOW} The text is on disk when this is answered; the first agent gets it, or the one that is named, at once or at the next beat.`,
-    auth: 'bearer', token: gate.token, cost: 5, body: rawBody(maxBytes, Wake), returns: Woken, errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict'], idempotent: true,
+    auth: 'bearer', token: gate.token, cost: 30, body: rawBody(maxBytes, Wake), returns: Woken, errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict'], idempotent: true,
     example: { body: { text: 'The build is red.', mode: 'now' }, returns: { status: 'accepted', mode: 'now', id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11' } },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
