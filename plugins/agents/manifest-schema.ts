@@ -163,7 +163,7 @@ const known = (schema: { readonly entries: object }) => new Set(Object.keys(sche
  */
 export const idleKeys: readonly string[] = [
   'schedule', 'priority', 'channels', 'allowed_plugins', 'inherit_parent_context', 'web_search_augmentation', 'auto_dream_enabled', 'auto_dream_min_hours',
-  'auto_dream_min_sessions', 'show_progress', 'auto_evolve', 'cache_context', 'proactive_memory', 'triggers', 'tools.*', 'resources.max_memory_bytes',
+  'auto_dream_min_sessions', 'show_progress', 'auto_evolve', 'cache_context', 'thinking.budget_tokens', 'thinking.stream_thinking', 'proactive_memory', 'triggers', 'tools.*', 'resources.max_memory_bytes',
   'resources.max_cpu_time_ms', 'resources.max_network_bytes_per_hour', 'resources.burst_ratio', 'autonomous.max_restarts', 'autonomous.heartbeat_interval_secs',
   'autonomous.heartbeat_channel', 'autonomous.heartbeat_timeout_secs', 'autonomous.heartbeat_keep_recent', 'capabilities.ofp_discover', 'capabilities.ofp_connect',
 ]

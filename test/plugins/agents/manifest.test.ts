@@ -62,6 +62,7 @@ describe('parsing a manifest', () => {
     expect(warnings('priority = "High"\nchannels = ["telegram"]\n[resources]\nmax_memory_bytes = 1000\n[tools.web_fetch]\nlimit = 1')).toEqual([
       'priority', 'channels', 'tools', 'resources.max_memory_bytes',
     ].map((key) => `"${key}" is kept and has no effect yet`))
+    expect(warnings('[thinking]\nenabled = true\nbudget_tokens = 2000')).toEqual(['"thinking.budget_tokens" is kept and has no effect yet'])
     expect(warnings('[autonomous]\nquiet_hours = "10pm to 6am"')).toEqual(['"autonomous.quiet_hours" has no effect: "10pm to 6am" is not two times such as 22:00-07:00'])
     expect(warnings('[autonomous]\nquiet_hours = "22:00 - 6:30"')).toEqual([])
     expect(warnings('priority = "Normal"\nchannels = []\nschedule = "reactive"\nauto_evolve = false\n[resources]\nmax_memory_bytes = 268435456\n[autonomous]\nmax_restarts = 10')).toEqual([])
