@@ -13,6 +13,8 @@ export interface StoredBackup { readonly filename: string; readonly path: string
 export class BackupFolder {
   readonly path: string
   readonly #limits: ArchiveLimits
+  /** What archives say of themselves, by path, size and time: opening one reads the names of all its files. Never more than there are. */
+  #heads = new Map<string, Head>()
   constructor(path: string, limits: ArchiveLimits) {
     this.path = path
     this.#limits = limits
@@ -23,11 +25,17 @@ export class BackupFolder {
   /** Newest first. */
   async list(): Promise<readonly StoredBackup[]> {
     const found: StoredBackup[] = []
+    const heads = new Map<string, Head>()
     for (const filename of await this.names()) {
       const path = join(this.path, filename)
       const facts = await stat(path).catch(() => undefined /* deleted meanwhile */)
-      if (facts?.isFile()) found.push({ filename, path, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString(), head: await this.#head(path) })
+      if (!facts?.isFile()) continue
+      const key = `${path} ${facts.size} ${facts.mtimeMs}`
+      const head = this.#heads.get(key) ?? await this.#head(path)
+      if (head) heads.set(key, head)
+      found.push({ filename, path, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString(), head })
     }
+    this.#heads = heads
     return found.toSorted((a, b) => (a.modifiedAt < b.modifiedAt ? 1 : -1))
   }
   async names(): Promise<readonly string[]> {

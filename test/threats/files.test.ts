@@ -16,7 +16,7 @@ afterAll(() => host[Symbol.asyncDispose]())
 
 describe('threats: files and rows', () => {
   it.each([
-    '../svc.db', '..%2f..%2fvault.key', '%2e%2e/%2e%2e/vault.key', '..%5c..%5cvault.key', '....//....//vault.key', '%252e%252e%252fvault.key', '/etc/passwd', '%2fetc%2fpasswd', 'a/../../../vault.key', 'notes%00.txt', '~/vault.key', 'file:%2f%2f%2fetc%2fpasswd', '..%c0%af..%c0%afvault.key',
+    '../svc.db', '..%2f..%2fvault.key', '../../../vault.key', '..%2f..%2f..%2fvault.key', '%2e%2e%2f%2e%2e%2f%2e%2e%2fvault.key', 'x%2f..%2f..%2f..%2f..%2fvault.key', '..%252f..%252f..%252fvault.key', '..%5c..%5c..%5cvault.key', '%2e%2e/%2e%2e/vault.key', '..%5c..%5cvault.key', '....//....//vault.key', '%252e%252e%252fvault.key', '/etc/passwd', '%2fetc%2fpasswd', 'a/../../../vault.key', 'notes%00.txt', '~/vault.key', 'file:%2f%2f%2fetc%2fpasswd', '..%c0%af..%c0%afvault.key',
   ])('Traversal: %s', async (name) => {
     const before = await readFile(join(host.home, 'vault.key'))
     for (const method of ['GET', 'PUT', 'DELETE']) {
@@ -24,9 +24,11 @@ describe('threats: files and rows', () => {
       const text = await response.text()
       // A name that only looks like a path may be a file of the workspace; nothing outside is read or changed.
       expect(text).not.toMatch(/root:|SQLite format/)
+      for (const form of ['utf8', 'base64', 'hex'] as const) expect(text).not.toContain(before.toString(form).trim())
       expect(response.status).toBeLessThan(500)
     }
     expect(await readFile(join(host.home, 'vault.key'))).toEqual(before)
+    expect((await readdir(host.home)).filter((entry) => entry.includes('..') || entry === 'x')).toEqual([])
   })
 
   it('Traversal: a link inside the workspace', async () => {

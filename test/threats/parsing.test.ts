@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { matchesWildcard } from 'svc/sdk'
 import { raw } from '../core/http/harness.ts'
+import { openChat } from '../support/chat-stage.ts'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 
@@ -136,7 +137,14 @@ describe('threats: what is sent', () => {
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
     await host.json('POST', '/api/agents', { manifest_toml: 'name = "fine\\n2026-01-01 ERROR forged"\n' })
     await host.json('PUT', `/api/memory/agents/${agent}/kv/${encodeURIComponent('k\nforged: entry\u001b[31m')}`, { value: 1 })
-    expect(host.log.flatMap((line) => line.trimEnd().split('\n')).filter((line) => /^(forged|2026-01-01 ERROR)|[\p{Cc}\u202e]/u.test(line))).toEqual([])
+    // What another system says is logged: it cannot pretend to be a line of its own, nor move the cursor of whoever reads.
+    await using told = await openChat()
+    const said = 'bad\n2026-01-01 ERROR forged\r\u001b[2J\u202e'
+    told.fake.script({ status: 400, body: JSON.stringify({ error: { message: said } }) })
+    await told.post(`/api/agents/${told.agent}/message`, { message: 'hello' })
+    expect(told.host.log.join('')).toContain('ERROR forged')
+    const lines = [...host.log, ...told.host.log].flatMap((line) => line.trimEnd().split('\n'))
+    expect(lines.filter((line) => /^\s*(forged|2026-01-01 ERROR)|[\p{Cc}\u202e]/u.test(line))).toEqual([])
     const { entries } = (await host.json('GET', '/api/audit/recent?limit=100')).body
     expect(entries.filter(({ details }: { details: string }) => /[\p{Cc}\u202e]/u.test(details))).toEqual([])
   })

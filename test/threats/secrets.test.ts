@@ -1,8 +1,10 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
+import { startHost } from '../support/host.ts'
 
 const canary = 'sk-canary-4f1d0c9b8a7e6d5c'
 let stage: ChatStage
@@ -48,8 +50,17 @@ describe('threats: what must not come out', () => {
       host.fetch("/api/audit/recent?agent_id=' OR 1=1 --"), host.fetch('/api/usage?period=\';DROP TABLE usage_call;--'), host.fetch('/api/models/%2e%2e%2f%2e%2e%2fetc'), host.fetch('/v1/chat/completions', { method: 'POST', body: '[]', headers: { 'content-type': 'application/json' } }),
       host.fetch('/api/config/set', { method: 'POST', body: '{"key":"log_level","value":"loud"}', headers: { 'content-type': 'application/json' } }),
     ])
-    for (const answer of answers) {
-      const text = await answer.text()
+    const pages = await Promise.all(answers.map(async (answer) => ({ status: answer.status, text: await answer.text() })))
+    // A bug tells nothing of itself either: its text is in the log, under the id of the answer.
+    await using broken = await startHost({ plugins: ['system', 'audit', 'agents', fileURLToPath(new URL('../fixtures/plugins/trouble', import.meta.url))] })
+    for (const way of ['throw', 'reject']) {
+      const { status, body } = await broken.json('POST', `/test/trouble/${way}`)
+      expect([status, body.error]).toEqual([500, { code: 'internal_error', message: 'Internal server error', details: {}, request_id: expect.any(String) }])
+      expect(broken.log.join('\n')).toContain(body.error.request_id)
+      pages.push({ status, text: JSON.stringify(body) })
+    }
+    expect(broken.defects()).toHaveLength(2)
+    for (const { text } of pages) {
       expect(text).not.toMatch(/\bat \S+:\d+:\d+|node_modules|\.ts:\d|SQLITE|SELECT |INSERT |sqlite|ECONN|\/(home|root|tmp|usr|work)\//)
       expect(text).not.toContain(host.home)
     }
