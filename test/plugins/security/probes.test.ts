@@ -2,11 +2,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { GuestProcess } from '../../../core/wasm/guest-process.ts'
+import type { GuestRun } from '../../../core/wasm/runner.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { launcher } from '../../../core/process/launcher.ts'
 import type { Launcher } from '../../../core/process/launcher.ts'
 import { createSpawn, works } from '../../../core/process/spawn.ts'
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
+import { probe as tryGuests } from '../../../plugins/security/probes/wasm.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
 import { startHost } from '../../support/host.ts'
 
@@ -45,5 +48,17 @@ describe('a probe', () => {
     const isRestricted = existsSync('/proc/sys/kernel/yama/ptrace_scope') && readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0'
     expect([open.weaker, open.evidence.includes('it can read the memory of the daemon')]).toEqual([!isRestricted, !isRestricted])
     await scope.close(0)
+  })
+
+  it('takes a slow machine for what it is, and not for guests that are not metered', async () => {
+    using guests = new GuestProcess()
+    // As if everything took fifteen times as long; what a clock says is said to it in its own time.
+    const slow = 15
+    const tools = { guests: { run: async (request: GuestRun) => {
+      const end = await guests.run({ ...request, deadlineMs: (request.deadlineMs ?? 30_000) / slow })
+      return { ...end, durationMs: end.durationMs * slow }
+    } } } as Pick<ProbeTools, 'guests'> as ProbeTools
+    const { cases } = await tryGuests(tools, AbortSignal.timeout(60_000))
+    expect(cases.filter(({ held }) => !held)).toEqual([])
   })
 })
