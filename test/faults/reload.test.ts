@@ -49,7 +49,7 @@ function reading(host: TestHost): Load {
   const one = async (): Promise<void> => {
     try {
       const response = await host.fetch('/api/ticking', { signal: leave.signal })
-      if (!response.body) throw new Error('no body')
+      if (response.status !== 200 || !response.body) throw new Error(`${response.status}: ${await response.text()}`)
       let expected = 0
       let rest = ''
       for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
