@@ -136,6 +136,7 @@ export async function startForger(): Promise<Forger> {
       json(response, { access_token: 'access', token_type: 'Bearer', expires_in: 60, id_token: token })
     },
     '/jwks': (_url, _request, response) => json(response, forger.jwks()),
+    '/moved': (_url, _request, response) => { response.writeHead(302, { location: `${issuer}/jwks` }).end() },
     '/userinfo': (_url, _request, response) => json(response, forger.userinfo()),
   }
   server.handle((request, response) => {

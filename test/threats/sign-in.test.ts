@@ -3,7 +3,7 @@ import { exportJWK, exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { audited, bearer, key, operator, signIn, startSignIn, tokenOf, withForger, withOpenId } from '../plugins/sso/rig.ts'
 import type { Forger } from '../support/openid.ts'
-import { freePort, startForger, Visitor } from '../support/openid.ts'
+import { freePort, Visitor } from '../support/openid.ts'
 import type { TestHost } from '../support/host.ts'
 
 const b64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -196,10 +196,9 @@ describe('threats: OIDC pitfalls', () => {
 
   it('OIDC pitfalls: a provider that redirects its endpoints is not followed, not even to itself', async () => {
     const { host, forger } = await withForger()
-    const target = await startForger()
-    onTestFinished(() => target[Symbol.asyncDispose]())
-    forger.metadata = (document) => ({ ...document, jwks_uri: `${forger.origin}/elsewhere` })
+    forger.metadata = (document) => ({ ...document, jwks_uri: `${forger.origin}/moved` })
     expect((await signIn(host)).status).toBe(502)
+    expect([forger.asked.includes('/moved'), forger.asked.includes('/jwks')]).toEqual([true, false])
   })
 
   it('OIDC pitfalls: a provider on an address that is not permitted is not asked', async () => {
