@@ -9,8 +9,10 @@ interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. 
 
 const MOST_SESSIONS = 500
 /** Of all sessions together, and of one. */
-const MOST_CHARS = 4_000_000
-const MOST_CHARS_EACH = 500_000
+const MOST_CHARS = 16_000_000
+const MOST_CHARS_EACH = 600_000
+/** What a message takes beside its text, measured: many short ones fill the memory as a few long ones do. */
+const ROW_CHARS = 600
 
 /** Below 2^48, so that the next step of the fingerprint is exact in a double as well as in SQL. */
 export const MODULUS = 281_474_976_710_597
@@ -39,9 +41,10 @@ export class Tails {
   }
 
   /** A message was appended: put into its place as the statement did. */
-  add(sessionId: string, row: Appended, chars: number, opens: boolean): void {
+  add(sessionId: string, row: Appended, textChars: number, opens: boolean): void {
     const tail = this.#tails.get(sessionId)
     if (!tail) return
+    const chars = textChars + ROW_CHARS
     const at = opens ? 0 : endOf(tail, row.turn_id)
     // The turn may lie before what is kept.
     if ((at === 0 && !opens && !tail.complete) || tail.chars + chars > MOST_CHARS_EACH) return this.drop(sessionId)
@@ -51,6 +54,7 @@ export class Tails {
     tail.mark = { appended: seq, fingerprint: (tail.mark.fingerprint * 31 + numberOf(row.id)) % MODULUS }
     tail.chars += chars
     this.#chars += chars
+    this.#makeRoom()
   }
 
   /** Drops a copy that is not of what the session's row says. */
@@ -92,15 +96,12 @@ export class Tails {
   /** Newest first, up to the newest message of the session; `complete` when they are all there are. */
   put(sessionId: string, mark: Mark, rows: readonly MessageRow[], chars: readonly number[], complete: boolean): void {
     this.drop(sessionId)
-    const kept = rows.map((row, at): Kept => ({ row, chars: chars[at] ?? 0 })).toReversed()
+    const kept = rows.map((row, at): Kept => ({ row, chars: (chars[at] ?? 0) + ROW_CHARS })).toReversed()
     const sum = kept.reduce((total, each) => total + each.chars, 0)
     if (sum > MOST_CHARS_EACH) return
     this.#tails.set(sessionId, { mark, kept, complete, chars: sum })
     this.#chars += sum
-    for (const oldest of this.#tails.keys()) {
-      if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) break
-      this.drop(oldest)
-    }
+    this.#makeRoom()
   }
 
   drop(sessionId: string): void {
@@ -114,6 +115,13 @@ export class Tails {
     this.#chars = 0
   }
 
+  #makeRoom(): void {
+    if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) return
+    for (const oldest of this.#tails.keys()) {
+      this.drop(oldest)
+      if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) return
+    }
+  }
   #shorten(tail: Tail, count: number): void {
     for (const { chars } of tail.kept.splice(0, count)) { tail.chars -= chars; this.#chars -= chars }
     tail.complete = false
