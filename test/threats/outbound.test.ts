@@ -8,14 +8,14 @@ import type { ToolStage } from '../support/tool-stage.ts'
 import { startHost } from '../support/host.ts'
 
 /** A server on loopback that must never be reached, and counts whoever reaches it. */
-async function startTrap(answer: (url: string) => { readonly status: number; readonly headers?: Record<string, string> } = () => ({ status: 200 })) {
+async function startTrap(answer: (url: string) => { readonly status: number; readonly headers?: Record<string, string> } = () => ({ status: 200 }), address = '127.0.0.1') {
   const hits: string[] = []
   const server = createServer((request, response) => {
     hits.push(request.url ?? '')
     const { status, headers } = answer(request.url ?? '')
     response.writeHead(status, headers).end('internal secret')
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => { server.listen(0, address, resolve) })
   const { port } = server.address() as AddressInfo
   return { hits, port, async [Symbol.asyncDispose]() { server.closeAllConnections(); await new Promise((resolve) => { server.close(resolve) }) } }
 }
@@ -43,12 +43,13 @@ describe('threats: where requests of the daemon go', () => {
   })
 
   it('SSRF redirect', async () => {
-    await using inner = await startTrap()
+    // Of this machine too, and not the one that is permitted.
+    await using inner = await startTrap(undefined, '127.0.0.2')
     await using outer = await startTrap((url) => ({ status: 302, headers: { location: url === '/twice' ? '/once' : `http://localhost:${inner.port}/` } }))
     // The first hop is permitted by name of its address; what it leads to is not.
-    const outbound = createOutbound({ settings: () => ({ allow: ['127.0.0.1'], headersTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxBytes: 100_000, maxRedirects: 5 }), resolve: async () => [{ address: '::1', family: 6 }] })
+    const outbound = createOutbound({ settings: () => ({ allow: ['127.0.0.1'], headersTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxBytes: 100_000, maxRedirects: 5 }), resolve: async () => [{ address: '127.0.0.2', family: 4 }] })
     try {
-      for (const path of ['/once', '/twice']) await expect(outbound.fetch(`http://127.0.0.1:${outer.port}${path}`)).rejects.toThrow(/localhost/)
+      for (const path of ['/once', '/twice']) await expect(outbound.fetch(`http://127.0.0.1:${outer.port}${path}`)).rejects.toThrow(/localhost are refused: it is this machine/)
       expect(outer.hits).toEqual(['/once', '/twice', '/once'])
       expect(inner.hits).toEqual([])
     } finally { await outbound[Symbol.asyncDispose]() }
