@@ -152,6 +152,8 @@ export class Pipeline {
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#parts.settings()).then((body) => {
         input.body = body
+        if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
+        try { this.#parts.admission.charge(caller.address, route.costOf(body)) } catch (error) { return this.#failedRun(exchange, entry, run, error) }
         return this.#call(exchange, entry, run, input)
       }, (error: unknown) => this.#failedRun(exchange, entry, run, error))
     } catch (error) { return this.#failedRun(exchange, entry, run, error) }
@@ -172,6 +174,7 @@ export class Pipeline {
     try {
       let bytes = new Uint8Array(0)
       if (route.body !== undefined) input.body = await readBody(exchange, route.body, settings(), (seen) => { bytes = Uint8Array.from(seen) })
+      if (route.costOf) this.#parts.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const once = await idempotency?.answer({
         scope: `${exchange.method} ${exchange.path}`, key, fingerprint: fingerprintOf(exchange.query, bytes),

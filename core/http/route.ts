@@ -78,6 +78,8 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   readonly ownerOnly?: true
   /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
   readonly cost: number
+  /** Charged besides when the body is read: what the items of a bulk request cost, so that many at once are no cheaper than one by one. */
+  costOf?(body: Out<B>): number
   readonly params?: P; readonly query?: Q; readonly body?: B
   /** The JSON of a successful answer. */
   readonly returns: R

@@ -9,6 +9,11 @@ const counts = { total: v.number(), succeeded: v.number(), failed: v.number() }
 const Spawned = v.object({ ...counts, results: v.array(v.object({ index: v.number(), success: v.boolean(), agent_id: v.optional(v.string()), name: v.optional(v.string()), error: v.optional(v.string()) })) })
 const Done = v.object({ ...counts, results: v.array(v.object({ agent_id: v.string(), success: v.boolean(), message: v.optional(v.string()), error: v.optional(v.string()) })) })
 
+/** What one costs by itself. */
+const SPAWN_COST = 50
+const EACH_COST = 5
+const itemsOf = (body: readonly unknown[] | Readonly<Record<string, readonly unknown[]>>): number => (Array.isArray(body) ? body : Object.values(body).flat()).length
+
 export function bulkRoutes(agents: AgentService, most: number): readonly AnyRoute[] {
   const many = v.pipe(v.array(v.unknown()), v.minLength(1, 'must not be empty'), v.maxLength(most, `at most ${most} (plugins.agents.max_bulk)`))
   // Each item is checked on its own, so that a wrong one fails alone.
@@ -16,8 +21,8 @@ export function bulkRoutes(agents: AgentService, most: number): readonly AnyRout
   const Ids = v.union([v.object({ agent_ids: many }), many], `agent_ids: Expected a list of 1 to ${most} agent ids, at most ${most} (plugins.agents.max_bulk)`)
   const spawn = defineRoute({
     method: 'POST', path: '/api/agents/bulk', summary: `Spawn up to ${most} agents`,
-    description: 'Each item is a body of POST /api/agents. One that fails does not keep the others from being made.',
-    auth: 'bearer', cost: 500, body: Spawns, returns: Spawned, errors: ['payload_too_large'],
+    description: `Each item is a body of POST /api/agents, and costs ${SPAWN_COST} of the rate limit besides. One that fails does not keep the others from being made.`,
+    auth: 'bearer', cost: 5, costOf: (body) => itemsOf(body) * SPAWN_COST, body: Spawns, returns: Spawned, errors: ['payload_too_large'],
     example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
     async handle({ body }) {
       const results = []
@@ -35,8 +40,8 @@ export function bulkRoutes(agents: AgentService, most: number): readonly AnyRout
   })
 
   const each = (method: 'POST' | 'DELETE', path: `/${string}`, summary: string, description: string, act: (id: string) => Promise<string>): AnyRoute => defineRoute({
-    method, path, summary, description: `${description} The body is \`{agent_ids: [...]}\` or the list alone. One that fails does not keep the others from it.`,
-    auth: 'bearer', cost: 50, body: Ids, returns: Done,
+    method, path, summary, description: `${description} The body is \`{agent_ids: [...]}\` or the list alone; each costs ${EACH_COST} of the rate limit besides. One that fails does not keep the others from it.`,
+    auth: 'bearer', cost: 5, costOf: (body) => itemsOf(body) * EACH_COST, body: Ids, returns: Done,
     async handle({ body }) {
       return summed(await Promise.all((Array.isArray(body) ? body : body.agent_ids).map((item) =>
         attempt({ agent_id: typeof item === 'string' ? item.slice(0, 256) : '' }, async () => ({ message: await act(parse(AgentParams, { id: item }, 'agent_ids').id) })))))

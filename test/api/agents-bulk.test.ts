@@ -26,6 +26,15 @@ describe('POST /api/agents/bulk', () => {
     expect((await agents()).map(({ name }) => name).filter((name) => name.startsWith('bulk-'))).toEqual(['bulk-a', 'bulk-b'])
   })
 
+  it('costs as much as its items would one by one, and makes none of them when that is too much', async () => {
+    await using small = await startHost({ plugins: ['audit', 'agents'], config: { rate_limit: { tokens_per_minute: 170 } } })
+    const bulk = (...names: string[]) => small.json('POST', '/api/agents/bulk', { agents: names.map((name) => ({ manifest_toml: `name = "${name}"` })) })
+    expect((await bulk('a', 'b')).body).toMatchObject({ succeeded: 2 })
+    expect(await bulk('c', 'd')).toMatchObject({ status: 429, headers: expect.toSatisfy((headers: Headers) => headers.get('retry-after') === '60') })
+    expect((await small.json('GET', '/api/agents')).body.map(({ name }: { name: string }) => name)).not.toContain('c')
+    expect((await bulk('e')).status).toBe(200)
+  })
+
   it('takes a list alone', async () => {
     expect((await host.json('POST', '/api/agents/bulk', [{ manifest_toml: 'name = "bare-list"' }])).body).toMatchObject({ total: 1, succeeded: 1 })
   })
