@@ -24,6 +24,8 @@ process.title = 'svc'
 const argv = process.argv.slice(2)
 const home = earlyHome(argv)
 const serves = argv[0] === 'start' || argv[0] === 'dev'
+// Left to itself Node opens its debugger on this signal; what is said to it later tells the log.
+if (serves) process.on('SIGUSR1', () => undefined)
 // The cache must not make a home for a command that only asks.
 if (existsSync(home) || (serves && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
 // A reader that goes away, as in `svc agent list | head`, ends a command without an error, and a daemon not at all.

@@ -13,6 +13,7 @@ import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
 import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
+import { closeDebugger } from './hygiene.ts'
 import { print } from './output.ts'
 import { loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
@@ -46,6 +47,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       try {
         events.serves(app)
         if (!app.daemon.stopping) await announce(app, await listen(app, settings.config), settings.config, options.json)
+        if (!settings.config.development) closeDebugger()
         flushCompileCache()
         return await app.closed
       } finally {
