@@ -152,7 +152,7 @@ describe('a restore', () => {
     expect(JSON.stringify(await values(agent))).toContain('new')
   })
 
-  it('Hostile restore: one of an unknown or of a damaged backup changes nothing', async () => {
+  it('Hostile restore: one of an unknown, a damaged or a foreign backup changes nothing', async () => {
     expect((await host.json('POST', '/api/restore', { filename: 'svc_backup_20200101T000000000Z.zip' })).status).toBe(404)
     expect((await host.json('POST', '/api/restore', {})).status).toBe(400)
     const made = await host.json('POST', '/api/backup')
@@ -162,6 +162,16 @@ describe('a restore', () => {
     writeFileSync(file, bytes)
     const refused = await host.json('POST', '/api/restore', { filename: made.body.filename })
     expect(refused).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^This archive is refused/) } } })
+    for (const filename of ['../svc.db', '..', 'a/b.zip', '/etc/passwd', 'x.zip/../../vault.key', 'svc%2f..%2fx.zip', 'x.tar']) expect((await host.json('POST', '/api/restore', { filename })).status).toBe(400)
+    // Sound, and made by somebody who has another key: whoever can put a file into the folder takes over nothing.
+    const elsewhere = await mkdtemp(join(tmpdir(), 'svc-stranger-'))
+    try {
+      await using stranger = await startHost({ plugins, home: elsewhere })
+      const { body } = await stranger.json('POST', '/api/backup')
+      await copyFile(join(elsewhere, 'backups', body.filename), join(home, 'backups', 'svc_backup_20300101T000000000Z.zip'))
+      const foreign = await host.json('POST', '/api/restore', { filename: 'svc_backup_20300101T000000000Z.zip' })
+      expect(foreign).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/not made by this installation/) } } })
+    } finally { await rm(elsewhere, { recursive: true, force: true }) }
     expect(readdirSync(home).filter((name) => name.includes('restore'))).toEqual([])
   })
 
