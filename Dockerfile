@@ -1,8 +1,11 @@
 # Built in one stage with everything, run in another with what the daemon needs.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
+COPY package.json package-lock.json ./
+# Without scripts: Node is that of the image, and nothing has to be compiled.
+RUN npm ci --ignore-scripts
 COPY . .
-RUN npm ci && npm prune --omit=dev --ignore-scripts
+RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
 WORKDIR /app

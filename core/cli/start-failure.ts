@@ -19,6 +19,10 @@ export function explainStart(error: unknown, config: Config): unknown {
   }
   const server = explainServer(error, config.database_url)
   if (server) return server
+  const path = error instanceof Error && 'path' in error ? error.path : undefined
+  for (const key of ['tls_cert', 'tls_key'] as const) {
+    if (path !== undefined && path === config.http[key]) return new Failure(exits.config, `http.${key}: ${String(path)} cannot be read (${codeOf(error)})`, 'name a PEM file this user may read, or leave both out for a certificate made at start', { cause: error })
+  }
   const { host, port } = parseListenAddr(config.listen_addr)
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE': return new Failure(exits.inUse, `port ${port} on ${host} is taken by another program`, 'choose another one with --port (0 takes a free one), or stop that program', { cause: error })

@@ -23,6 +23,10 @@ async function addPlugin(name: string, setup: string): Promise<void> {
 const route = (body: string): string => `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
 
 describe('svc start', () => {
+  it('names the key of a certificate it cannot read', async () => {
+    await writeFile(join(home, 'config.toml'), '[http]\ntls = true\ntls_cert = "/nowhere/cert.pem"\ntls_key = "/nowhere/key.pem"\n')
+    expect(await runHere(['start', '--home', home, '--port', '0'])).toMatchObject({ code: 6, stderr: expect.stringMatching(/http\.tls_(cert|key): \/nowhere\/\w+\.pem cannot be read \(ENOENT\)/) as string })
+  })
   it('names the database server that does not answer, without its password, and says what to do', async () => {
     const free = createServer()
     await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
