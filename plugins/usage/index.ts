@@ -7,7 +7,7 @@ import { usageRoutes } from './routes.ts'
 import { usageLedger } from './service.ts'
 import { createSpending } from './spending.ts'
 import { UsageStore } from './store.ts'
-import { UsageSums } from './sums.ts'
+import { UsageSums } from './sums/store.ts'
 
 export default definePlugin({
   name: 'usage',

@@ -3,7 +3,7 @@ import type { AnyRoute } from 'svc/sdk'
 import { dayStart, hourStart, nextHour, periodStart } from './period.ts'
 import { ByAgent, ByModel, ByProvider, Daily, PeriodQuery, Summary, UsageTotal } from './schema.ts'
 import type { UsageStore } from './store.ts'
-import type { UsageSums } from './sums.ts'
+import type { UsageSums } from './sums/store.ts'
 
 const DAYS_SHOWN = 7
 

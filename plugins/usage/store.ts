@@ -1,6 +1,6 @@
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Claim, SpendLimits, SpendRank, Spent, UsageRecord } from './contract.ts'
-import type { Sums } from './sums.ts'
+import type { Sums } from './sums/store.ts'
 
 /** Later than any commit that was begun then. */
 const SETTLED_MS = 15_000
