@@ -5,18 +5,24 @@ import { Home, freePort, root, startServer, startSvc } from '../processes.ts'
 import type { Server } from '../processes.ts'
 
 const SAMPLE_MS = 5000
+/** Before each sample the daemon collects what is dead, so that what is alive is known and not guessed from what a collection at an odd moment left. */
+const COLLECTING = 'data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())'
+const COLLECT_MS = 500
 /** Part of the time in which nothing is compared. */
 const WARM = 0.2
+/** So much of the same load goes before, as fast as it goes: what five minutes of it are at its own pace. */
+const FILLING = 60_000
 const json = { 'content-type': 'application/json' }
 
 interface Sample { readonly minutes: number; readonly liveMb: number | undefined; readonly rssMb: number; readonly privateMb: number; readonly fds: number; readonly walMb: number }
-interface Work { readonly base: string; readonly running: () => boolean; readonly count: { requests: number; failures: number; first: string } }
+interface Count { requests: number; failures: number; first: string }
+interface Work { readonly base: string; readonly running: () => boolean; /** 1 is the pace that is measured. */ readonly hurry: number; readonly count: Count }
 
 const post = (url: string, body: unknown, init: RequestInit = {}): Promise<Response> => fetch(url, { method: 'POST', headers: json, body: JSON.stringify(body), ...init })
 const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms) })
 
 /** Repeats one kind of work at a steady pace, so that every part of the run carries the same load. */
-async function repeat({ running, count }: Work, everyMs: number, step: (round: number) => Promise<void>): Promise<void> {
+async function repeat({ running, hurry, count }: Work, everyMs: number, step: (round: number) => Promise<void>): Promise<void> {
   for (let round = 0; running(); round++) {
     const begun = performance.now()
     try {
@@ -26,7 +32,7 @@ async function repeat({ running, count }: Work, everyMs: number, step: (round: n
       count.failures++
       count.first ||= error instanceof Error ? error.message : String(error)
     }
-    await pause(Math.max(0, everyMs - (performance.now() - begun)))
+    await pause(Math.max(0, everyMs / hurry - (performance.now() - begun)))
   }
 }
 async function ok(answer: Promise<Response> | Response): Promise<string> {
@@ -80,8 +86,13 @@ function loads(work: Work, agents: readonly string[]): readonly Promise<void>[] 
   ]
 }
 
-/** Fills what is bounded before anything is measured: SQLite's pages (16 MB) and the tails of five hundred sessions. */
-async function fill(base: string, agents: readonly string[]): Promise<void> {
+/**
+ * Brings what is bounded to its bound before anything is measured: SQLite's pages (16 MB), the tails of sessions (500 of them, 16,000,000
+ * characters together), what is known of the summaries of 1,000 sessions, the labels of 1,000 agents in the metrics, the last lines of the log, and what
+ * is V8's own: code of the functions that a load makes hot (2 MB, thousands of calls later), the young generation and its spare pages. What leaks
+ * goes on growing; only what is full by then stays as it is.
+ */
+async function fill(base: string, agents: readonly string[], count: Count): Promise<void> {
   let next = 0
   const lanes = (count: number, step: (at: number) => Promise<void>): Promise<unknown> => {
     next = 0
@@ -95,6 +106,7 @@ async function fill(base: string, agents: readonly string[]): Promise<void> {
   const value = 'x'.repeat(4000)
   await lanes(6000, async (at) => { await ok(fetch(`${base}/api/memory/agents/${agents[at % agents.length] ?? ''}/kv/fill-${at}`, { method: 'PUT', headers: json, body: JSON.stringify({ value }) })) })
   await lanes(agents.length, async (at) => { await ok(fetch(`${base}/api/memory/agents/${agents[at] ?? ''}/kv`)) })
+  await Promise.all(loads({ base, running: () => count.requests < FILLING, hurry: 10, count }, agents))
 }
 
 function sample(svc: Server, home: Home, minutes: number): Sample {
@@ -123,18 +135,21 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
   const port = await freePort()
   await using provider = await startServer([join(root, 'test/bench/floor/instant-provider.ts')], { port, path: '/', env: { TOKENS: '40' }, core: 1 })
   using home = new Home(`default_provider = "openai"\ndefault_model = "bench"\n[providers.openai]\nbase_url = "http://127.0.0.1:${provider.port}/v1"\napi_key = "bench-key"\n`)
-  await using svc = await startSvc(home, {}, ['--trace-gc'])
+  await using svc = await startSvc(home, {}, ['--trace-gc', '--expose-gc', '--import', COLLECTING])
   const base = `http://127.0.0.1:${svc.port}`
   const agents: string[] = []
   for (let index = 0; index < 20; index++) agents.push((JSON.parse(await ok(post(`${base}/api/agents`, { manifest_toml: `name = "soak-${index}"\n` }))) as { agent_id: string }).agent_id)
-  await fill(base, agents)
+  const before: Count = { requests: 0, failures: 0, first: '' }
+  await fill(base, agents, before)
   const begun = performance.now()
   const passed = (): number => (performance.now() - begun) / 60_000
-  const count = { requests: 0, failures: 0, first: '' }
-  const all = loads({ base, running: () => passed() < minutes, count }, agents)
+  const count: Count = { ...before, requests: 0 }
+  const all = loads({ base, running: () => passed() < minutes, hurry: 1, count }, agents)
   const samples: Sample[] = []
   while (passed() < minutes) {
-    await pause(SAMPLE_MS)
+    await pause(SAMPLE_MS - COLLECT_MS)
+    process.kill(svc.pid, 'SIGUSR2')
+    await pause(COLLECT_MS)
     samples.push(sample(svc, home, passed()))
   }
   await Promise.all(all)
@@ -143,6 +158,9 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
   const middle = kept[Math.floor(kept.length / 2)]
   const rss = slopePerTenMinutes(floorOf(of((each) => each.rssMb)))
   const share = (rss / (middle?.rssMb ?? 1)) * 100
+  const own = slopePerTenMinutes(floorOf(of((each) => each.privateMb)))
+  const ownShare = (own / (middle?.privateMb ?? 1)) * 100
+  const fds = slopePerTenMinutes(floorOf(of((each) => each.fds)))
   const live = kept.flatMap(({ minutes: at, liveMb }) => (liveMb === undefined ? [] : [[at, liveMb] as const]))
   const lives = live.map(([, mb]) => mb)
   const heap = live.length < 2 ? Number.NaN : slopePerTenMinutes(floorOf(live))
@@ -157,13 +175,12 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
     },
     {
       label: `soak of ${minutes} minutes, ${count.requests.toLocaleString('en')} requests and turns (failed ${count.failures}${count.first && `: ${count.first}`}): RSS, ${say}`,
-      value: `${rss >= 0 ? '+' : ''}${rss.toFixed(1)} MB`, floor: '-', ratio: `${share.toFixed(1)} %`, goal: 'flat', reached: share <= 5 && count.failures === 0,
+      value: `${rss >= 0 ? '+' : ''}${rss.toFixed(1)} MB`, floor: '-', ratio: `${share.toFixed(1)} %`, goal: '<= 1 % in 10 minutes', reached: share <= 1 && count.failures === 0,
     },
     {
-      label: 'soak: private memory', value: `${slopePerTenMinutes(floorOf(of((each) => each.privateMb))).toFixed(1)} MB`, floor: '-', ratio: '-', goal: 'flat, in 10 minutes',
-      reached: slopePerTenMinutes(floorOf(of((each) => each.privateMb))) <= (middle?.privateMb ?? 0) * 0.05,
+      label: 'soak: private memory', value: `${own >= 0 ? '+' : ''}${own.toFixed(1)} MB`, floor: '-', ratio: `${ownShare.toFixed(1)} %`, goal: '<= 1 % in 10 minutes', reached: ownShare <= 1,
     },
-    { label: `soak: open descriptors (most ${worst((each) => each.fds)})`, value: slopePerTenMinutes(of((each) => each.fds)).toFixed(1), floor: '-', ratio: '-', goal: '<= 5 in 10 minutes', reached: slopePerTenMinutes(of((each) => each.fds)) <= 5 },
+    { label: `soak: open descriptors (most ${worst((each) => each.fds)})`, value: fds.toFixed(1), floor: '-', ratio: '-', goal: '<= 1 in 10 minutes', reached: fds <= 1 },
     { label: 'soak: write-ahead log, most', value: `${worst((each) => each.walMb).toFixed(0)} MB`, floor: '-', ratio: '-', goal: '<= 64 MB', reached: worst((each) => each.walMb) <= 64 },
   ]
 }
