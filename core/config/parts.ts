@@ -11,7 +11,7 @@ export function section(config: Config, plugin: string): Record<string, unknown>
   const found: unknown = config.plugins[plugin]
   const own = typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
   return plugin === PROVIDERS ? { ...own, providers: config.providers, fallback_models: config.fallback_models } : plugin === 'agents' ? { ...own, manifest_signing: config.manifest_signing } : plugin === 'budgets' ? { ...own, ...config.budget }
-    : plugin === 'webhooks' ? { ...own, triggers: config.webhook_triggers } : plugin === 'pairing' ? { ...own, ...config.pairing } : plugin === 'sso' ? { ...own, ...config.external_auth } : own
+    : plugin === 'webhooks' ? { ...own, triggers: config.webhook_triggers } : plugin === 'pairing' ? { ...own, ...config.pairing } : plugin === 'sso' ? { ...own, enabled: config.external_auth.enabled, section: config.external_auth } : own
 }
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */

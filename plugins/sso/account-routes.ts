@@ -1,15 +1,15 @@
 import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute, RequestFacts } from 'svc/sdk'
-import type { RouteParts } from './routes.ts'
+import type { AnyRoute, PluginCredentials, RequestFacts } from 'svc/sdk'
 import { Introspected, Introspection, SignedOut, SignInParams, SignIns, UserInfo } from './schema.ts'
 import type { Session } from './schema.ts'
+import type { Sessions } from './sessions.ts'
 
 const inactive = { active: false, error: 'The token is not active' }
 
 const example = { id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', provider: 'oidc', sub: '248289761001', email: 'ada@example.org', name: 'Ada', created_at: '2026-01-01T12:00:00.000Z', expires_at: '2026-01-02T12:00:00.000Z' }
 
-/** For those who are let in already. */
-export function accountRoutes({ sessions, credentials }: RouteParts): readonly AnyRoute[] {
+/** For those who are let in already; without `sessions` nobody is signed in. */
+export function accountRoutes(sessions: Sessions | undefined, credentials: PluginCredentials): readonly AnyRoute[] {
   const userinfo = defineRoute({
     method: 'GET', path: '/api/auth/userinfo', summary: 'Who the caller is',
     description: 'For somebody who signed in, what the provider told at that time (its ID token and its userinfo endpoint); nothing about anybody else.',
@@ -34,7 +34,7 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
     handle({ body, principal, clientAddress, requestId }) {
       credentials.checkAttempts(clientAddress)
       // All of it is looked at before anything is decided: one way, one time, whatever the token is.
-      const found = sessions.byToken(body.token)
+      const found = sessions?.byToken(body.token)
       const own = sessionOf(principal)
       const visible = own === undefined ? principal.kind === 'operator' || principal.kind === 'anonymous' : found?.issuer === own.issuer && found.sub === own.sub
       if (found && visible && (body.provider === undefined || body.provider === found.provider)) {
@@ -51,7 +51,7 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
     auth: 'bearer', cost: 2, returns: SignedOut, errors: ['conflict'], example: { returns: { status: 'signed_out' } },
     async handle({ principal, clientAddress }) {
       const session = sessionOf(principal)
-      if (!session) throw new Refusal('conflict', 'Nobody signed in to make this request: the API key and the key of a device are not a sign-in')
+      if (!sessions || !session) throw new Refusal('conflict', 'Nobody signed in to make this request: the API key and the key of a device are not a sign-in')
       await sessions.remove(session, `themselves at ${clientAddress}`)
       return { status: 'signed_out' as const }
     },
@@ -60,7 +60,7 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
     method: 'GET', path: '/api/auth/sessions', summary: 'List who is signed in, the oldest first',
     auth: 'bearer', ownerOnly: true, cost: 2, returns: SignIns, example: { returns: { sessions: [example], total: 1 } },
     handle() {
-      const found = sessions.list().map(({ id, provider, sub, email, name, created_at, expires_at }) => ({ id, provider, sub, email, name, created_at, expires_at }))
+      const found = (sessions?.list() ?? []).map(({ id, provider, sub, email, name, created_at, expires_at }) => ({ id, provider, sub, email, name, created_at, expires_at }))
       return { sessions: found, total: found.length }
     },
   })
@@ -68,8 +68,8 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
     method: 'DELETE', path: '/api/auth/sessions/:id', summary: "End somebody's sign-in", description: 'Its token opens nothing from then on, and its open connections end at once.',
     auth: 'bearer', ownerOnly: true, cost: 5, params: SignInParams, returns: SignedOut, errors: ['session_not_found'], example: { returns: { status: 'signed_out' } },
     async handle({ params, principal, clientAddress }) {
-      const session = sessions.byId(params.id)
-      if (!session) throw new Refusal('session_not_found', `No sign-in ${params.id}`)
+      const session = sessions?.byId(params.id)
+      if (!sessions || !session) throw new Refusal('session_not_found', `No sign-in ${params.id}`)
       await sessions.remove(session, `${principal.kind} at ${clientAddress}`)
       return { status: 'signed_out' as const }
     },
@@ -77,7 +77,7 @@ export function accountRoutes({ sessions, credentials }: RouteParts): readonly A
   return [userinfo, introspect, logout, list, end]
 
   function sessionOf(principal: RequestFacts['principal']): Session | undefined {
-    return principal.kind === 'user' ? sessions.byId(principal.id) : undefined
+    return principal.kind === 'user' ? sessions?.byId(principal.id) : undefined
   }
 }
 

@@ -1,40 +1,31 @@
 import * as v from 'valibot'
 import { defineRoute, rawBody, Refusal } from 'svc/sdk'
 import type { AnyRoute, PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
-import type { Provider } from './config.ts'
 import type { Door } from './door.ts'
+import type { SignInDesk } from './open.ts'
 import { redirect } from './redirect.ts'
 import { Callback, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
-import type { Sessions } from './sessions.ts'
-
-export interface RouteParts {
-  /** Whom people can sign in with; a text says why nobody can. */
-  readonly providers: readonly Provider[] | string
-  readonly sessions: Sessions
-  readonly credentials: PluginCredentials
-  /** What lets people in; made when somebody signs in. */
-  readonly door: () => Promise<Door>
-}
 
 const example = { token: 'svc_sso_…', token_type: 'Bearer', expires_in: 86_400, provider: 'oidc', user: { sub: '248289761001', email: 'ada@example.org', name: 'Ada', picture: null } }
 const answers = 'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. A sign-in that the chat page began ends at the page instead, which fetches the token.'
 
 /** Those who are not signed in yet need these: they are public while signing in is configured, and only then (security facts 3.1). */
-export function signInRoutes({ providers, credentials, door }: RouteParts): readonly AnyRoute[] {
-  const found = typeof providers === 'string' ? [] : providers
+export function signInRoutes(desk: SignInDesk | string, credentials: PluginCredentials): readonly AnyRoute[] {
+  const found = typeof desk === 'string' ? [] : desk.providers
   const auth = found.length > 0 ? 'public' : 'bearer'
-  const checkEnabled = (): void => {
-    if (typeof providers === 'string') throw new Refusal('service_unavailable', `Signing in is not configured: ${providers}`)
+  const door = async (): Promise<Door> => {
+    if (typeof desk === 'string') throw new Refusal('service_unavailable', `Signing in is not configured: ${desk}`)
+    return desk.door()
   }
   const login = async (id: string | undefined, query: { readonly to?: string | undefined; readonly moved?: string | undefined }, request: RequestFacts): Promise<Reply> => {
-    checkEnabled()
+    const open = await door()
     const provider = id === undefined ? found[0] : found.find((one) => one.id === id)
     if (!provider) throw new Refusal('provider_not_found', `No sign-in provider "${(id ?? '').slice(0, 64)}"`)
     const page = query.to === 'page'
     // The provider sends the browser back to the host of the redirect address, and the cookie has to be there: localhost is not 127.0.0.1.
     const home = new URL(provider.redirectUrl)
     if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host) return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
-    return (await door()).begin(provider, page, request)
+    return open.begin(provider, page, request)
   }
 
   const list = defineRoute({
@@ -56,7 +47,6 @@ export function signInRoutes({ providers, credentials, door }: RouteParts): read
     method: 'GET', path: '/api/auth/callback', summary: 'Where the provider sends people back to', description: answers,
     auth, cost: 20, query: Callback, returns: SignedIn, errors: ['unauthorized', 'service_unavailable'], example: { returns: example },
     async handle(input) {
-      checkEnabled()
       return (await door()).complete(new URLSearchParams(Object.entries(input.query).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))), input)
     },
   })
@@ -67,7 +57,6 @@ export function signInRoutes({ providers, credentials, door }: RouteParts): read
     auth, crossSite: auth === 'public', cost: 20, body: rawBody(16_384, Callback), returns: SignedIn, errors: ['unauthorized', 'service_unavailable'],
     example: { body: { code: 'SplxlOBeZQQYbYS6WxSbIA', state: 'af0ifjsldkj' }, returns: example },
     async handle(input) {
-      checkEnabled()
       return (await door()).completePosted(input.body, input)
     },
   })
@@ -76,7 +65,6 @@ export function signInRoutes({ providers, credentials, door }: RouteParts): read
     description: 'The page was sent `#sso=<code>`; the code counts once, for a minute, in the browser that signed in.',
     auth, cost: 5, body: Handover, returns: SignedIn, errors: ['service_unavailable'], example: { body: { code: 'Zk3…' }, returns: example },
     async handle(input) {
-      checkEnabled()
       credentials.checkAttempts(input.clientAddress)
       return (await door()).fetchToken(input.body.code, input)
     },

@@ -1,0 +1,55 @@
+import * as v from 'valibot'
+import { readVariable } from 'svc/sdk'
+import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import { readProviders, Settings } from './config.ts'
+import type { Provider } from './config.ts'
+import type { Door } from './door.ts'
+import { Sessions } from './sessions.ts'
+import { SessionStore } from './store.ts'
+
+export interface OpenParts {
+  /** `[external_auth]` of the configuration. */
+  readonly section: unknown
+  readonly listenAddr: string
+  readonly audit: Audit
+  readonly credentials: PluginCredentials
+  readonly db: PluginDatabase
+  readonly fetch: Fetch
+  readonly jobs: Jobs
+  warn(message: string, fields?: Record<string, unknown>): void
+}
+/** What people sign in with. */
+export interface SignInDesk {
+  readonly providers: readonly Provider[]
+  readonly sessions: Sessions
+  /** What lets people in; made when somebody signs in. */
+  readonly door: () => Promise<Door>
+}
+
+/** From here on tokens of those who signed in are taken. A text says why nobody can sign in. */
+export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string> {
+  const { audit, credentials, db, fetch, jobs, warn } = parts
+  const settings = v.parse(Settings, parts.section)
+  const now = (): number => Date.now()
+  const providers = readProviders(settings, parts.listenAddr, readVariable)
+  if (typeof providers === 'string') {
+    warn(`nobody can sign in: ${providers}`)
+    return providers
+  }
+  const sessions = new Sessions({
+    store: new SessionStore(db), audit, now, providers,
+    limits: { ttlMs: settings.session_ttl_secs * 1000, most: settings.max_sessions, perUser: settings.max_sessions_per_user },
+  })
+  await sessions.open(credentials)
+  jobs.every('sign-ins that ended', 60_000, async () => {
+    await sessions.sweep()
+    // Another daemon on the same database may have signed people in or out.
+    if (db.dialect === 'postgresql') await sessions.read()
+  })
+  let made: Promise<Door> | undefined
+  const door = (): Promise<Door> => (made ??= Promise.all([import('./door.ts'), import('./sign-in.ts')]).then(([{ Door }, { SignIn }]) => new Door({
+    signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now }), sessions, credentials, ttlSecs: settings.session_ttl_secs, redirectUrl: providers[0]?.redirectUrl ?? '', warn,
+  })))
+  return { providers, sessions, door }
+}
