@@ -6,6 +6,7 @@ import { GuestProcess } from '../../../core/wasm/guest-process.ts'
 import type { GuestRun } from '../../../core/wasm/runner.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { launcher } from '../../../core/process/launcher.ts'
+import type { Spawn } from '../../../core/process/child.ts'
 import type { Launcher } from '../../../core/process/launcher.ts'
 import { createSpawn, works } from '../../../core/process/spawn.ts'
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
@@ -47,6 +48,17 @@ describe('a probe', () => {
     const open = await tried(without('/unshare', '/perl', '=-all'))
     const isRestricted = existsSync('/proc/sys/kernel/yama/ptrace_scope') && readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0'
     expect([open.weaker, open.evidence.includes('it can read the memory of the daemon')]).toEqual([!isRestricted, !isRestricted])
+    await scope.close(0)
+  })
+
+  it('says which secret is left in the environment of the daemon: a failure, or a weaker form where the system lets nobody overwrite it', async () => {
+    const scope = new Scope('probe-test')
+    const tried = (exposed: ReturnType<Spawn['exposed']>) => trySubprocess({ spawn: { ...createSpawn(scope), exposed: () => exposed } } as Pick<ProbeTools, 'spawn'> as ProbeTools, AbortSignal.timeout(30_000))
+    const failed = await tried({ names: ['MY_API_KEY'], because: undefined })
+    expect(failed.cases.filter(({ held }) => !held).map(({ name }) => name)).toEqual(['still there: MY_API_KEY'])
+    const refused = await tried({ names: ['MY_API_KEY'], because: 'EACCES' })
+    expect(refused.cases.filter(({ held }) => !held)).toEqual([])
+    expect(refused).toMatchObject({ weaker: true, evidence: expect.stringContaining('secrets are left in the environment the daemon was started with (EACCES)') })
     await scope.close(0)
   })
 
