@@ -67,14 +67,19 @@ export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
 /** Secrets that can still be read in the environment the process was started with, by name, and why they could not be overwritten. */
 export function exposedVariables(): { readonly names: readonly string[]; readonly because: string | undefined } {
   if (process.platform !== 'linux') return { names: [...taken.keys()], because: refusal }
-  const names = [...entries(readFileSync('/proc/self/environ'))].flatMap(({ name, value }) => (value !== '' && (taken.has(name) || isSecret(name, value)) ? [name] : []))
+  const names = [...entries(readBlock())].flatMap(({ name, value }) => (value !== '' && (taken.has(name) || isSecret(name, value)) ? [name] : []))
   return { names, because: refusal }
+}
+
+/** Empty where there is no such file, or this process may not read its own: then no other of its user may. */
+function readBlock(): Buffer {
+  try { return readFileSync('/proc/self/environ') } catch { return Buffer.alloc(0) /* which is what others see of it */ }
 }
 
 /** The C library looks there no more for what was deleted, so nothing but these bytes is touched. */
 function overwrite(names: ReadonlySet<string>): void {
   if (process.platform !== 'linux') throw new Error('this system lets no process change what it was started with')
-  const block = readFileSync('/proc/self/environ')
+  const block = readBlock()
   const stat = readFileSync('/proc/self/stat', 'latin1')
   // Fields 50 and 51 of proc_pid_stat(5); the second one is a name with anything in it, in brackets.
   const [start = 0, end = 0] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(47, 49).map(Number)
