@@ -26,8 +26,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.tasks.claim_ttl_secs': when, 'plugins.tasks.retention_days': kept, 'plugins.tasks.sweep_interval_secs': pause,
   'plugins.webhooks.back_off_min_ms': when, 'plugins.webhooks.back_off_max_ms': when, 'plugins.webhooks.retention_days': kept, 'plugins.webhooks.poll_ms': pause, 'plugins.webhooks.heartbeat_secs': pause,
   'pairing.token_expiry_secs': kept, 'pairing.last_seen_secs': pause, 
-  // The oldest sign-in ends for a new one.
-  'external_auth.session_ttl_secs': kept, 'external_auth.max_sessions': kept, 'external_auth.max_sessions_per_user': kept, 'external_auth.timeout_ms': when,
+  'external_auth.session_ttl_secs': kept, 'external_auth.timeout_ms': when,
 }
 
 /** Sections that the top of the file fills in: the key there is the one that is set, and that is tried. */
@@ -48,6 +47,8 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.shell.process_life_secs': ['test/plugins/shell/shell.test.ts', 'ends when nobody asks for it any more, and with the plugin'],
   'plugins.tasks.max_attempts': ['test/plugins/tasks/tasks.test.ts', 'ends with its time: another agent gets the task, and after some attempts it has failed'],
   'plugins.web.max_results': ['test/plugins/web/web.test.ts', 'brings results of the provider that is configured'],
+  'external_auth.max_sessions': ['test/plugins/sso/sign-in.test.ts', 'one person has so many sign-ins, the oldest ends for a new one; and all together have so many'],
+  'external_auth.max_sessions_per_user': ['test/plugins/sso/sign-in.test.ts', 'one person has so many sign-ins, the oldest ends for a new one; and all together have so many'],
   'pairing.max_devices': ['test/plugins/pairing/pairing.test.ts', 'leaves room for no more devices than configured'],
   'pairing.max_pending': ['test/plugins/pairing/pairing.test.ts', 'is one of five at most'],
   'pairing.max_attempts': ['test/plugins/pairing/store.test.ts', 'a code that expired, was tried too often or is not there makes none'],
