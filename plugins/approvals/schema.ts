@@ -5,11 +5,11 @@ import type { Approval } from './contract.ts'
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
 const Risk = v.picklist(['low', 'medium', 'high', 'critical'])
 
-export const ApprovalParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid approval ID')) })
+export const ApprovalParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid approval ID'), v.toLowerCase()) })
 export const ListQuery = v.object({
   /** Of those decided; the pending ones are all shown. */
   limit: v.optional(v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'must be 1 to 500'), v.check((text) => Number(text) >= 1 && Number(text) <= 500, 'must be 1 to 500'))),
-  agent_id: v.optional(v.pipe(v.string(), v.uuid('Invalid agent ID'))),
+  agent_id: v.optional(v.pipe(v.string(), v.uuid('Invalid agent ID'), v.toLowerCase())),
   status: v.optional(State),
 })
 
@@ -18,7 +18,7 @@ const name = (chars: number) => v.pipe(text(chars), v.minLength(1))
 /** `action` is the interface's name for it, `tool_name` that of existing clients; one of them is needed. */
 export const NewApproval = v.pipe(
   v.object({
-    agent_id: v.pipe(v.string(), v.uuid('Invalid agent ID')),
+    agent_id: v.pipe(v.string(), v.uuid('Invalid agent ID'), v.toLowerCase()),
     action: v.optional(name(512)),
     tool_name: v.optional(name(64)),
     description: v.optional(text(1024), ''),

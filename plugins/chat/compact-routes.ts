@@ -6,7 +6,7 @@ import type { Agents } from '../agents/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { Chat, Compaction } from './contract.ts'
 
-const SessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid session ID')) })
+const SessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid session ID'), v.toLowerCase()) })
 const Body = v.optional(v.object({ undo: v.optional(v.boolean(), false) }), {})
 const Answer = v.object({
   status: v.picklist(['compacted', 'not_needed', 'restored']), message: v.string(), messages_summarized: v.optional(v.number()), messages_kept: v.optional(v.number()),

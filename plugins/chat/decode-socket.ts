@@ -11,7 +11,7 @@ const Text = v.union([v.string(), Piece, v.pipe(v.array(v.union([v.string(), Pie
 const Frame = v.object({
   type: v.optional(v.string()), content: v.optional(Text), message: v.optional(Text), command: v.optional(v.string()), args: v.optional(v.string(), ''),
   id: v.optional(v.union([v.pipe(v.string(), v.maxLength(200)), v.pipe(v.number(), v.transform(String))])),
-  attachments: v.optional(v.nullable(v.pipe(v.array(v.object({ file_id: v.pipe(v.string(), v.uuid()) })), v.maxLength(16))), []),
+  attachments: v.optional(v.nullable(v.pipe(v.array(v.object({ file_id: v.pipe(v.string(), v.uuid(), v.toLowerCase()) })), v.maxLength(16))), []),
 })
 
 /** Both listings of the interface: `{type, content}` and `{message}`, with `content` as text or as an object. What is no JSON object is a message. */

@@ -3,7 +3,7 @@ import { orAbsent } from 'svc/sdk'
 import { FormatInput } from './format.ts'
 
 const message = v.pipe(v.string('Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
-const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`))
+const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`), v.toLowerCase())
 const options = {
   session_id: orAbsent(uuid('session')),
   thinking: orAbsent(v.boolean()),

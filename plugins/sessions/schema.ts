@@ -55,7 +55,7 @@ export type SessionRow = v.InferOutput<typeof SessionRow>
 export const ActivityRow = v.object({ id: v.string(), agent_id: v.string(), active_at: v.string() })
 export type ActivityRow = v.InferOutput<typeof ActivityRow>
 
-const uuid = v.pipe(v.string(), v.uuid('Invalid session ID'))
+const uuid = v.pipe(v.string(), v.uuid('Invalid session ID'), v.toLowerCase())
 export const SessionParams = v.object({ id: uuid })
 export const AgentSessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), session_id: uuid })
 

@@ -24,7 +24,7 @@ export const TaskRow = v.object({
 })
 export type TaskRow = v.InferOutput<typeof TaskRow>
 
-export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID')) })
+export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID'), v.toLowerCase()) })
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 /** `running` is what the counts call those in progress too. */
 const Wanted = v.pipe(v.picklist([...Statuses, 'running']), v.transform((status): Status => (status === 'running' ? 'in_progress' : status)))

@@ -54,6 +54,18 @@ describe('labels', () => {
   })
 })
 
+describe('an id written in capitals, as some languages write theirs', () => {
+  it('is the same session and the same turn', async () => {
+    const agent = await spawn()
+    const id = await create(agent, {})
+    await say(agent, 'first', id)
+    expect(await say(agent, 'second', id.toUpperCase())).toBe('heard first|second')
+    expect((await stage.host.json('GET', `/api/sessions/${id.toUpperCase()}`)).body).toMatchObject({ session_id: id, message_count: 4 })
+    const [turn] = (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns
+    expect((await stage.host.json('GET', `/api/turns/${turn.turn_id.toUpperCase()}`)).body.turn_id).toBe(turn.turn_id)
+  })
+})
+
 describe('sessions of one agent', () => {
   it('know nothing of each other', async () => {
     const agent = await spawn()
