@@ -1,15 +1,9 @@
-import * as v from 'valibot'
 import { expect, it } from 'vitest'
 import type { Agent } from '../../../plugins/agents/contract.ts'
-import { BudgetConfig } from '../../../plugins/budgets/config.ts'
-import { Herald } from '../../../plugins/budgets/herald.ts'
 import { migrations } from '../../../plugins/budgets/migrations.ts'
-import { BudgetDesk } from '../../../plugins/budgets/service.ts'
-import { BudgetStore } from '../../../plugins/budgets/store.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
-import { createSpending } from '../../../plugins/usage/spending.ts'
-import { UsageStore } from '../../../plugins/usage/store.ts'
 import { open } from '../../core/storage/engines.ts'
+import { openDesk } from './desk.ts'
 
 const resources = { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }
 const agent = (id: string, parent?: string) => ({ id, name: id, manifest: { resources, metadata: parent === undefined ? {} : { parent_agent_id: parent } } }) as unknown as Agent
@@ -19,17 +13,7 @@ it('an agent that makes others and ends them is not followed by what they were o
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
-  const there = [agent('parent'), agent('child', 'parent')]
-  const store = new BudgetStore(sql)
-  const spending = createSpending(new UsageStore(sql), () => now)
-  const audit = { entry: () => sql.sql`SELECT 1`, write: async () => undefined, entries: async () => [], following: async () => [], newest: async () => 0 }
-  const herald: Herald = new Herald({
-    store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
-    now: () => now, accounts: async () => [], background: (work) => { void work() },
-  })
-  const desk = new BudgetDesk({
-    config: v.parse(BudgetConfig, {}), store, agents: { find: async (id) => there.find((one) => one.id === id), list: async () => there }, spending, audit, herald, now: () => now, shared: false, refused: () => undefined,
-  })
+  const { desk, store, spending } = openDesk(sql, () => now, [agent('parent'), agent('child', 'parent')], false)
   const { signal } = new AbortController()
   for (let n = 0; n < 40; n++) await desk.born(agent(`passing-${n}`, 'child'))
   expect(await store.kin()).toHaveLength(81)

@@ -1,32 +1,17 @@
 import { expect, it } from 'vitest'
 import type { Agent } from '../../../plugins/agents/contract.ts'
-import { BudgetConfig } from '../../../plugins/budgets/config.ts'
-import { Herald } from '../../../plugins/budgets/herald.ts'
 import { migrations } from '../../../plugins/budgets/migrations.ts'
-import { BudgetDesk } from '../../../plugins/budgets/service.ts'
-import { BudgetStore } from '../../../plugins/budgets/store.ts'
 import type { ModelCallAttempt } from '../../../plugins/chat/contract.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
-import { createSpending } from '../../../plugins/usage/spending.ts'
-import { UsageStore } from '../../../plugins/usage/store.ts'
-import * as v from 'valibot'
 import { open } from '../../core/storage/engines.ts'
+import { openDesk } from './desk.ts'
 
 it('two processes on one database share what is left, and what one sets holds in the other after a moment', async () => {
   const { database: { sql }, database } = await open('pglite')
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
-  const process = () => {
-    const store = new BudgetStore(sql)
-    const audit = { entry: () => sql.sql`SELECT 1`, write: async () => undefined, entries: async () => [], following: async () => [], newest: async () => 0 }
-    const herald: Herald = new Herald({
-      store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
-      now: () => now, accounts: async () => [], background: (work) => { void work() },
-    })
-    return new BudgetDesk({ config: v.parse(BudgetConfig, {}), store, agents: { find: async () => undefined, list: async () => [] }, spending: createSpending(new UsageStore(sql), () => now), audit, herald, now: () => now, shared: true, refused: () => undefined })
-  }
-  const [one, other] = [process(), process()]
+  const [{ desk: one }, { desk: other }] = [openDesk(sql, () => now, [], true), openDesk(sql, () => now, [], true)]
   const agent = { id: 'a', name: 'a', manifest: { resources: { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }, metadata: {} } } as unknown as Agent
   const attempt = { agent, turnId: 't', sessionId: 's', model: { provider: 'p', model: 'm', price: { input: 1000, output: 1000 }, contextWindow: 1000 }, most: { input: 5, output: 5 }, held: () => undefined } satisfies ModelCallAttempt
   await other.admit(attempt)

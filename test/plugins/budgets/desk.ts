@@ -1,0 +1,24 @@
+import * as v from 'valibot'
+import type { PluginDatabase } from '../../../core/storage/database.ts'
+import type { Agent } from '../../../plugins/agents/contract.ts'
+import { BudgetConfig } from '../../../plugins/budgets/config.ts'
+import { Herald } from '../../../plugins/budgets/herald.ts'
+import { BudgetDesk } from '../../../plugins/budgets/service.ts'
+import { BudgetStore } from '../../../plugins/budgets/store.ts'
+import { createSpending } from '../../../plugins/usage/spending.ts'
+import { UsageStore } from '../../../plugins/usage/store.ts'
+
+/** The desk of one process over a database, with what it stands on. */
+export function openDesk(sql: PluginDatabase, now: () => number, agents: readonly Agent[], shared: boolean) {
+  const store = new BudgetStore(sql)
+  const spending = createSpending(new UsageStore(sql), now)
+  const audit = { entry: () => sql.sql`SELECT 1`, write: async () => undefined, entries: async () => [], following: async () => [], newest: async () => 0 }
+  const herald: Herald = new Herald({
+    store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
+    now, accounts: async () => [], background: (work) => { void work() },
+  })
+  const desk = new BudgetDesk({
+    config: v.parse(BudgetConfig, {}), store, agents: { find: async (id) => agents.find((one) => one.id === id), list: async () => agents }, spending, audit, herald, now, shared, refused: () => undefined,
+  })
+  return { desk, store, spending }
+}
