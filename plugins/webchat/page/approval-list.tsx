@@ -88,9 +88,9 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
         <h2 id={titleId}><strong>{visible(approval.agent_name)}</strong> wants to use <code>{visible(approval.tool_name)}</code></h2>
         <span class="risk">{approval.risk_level} risk</span>
       </header>
-      {approval.description !== '' && <p class="aside">{visible(approval.description)}</p>}
       {problem !== undefined ? <p class="field-problem" role="alert"><WarningIcon /> {problem}</p>
         : <pre id={shownId} tabIndex={0} aria-label="Exactly what will be done"><code>{whole ? shown(whole.payload) : 'Loading what will be done …'}</code></pre>}
+      {approval.description !== '' && <p class="aside">{visible(approval.description)}</p>}
       <div class="approval-actions">
         <p class="hint">{secondsLeft > 0 ? <>Counts as rejected in <span role="timer">{secondsLeft} s</span>.</> : 'The time is up.'}</p>
         <button type="button" disabled={!settled || working} aria-describedby={shownId} onClick={() => void answer('reject')}>Reject</button>
