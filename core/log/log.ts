@@ -73,10 +73,10 @@ function toLine(entry: LogObject, mask: Mask): LogLine {
   const last = args.at(-1)
   const given = args.length > 1 && isFields(last) ? Object.entries(args.pop() as Record<string, unknown>) : []
   // An error among the fields has a stack to read, too, where stacks are shown.
-  const thrown = withStack ? given.filter(([, value]) => value instanceof Error) : []
-  const plain = given.filter((field) => !thrown.includes(field))
-  const fields = plain.length > 0 ? (mask.value(Object.fromEntries(plain), withStack) as Record<string, unknown>) : undefined
-  const errors = [...args.filter((arg) => arg instanceof Error), ...thrown.map(([, error]) => error)]
+  const thrown = given.flatMap(([, value]) => (withStack && value instanceof Error ? [value] : []))
+  const short = given.map(([key, value]) => [key, withStack && value instanceof Error ? `${value.name}: ${value.message}` : value])
+  const fields = short.length > 0 ? (mask.value(Object.fromEntries(short), withStack) as Record<string, unknown>) : undefined
+  const errors = [...args.filter((arg) => arg instanceof Error), ...thrown]
   const words = args.map((arg) => {
     if (arg instanceof Error) return mask.text(arg.name === 'Error' ? arg.message : `${arg.name}: ${arg.message}`)
     return typeof arg === 'string' ? mask.text(arg) : JSON.stringify(mask.value(arg, false)) ?? 'undefined'

@@ -26,7 +26,7 @@ describe('text', () => {
   it('prints the stack of an error among the fields the same way', () => {
     const { log, last } = capture()
     log.error('request failed', { where: 'GET /', error: new TypeError('because') })
-    expect(withoutTime(last())).toMatch(/^error request failed where="GET \/"\n {4}TypeError: because\n {8}at .*log\.test\.ts/)
+    expect(withoutTime(last())).toMatch(/^error request failed where="GET \/" error="TypeError: because"\n {4}TypeError: because\n {8}at .*log\.test\.ts/)
     log.warn('slow', { error: new TypeError('because') })
     expect(withoutTime(last())).toContain('because')
   })
