@@ -22,11 +22,13 @@ export async function chooseModel({ hooks, inference, catalog }: ModelParts, age
   if (!models) throw new Refusal('service_unavailable', 'model: no provider of models is loaded', { retryAfterSecs: 5 })
   const known = catalog()
   await known?.ready()
-  const { provider, model } = await models.resolve(known?.resolveAlias(wanted) ?? split(wanted, agent.manifest.model.provider, models))
+  const asked = known?.resolveAlias(wanted) ?? split(wanted, agent.manifest.model.provider, models)
+  const { provider, model } = await models.resolve(asked)
   const listed = known?.list(provider) ?? []
   const isKnown = listed.length === 0 || known?.find(provider, model) !== undefined || models.providers().some(({ name, defaultModel }) => name === provider && defaultModel === model)
     || (await models.defaultModel()).model === model || (await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })).models.some((one) => one.provider === provider && one.id === model)
-  if (!isKnown) throw new Refusal('invalid_request', `model: ${provider} has no model "${model}" that is known here; GET /api/models lists those there are, POST /api/models/custom adds one`)
+  // The embedded model answers whatever it is called.
+  if (!isKnown || (asked.model !== 'default' && asked.model !== model)) throw new Refusal('invalid_request', `model: ${provider} has no model "${asked.model}" that is known here; GET /api/models lists those there are, POST /api/models/custom adds one`)
   return { provider, model }
 }
 

@@ -61,6 +61,8 @@ describe('POST /api/hooks/agent', () => {
   it('a model that cannot be used now, or is pinned, is said so, and nothing is asked', async () => {
     await open()
     expect(await post('/api/hooks/agent', { message: 'x', model: 'groq/llama-3.3-70b-versatile' })).toMatchObject({ status: 503, body: { error: { message: expect.stringMatching(/groq/) } } })
+    await stage.spawn('offline', ['*'], '[model]\nprovider = "builtin"\nmodel = "offline"\n')
+    expect(await post('/api/hooks/agent', { message: 'x', agent: 'offline', model: 'nope' })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/builtin has no model "nope"/) } } })
     await stage.host.json('PUT', `/api/agents/${stage.agent}/mode`, { mode: 'Stable' })
     expect(await post('/api/hooks/agent', { message: 'x', model: 'gpt-5-mini' })).toMatchObject({ status: 409, body: { error: { message: expect.stringMatching(/Stable/) } } })
     expect(stage.fake.requests).toEqual([])
