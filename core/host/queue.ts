@@ -24,9 +24,6 @@ export class ChangeQueue {
     this.#last = turn.catch(() => undefined)
     return turn
   }
-
-  /** Settles when everything asked for so far has happened. */
-  async idle(): Promise<void> { await this.#last }
 }
 
 async function atMost(work: Promise<unknown>, ms: number): Promise<void> {
