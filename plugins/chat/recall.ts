@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import type { Effect } from '../journal/contract.ts'
+import { LABELS } from '../sessions/contract.ts'
 import type { Message } from '../sessions/contract.ts'
 import type { LoopInput, Outcome } from './loop.ts'
 import { effectKey } from './record.ts'
-import { labels } from './taint.ts'
 
 /** The effects of a turn, as the journal has them. */
 export type Effects = (turnId: string) => Promise<readonly Effect[]>
 const Recorded = v.pipe(v.string(), v.parseJson(), v.object({
-  text: v.string(), failed: v.boolean(), labels: v.exactOptional(v.array(v.picklist(labels))),
+  text: v.string(), failed: v.boolean(), labels: v.exactOptional(v.array(v.picklist(LABELS))),
 }))
 const UNKNOWN = 'unknown: the service stopped while this call was running, so it may or may not have had its effect. It was not run again. Check before you repeat it.'
 

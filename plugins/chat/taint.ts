@@ -1,19 +1,8 @@
+import { LABELS } from '../sessions/contract.ts'
 import type { Label } from '../sessions/contract.ts'
 import { callKey } from './guard.ts'
 
 export type { Label }
-
-export const labels = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'] as const satisfies readonly Label[]
-
-/** What each kind of sink refuses (security facts 1.2). A tool that is one says its row in `refuses`. */
-export const sinks = {
-  shell: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
-  network: ['Secret', 'Pii'],
-  agent: ['Secret'],
-  channel: ['Secret'],
-  sharedMemory: ['Secret'],
-  settings: ['ExternalNetwork', 'UntrustedAgent'],
-} as const satisfies Readonly<Record<string, readonly Label[]>>
 
 /** The labels of some text, each with where it came from first, such as "the answer of web_fetch". */
 export type Carried = ReadonlyMap<Label, string>
@@ -41,7 +30,7 @@ export function carriedBy(messages: readonly Labelled[]): Carried {
 const sources: Readonly<Record<Label, string>> = {
   ExternalNetwork: 'text from the network', UserInput: 'a message', Pii: 'personal data', Secret: 'a secret', UntrustedAgent: 'a message of another agent',
 }
-const known: ReadonlySet<string> = new Set(labels)
+const known: ReadonlySet<string> = new Set(LABELS)
 export const isLabel = (label: string): label is Label => known.has(label)
 
 /** All labels of several texts put together. */

@@ -4,11 +4,11 @@ import type { ToolCallContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat } from '../chat/contract.ts'
+import { LABELS } from '../sessions/contract.ts'
 import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
 
-const labels: readonly Label[] = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent']
-const isLabel = (label: string): label is Label => labels.some((known) => known === label)
+const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
 export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains; readonly maxDepth: number }
 

@@ -2,7 +2,8 @@ import { defineService, notify, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
 /** Where the content of a block may come from (security facts 1.2). */
-export type Label = 'ExternalNetwork' | 'UserInput' | 'Pii' | 'Secret' | 'UntrustedAgent'
+export const LABELS = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'] as const
+export type Label = (typeof LABELS)[number]
 
 /** A picture in a message; one that was uploaded before says which file it is. */
 export interface SentImage {

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
+import { LABELS } from './contract.ts'
 import type { Message } from './contract.ts'
 
-const LabelName = v.picklist(['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'])
+const LabelName = v.picklist(LABELS)
 const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),

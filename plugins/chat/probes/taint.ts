@@ -1,6 +1,7 @@
 import type { Guards, Tools } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
-import { argumentHash, carriedBy, checkFlow, labels, union } from '../taint.ts'
+import { LABELS } from '../../sessions/contract.ts'
+import { argumentHash, carriedBy, checkFlow, union } from '../taint.ts'
 import type { Carried, Label } from '../taint.ts'
 
 /** What each kind of tool has to refuse (security facts 1.2); written out here, so that a change of the tools is noticed. */
@@ -20,7 +21,7 @@ export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise
   const check = (refuses: readonly string[], ...of: readonly Label[]) => checkFlow({ tool: 'probe', args, refuses, carried: carried(...of) })
   const cases: ProbeCase[] = []
   for (const [refuses, names] of rows) {
-    for (const label of labels) {
+    for (const label of LABELS) {
       const refused = refuses.includes(label)
       cases.push({ name: `${label} ${refused ? 'is refused' : 'passes'} at a tool like ${names[0]}`, held: check(refuses, label).allowed !== refused })
     }
