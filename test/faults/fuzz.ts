@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { generator } from './crash.ts'
 import { call, prepareHome } from './home.ts'
 import { beyond } from './report.ts'
@@ -11,10 +11,12 @@ const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
 const left = new Set(['POST /api/shutdown', 'POST /api/restart', 'POST /api/restore', 'GET /api/logs/stream'])
 /** Takes as long as there is data to copy, while others are served. */
 const long = new Set(['POST /api/backup'])
-/** Milliseconds the loop of the daemon was ready to run and others had the processor: they say nothing of the daemon. */
+/** Milliseconds that threads of the daemon were ready to run and others had the processor: they say nothing of the daemon. */
 function starvedMs(pid: number): number {
-  try { return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6 } catch {
-    // Only Linux tells.
+  try {
+    return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[1]) / 1e6, 0)
+  } catch {
+    // Only Linux tells, and a thread may end meanwhile.
     return 0
   }
 }
@@ -32,6 +34,8 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
   const problems: string[] = []
   const statuses: Record<string, number> = {}
   let slowest = { ms: 0, what: '' }
+  let starvation = 0
+  const watch = setInterval(() => { starvation = starvedMs(daemon.pid) || starvation }, 100)
 
   const odd = (): unknown => pick<unknown>([null, true, 0, -1, 1e308, 0.1, '', ' ', 'x'.repeat(3_000), '\u0000', '\ud800', '../../etc/passwd', "'; DROP TABLE x; --", '<script>', '{{input}}', '🦊', [], [[[]]], {}, { __proto__: { a: 1 } }, { constructor: 1 }, '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', agent, 'a\r\nb', 2 ** 53, '2026-99-99', 'http://127.0.0.1:1/'])
   const make = (schema: Json, depth = 0): unknown => {
@@ -54,13 +58,14 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(String(random() < 0.6 && /^(id|agent_id)$/.test(name) ? agent : random() < 0.5 ? 'x' : odd())))
     const query = ((operation['parameters'] ?? []) as Json[]).filter((parameter) => parameter['in'] === 'query' && random() < 0.4).map((parameter) => `${encode(String(parameter['name']))}=${encode(String(make((parameter['schema'] ?? {}) as Json)))}`).join('&')
     const body = example === undefined || method === 'GET' ? undefined : mutate(JSON.stringify(random() < 0.3 ? example.example : make(example.schema as Json)) ?? 'null')
-    const [since, starved] = [performance.now(), starvedMs(daemon.pid)]
+    const [since, starved] = [performance.now(), starvation]
     const what = `${method} ${url}${query === '' ? '' : `?${query}`} ${body?.slice(0, 300) ?? ''}`
     let response: Response
     try {
-      response = await fetch(`${daemon.url}${url}${query === '' ? '' : `?${query}`}`, { method, headers: { 'content-type': random() < 0.97 ? 'application/json' : 'text/plain' }, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(20_000) })
+      response = await fetch(`${daemon.url}${url}${query === '' ? '' : `?${query}`}`, { method, headers: { 'content-type': random() < 0.97 ? 'application/json' : 'text/plain' }, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(long.has(`${method} ${path}`) ? 120_000 : 20_000) })
       const text = await response.text()
-      const tookMs = performance.now() - since - (starvedMs(daemon.pid) - starved)
+      const wallMs = performance.now() - since
+      const tookMs = wallMs < 1_000 ? wallMs : wallMs - Math.max(0, starvedMs(daemon.pid) - starved)
       if (tookMs > slowest.ms && !long.has(`${method} ${path}`)) slowest = { ms: tookMs, what }
       statuses[response.status] = (statuses[response.status] ?? 0) + 1
       // What a model could not do is 500 by the interface, and says so; a defect never says what it was.
@@ -82,6 +87,7 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
       agent = (await call(daemon, 'POST', '/api/agents', { manifest_toml: `name = "fuzzed-${request}"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
     }
   }))
+  clearInterval(watch)
   const health = await call(daemon, 'GET', '/api/health')
   if (health.body.panic_count > 0) problems.push(`${health.body.panic_count} defects: ${daemon.output().split('\n').filter((line) => / error /.test(line)).slice(-3).join(' | ')}`)
   problems.push(...beyond(built, `ms of ${slowest.what}`, slowest.ms, 2_000))

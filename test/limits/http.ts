@@ -48,7 +48,7 @@ export const keys: LimitGroup = {
 
 export const http: LimitGroup = {
   name: 'requests and sockets',
-  config: () => ({ http: { max_body_bytes: 4096, max_header_bytes: 4096, max_json_depth: 8, headers_timeout_ms: 300, request_timeout_ms: 900, socket_frame_bytes: 2048, socket_idle_ms: 1000, sockets_per_address: 3 } }),
+  config: () => ({ http: { max_body_bytes: 4096, max_header_bytes: 4096, max_json_depth: 8, socket_frame_bytes: 2048, socket_idle_ms: 1000, sockets_per_address: 3 } }),
   limits: {
     async 'http.max_body_bytes'(stage) {
       const body = (chars: number) => ({ manifest_toml: `name = "big-${chars}"\n# ${'x'.repeat(chars)}` })
@@ -72,13 +72,6 @@ export const http: LimitGroup = {
       }
       expect((await put(nested(6))).body.error.message).not.toMatch(/nested/)
       refused(await put(nested(9)), { status: 400, code: 'invalid_request', says: /nested.*8/ })
-    },
-    async 'http.headers_timeout_ms'(stage) {
-      refused(await rawAnswer(portOf(stage), 'GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: '), { status: 408, code: 'invalid_request', says: /not complete in time/ })
-    },
-    async 'http.request_timeout_ms'(stage) {
-      const port = portOf(stage)
-      refused(await rawAnswer(port, `POST /api/agents HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`), { status: 408, code: 'invalid_request', says: /not complete in time/ })
     },
     async 'http.socket_frame_bytes'(stage) {
       const { socket, frames, closed } = await socketOf(stage, await stage.agent())
@@ -105,6 +98,19 @@ export const http: LimitGroup = {
       while (again === 429) again = Number((await new Promise<string>((resolve) => { const socket = connect(port, '127.0.0.1', () => socket.write(handshake(port, path))); socket.once('data', (data) => { resolve(String(data)); socket.destroy() }) })).split(' ')[1])
       expect(again).toBe(101)
       for (const socket of rest) socket.destroy()
+    },
+  },
+}
+
+export const times: LimitGroup = {
+  name: 'the time of a request', config: () => ({ http: { headers_timeout_ms: 300, request_timeout_ms: 900 } }),
+  limits: {
+    async 'http.headers_timeout_ms'(stage) {
+      refused(await rawAnswer(portOf(stage), 'GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: '), { status: 408, code: 'invalid_request', says: /not complete in time/ })
+    },
+    async 'http.request_timeout_ms'(stage) {
+      const port = portOf(stage)
+      refused(await rawAnswer(port, `POST /api/agents HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`), { status: 408, code: 'invalid_request', says: /not complete in time/ })
     },
   },
 }

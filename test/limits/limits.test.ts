@@ -6,14 +6,14 @@ import { toConfig } from '../support/chat-stage.ts'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { startHost } from '../support/host.ts'
 import { data } from './data.ts'
-import { hooks, http, keys, rates } from './http.ts'
+import { hooks, http, keys, rates, times } from './http.ts'
 import { startOutside } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 import { elsewhere, filledIn, notLimits } from './not-limits.ts'
 import { programs, registry, slow, web } from './outside.ts'
 import { models, money, turn, turns } from './turns.ts'
 
-const groups: readonly LimitGroup[] = [rates, keys, http, hooks, data, turns, models, turn, money, web, slow, registry, programs]
+const groups: readonly LimitGroup[] = [rates, keys, http, times, hooks, data, turns, models, turn, money, web, slow, registry, programs]
 
 describe.each(groups)('limits of $name', ({ config, limits }) => {
   let stage: LimitStage & AsyncDisposable
