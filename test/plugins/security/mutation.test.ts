@@ -102,7 +102,7 @@ function stubMethods(): void {
 let host: TestHost
 beforeAll(async () => {
   stubMethods()
-  host = await startHost({ config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000 } } } })
+  host = await startHost({ config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 60_000 } } } })
 })
 afterAll(async () => { await host[Symbol.asyncDispose]() })
 
