@@ -171,7 +171,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
     pluginConfig: (definition) => parseSection(definition, section(live.current, definition.name), live.sources),
-    members: (scope, tagged) => ({
+    members: (scope) => ({
       routes: http.forPlugin(scope),
       credentials: http.credentials(scope),
       hooks: hooks.forPlugin(scope),
@@ -184,7 +184,6 @@ export async function createApp(options: AppOptions): Promise<App> {
       fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
       admit: (url) => outbound?.admit(url) ?? Promise.resolve(),
       spawn: createSpawn(scope, hiddenFolders(config)),
-      log: tagged,
     }),
     hold: (plugins) => {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]

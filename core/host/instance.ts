@@ -15,7 +15,7 @@ export interface Instance {
 }
 export interface Mounting {
   readonly log: ConsolaInstance
-  readonly members: (scope: Scope, log: ConsolaInstance) => Members
+  readonly members: (scope: Scope) => Members
   /** A service of a plugin that is loaded now, by id. */
   readonly find: (id: string) => unknown
   readonly setupMs: number
@@ -38,11 +38,10 @@ export async function mount(definition: AnyPlugin, config: unknown, mounting: Mo
 }
 
 function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { log, members, find }: Mounting): PluginContext<unknown, Tokens, Tokens> {
-  const tagged = log.withTag(definition.name)
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {
-    ...members(scope, tagged),
+    ...members(scope),
     config,
     services: Object.fromEntries(Object.entries(required).map(([key, { id }]) => [key, find(id)])),
     optional: (name) => {
@@ -51,12 +50,21 @@ function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { l
       // The token's id is all that is compared: the type is a promise of the contract both sides import.
       return find(token.id) as never
     },
-    log: tagged,
+    log: taggedWhenUsed(log, definition.name),
     leaving: scope.leaving,
     signal: scope.signal,
     own: (label, dispose) => { scope.own('own', label, dispose) },
     run: (work) => scope.run(work),
   }
+}
+
+/** Most plugins have nothing to say at the start, and to make a logger for each takes a part of it that is felt. */
+function taggedWhenUsed(log: ConsolaInstance, name: string): ConsolaInstance {
+  let tagged: ConsolaInstance | undefined
+  return new Proxy(log, {
+    get: (_, property) => Reflect.get(tagged ??= log.withTag(name), property) as unknown,
+    set: (_, property, value) => Reflect.set(tagged ??= log.withTag(name), property, value),
+  })
 }
 
 function collect(definition: AnyPlugin, provided: unknown): ReadonlyMap<string, unknown> {
