@@ -74,6 +74,7 @@ export class TurnRunner {
     const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), asked ?? this.#messages(live, agent)])
     progress.model = model
     live.format = live.options.responseFormat ?? formatOf(agent)
+    if (live.format && model.provider === 'builtin') throw new Refusal('invalid_request', 'response_format: the built-in offline model writes text only; configure a provider to ask for a form')
     const window = await this.#compacted(live, agent, progress, messages)
     progress.carried = carriedBy(window)
     const input = await this.#input(live, agent, window, progress)

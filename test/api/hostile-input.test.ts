@@ -74,7 +74,7 @@ async function send(method: string, path: string, body?: string): Promise<Answer
 /** What is wrong with an answer, whatever was asked; `undefined` when nothing is. */
 function faultOf({ status, text, type }: Answered): string | undefined {
   // A model that cannot be reached or cannot do what is asked of it, and a feature nobody set up, are not the input's fault: Interface 7 makes that a 500 or a 503.
-  if (status >= 500 && !/no network in this test|did not answer in the form|has no key|Signing in is not configured/.test(text)) return `${status}: ${text.slice(0, 300)}`
+  if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text)) return `${status}: ${text.slice(0, 300)}`
   if (status < 400) return undefined
   if (!type.startsWith('application/json')) return `${status} is ${type}`
   const { error } = JSON.parse(text) as { error?: unknown }

@@ -123,6 +123,13 @@ describe('an answer in a form', () => {
     const { body: traced } = await stage.host.json('GET', `/api/agents/${agent}/traces`)
     expect(traced.traces.filter(({ kind }: { kind: string }) => kind !== 'tool')).toHaveLength(2)
   })
+  it('is refused where the embedded model would have to give it, which can only write text', async () => {
+    const agent = await spawn('[model]\nprovider = "builtin"\nmodel = "offline"\n')
+    const { status, body } = await ask(agent, 'how many', { response_format: format })
+    expect([status, body.error.code, body.error.message]).toEqual([400, 'invalid_request', expect.stringContaining('response_format')])
+    const spoken = await stage.host.json('POST', '/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'go' }], response_format: format })
+    expect([spoken.status, spoken.body.error.type]).toEqual([400, 'invalid_request_error'])
+  })
   it('comes from the manifest, and tools may be called before it', async () => {
     const agent = await spawn('response_format = "json"\n')
     stage.fake.script({ text: 'let me look', calls: [{ name: 'kv_list', args: {} }] }, { text: '{"empty": true}' })
