@@ -36,6 +36,7 @@ export interface AskParts {
 const SHRUNK = 0.6
 /** A failure that another model may not have. */
 const elsewhere = new Set(['auth', 'not_found', 'rate_limit'])
+export const TEXT_ONLY = 'response_format: the built-in offline model writes text only; configure a provider to ask for a form'
 type Choice = Manifest['fallback_models'][number]
 /** It failed, or it cannot be called any more: its key or its driver went away since it was chosen. */
 const isOfProvider = (error: unknown): error is UpstreamFailure | Refusal => error instanceof UpstreamFailure || (error instanceof Refusal && error.code === 'service_unavailable')

@@ -5,7 +5,7 @@ import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Message } from '../sessions/contract.ts'
-import { Asking, chooseModel } from './ask.ts'
+import { Asking, chooseModel, TEXT_ONLY } from './ask.ts'
 import type { AskParts } from './ask.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
@@ -74,7 +74,7 @@ export class TurnRunner {
     const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), asked ?? this.#messages(live, agent)])
     progress.model = model
     live.format = live.options.responseFormat ?? formatOf(agent)
-    if (live.format && model.provider === 'builtin') throw new Refusal('invalid_request', 'response_format: the built-in offline model writes text only; configure a provider to ask for a form')
+    if (live.format && model.provider === 'builtin') throw new Refusal('service_unavailable', TEXT_ONLY)
     const window = await this.#compacted(live, agent, progress, messages)
     progress.carried = carriedBy(window)
     const input = await this.#input(live, agent, window, progress)

@@ -6,7 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Door } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Block, Label, Sessions } from '../sessions/contract.ts'
-import { chooseModel } from './ask.ts'
+import { chooseModel, TEXT_ONLY } from './ask.ts'
 import type { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
@@ -70,6 +70,7 @@ export class ChatService implements Chat {
     const blocks = this.#blocks(request)
     const agent = await agents.requireRunning(request.agentId)
     await this.#awake(agent, request.door)
+    if (request.responseFormat) await this.#checkForm(agent)
     const fresh = isAutomated(request.door) && agent.manifest.session_mode === 'new'
     const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
     if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
@@ -177,6 +178,12 @@ export class ChatService implements Chat {
     return before.messageCount - ((await sessions.summary(of))?.messageCount ?? 0)
   }
 
+  /** Throws when the answer can have no form, while nothing is written yet. */
+  async #checkForm(agent: Agent): Promise<void> {
+    // A model that cannot be had now is told by the turn, which may have a fallback by then.
+    const chosen = await chooseModel(this.#parts.inference, agent).catch(() => undefined)
+    if (chosen?.model.provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
+  }
   /** Throws when a clock or an event wants something from an agent in its quiet hours. Whoever sent it may try again when they end. */
   async #awake({ id, name, manifest }: Agent, door: Door): Promise<void> {
     const secs = isAutomated(door) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0

@@ -19,6 +19,8 @@ beforeAll(async () => {
   trap = createServer((_, response) => { hits++; response.end('{}') })
   await new Promise<void>((resolve) => { trap.listen(0, '127.0.0.1', resolve) });
   [locked, open] = await Promise.all([openChat({ config: { api_key: 'the-key' } }), openChat()])
+  // The start has an entry of its own, which comes a moment after the port.
+  await Promise.all([locked.host.app.greeted(), open.host.app.greeted()])
 })
 afterAll(async () => {
   await Promise.all([locked[Symbol.asyncDispose](), open[Symbol.asyncDispose]()])
