@@ -61,7 +61,7 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
     slowestBootMs = Math.max(slowestBootMs, daemon.bootMs)
     return daemon
   }
-  const writers = async (daemon: DaemonProcess, agentId: string, round: number): Promise<void> => {
+  const writers = async (daemon: DaemonProcess, agentId: string, session: string, round: number): Promise<void> => {
     const running = { on: true }
     const until = async (step: (index: number) => Promise<void>): Promise<void> => {
       for (let index = 0; running.on && index < 100_000; index++) {
@@ -81,7 +81,6 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
       unknown.values.set(key, new Set())
       count++
     }
-    const { session_id: session } = await get<{ session_id: string }>(`${daemon.url}/api/agents/${agentId}/session`)
     await Promise.all([
       ...[0, 1, 2, 3].map((writer) => until((index) => {
         const [key, value] = [`w${writer}-k${index % 7}`, round * 1_000_000 + index]
@@ -129,14 +128,16 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
 
   try {
     let agentId: string
+    let session: string
     { await using first = await start()
       const answer = await fetch(`${first.url}/api/agents`, { method: 'POST', headers: json, body: JSON.stringify({ manifest_toml: 'name = "crash"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n' }) })
       agentId = (await answer.json() as { agent_id: string }).agent_id
+      session = (await get<{ session_id: string }>(`${first.url}/api/agents/${agentId}/session`)).session_id
       await first.stop() }
     for (let round = 0; round < options.rounds; round++) {
       await using daemon = await start()
       problems.push(...await examine(daemon, agentId, acknowledged, unknown, round))
-      const load = writers(daemon, agentId, round)
+      const load = writers(daemon, agentId, session, round)
       // In the first round something must have been done; later ones may die while the first requests come in.
       if (round === 0) await acted(marks)
       await new Promise((resolve) => { setTimeout(resolve, 5 + random() * 795) })
