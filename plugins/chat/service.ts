@@ -10,6 +10,7 @@ import { chooseModel, TEXT_ONLY } from './ask.ts'
 import type { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from './contract.ts'
+import { explain } from './failure.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, Stopped, toOptions } from './live.ts'
@@ -180,9 +181,15 @@ export class ChatService implements Chat {
 
   /** Throws when the answer can have no form, while nothing is written yet. */
   async #checkForm(agent: Agent): Promise<void> {
-    // A model that cannot be had now is told by the turn, which may have a fallback by then.
-    const chosen = await chooseModel(this.#parts.inference, agent).catch(() => undefined)
-    if (chosen?.model.provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
+    let provider: string
+    try {
+      provider = (await chooseModel(this.#parts.inference, agent)).model.provider
+    } catch (error) {
+      // That no model can be had now is told by the turn, when it is its turn.
+      if (explain(error) === undefined) throw error
+      return
+    }
+    if (provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
   }
   /** Throws when a clock or an event wants something from an agent in its quiet hours. Whoever sent it may try again when they end. */
   async #awake({ id, name, manifest }: Agent, door: Door): Promise<void> {
