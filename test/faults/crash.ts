@@ -86,7 +86,8 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
         const [key, value] = [`w${writer}-k${index % 7}`, round * 1_000_000 + index]
         return put(key, value, `/api/memory/agents/${agentId}/kv/${key}`, { value })
       })),
-      until((index) => put('budget', round * 1_000_000 + index + 1, '/api/budget', { daily_limit_usd: round * 1_000_000 + index + 1 })),
+      // Below what a budget can be, in the longest run too.
+      until((index) => put('budget', round * 10_000 + index + 1, '/api/budget', { daily_limit_usd: round * 10_000 + index + 1 })),
       until((index) => put('label', round * 1_000_000 + index, `/api/sessions/${session}/label`, { label: String(round * 1_000_000 + index) })),
       until(async (index) => {
         const name = `crash-${round}-${index}`

@@ -55,7 +55,7 @@ describe('the budget of all agents', () => {
     await Promise.all([{ daily_limit_usd: 3 }, { monthly_limit_usd: 4 }, { hourly_limit_usd: 5 }, { alert_threshold: 0.6 }].map((change) => put(change)))
     expect(await budget()).toMatchObject({ daily_limit_usd: 3, monthly_limit_usd: 4, hourly_limit_usd: 5, alert_threshold: 0.6 })
   })
-  it.each([{}, { daily_limit_usd: -1 }, { daily_limit_usd: '5' }, { alert_threshold: 2 }, { unknown: 1 }, [], { default_max_llm_tokens_per_hour: 1.5 }])('is not set by %j', async (body) => {
+  it.each([{}, { daily_limit_usd: -1 }, { daily_limit_usd: 9_007_200 }, { daily_limit_usd: '5' }, { alert_threshold: 2 }, { unknown: 1 }, [], { default_max_llm_tokens_per_hour: 1.5 }])('is not set by %j', async (body) => {
     const { status, body: answer } = await put(body)
     expect([status, answer.error.code]).toEqual([400, 'invalid_request'])
     expect((await budget()).daily_limit_usd).toBe(0)
