@@ -112,14 +112,20 @@ const RESERVE_MS = 2_000
 /** Builds every part and loads the plugins. Nothing is left behind when it throws, such as `HomeInUse`. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options
-  const live = new LiveConfig({ config, warnings: options.warnings ?? [], sources: options.sources ?? new Map(), files: [] })
+  const live = new LiveConfig({
+    config,
+    warnings: options.warnings ?? [],
+    sources: options.sources ?? new Map(),
+    files: [],
+  })
   const home = config.home_dir
   const drainMs = (): number => live.current.plugins.drain_ms
   await using parts = new AsyncDisposableStack()
   /** Ends the part after those opened later; one that does not end or fails is reported and holds nobody up. */
-  const owned = <T>(name: string, part: T, end: (part: T) => unknown, extraMs = 0): T => parts.adopt(part, (it) => endWithin(name, () => end(it), CLOSE_MS + extraMs, log))
+  const owned = <T>(name: string, part: T, end: (part: T) => unknown, extraMs = 0): T =>
+    parts.adopt(part, (it) => endWithin(name, () => end(it), CLOSE_MS + extraMs, log))
 
-  const builtIns = options.builtIns ?? await builtInFolders()
+  const builtIns = options.builtIns ?? (await builtInFolders())
   const builtInSet = new Set(builtIns)
   const loader = createLoader({ builtIns: builtInSet, cacheDir: join(home, 'cache', 'plugins') })
   // Imports take longest: they run while the database opens.
@@ -127,11 +133,27 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const lock = owned('home lock', await lockHome(home), (it) => it[Symbol.dispose]())
   const swapped = completeSwap(home)
-  if (swapped) log.info(`put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`)
+  if (swapped)
+    log.info(
+      `put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`,
+    )
   const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) => it[Symbol.dispose]())
-  if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:') refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
-  const database = owned('database', await openDatabase({ url: config.database_url, password: readVariable('PGPASSWORD'), log: log.withTag('database'), onFull: () => reserve.release(), ...(options.connector ? { connector: options.connector } : {}) }), (it) => it[Symbol.asyncDispose]())
-  const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) => it[Symbol.asyncDispose]())
+  if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:')
+    refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
+  const database = owned(
+    'database',
+    await openDatabase({
+      url: config.database_url,
+      password: readVariable('PGPASSWORD'),
+      log: log.withTag('database'),
+      onFull: () => reserve.release(),
+      ...(options.connector ? { connector: options.connector } : {}),
+    }),
+    (it) => it[Symbol.asyncDispose](),
+  )
+  const storage = owned('storage', openStorage(database, join(config.data_dir, 'files')), (it) =>
+    it[Symbol.asyncDispose](),
+  )
   const countRestarts = (count: number): Promise<void> => storage.forPlugin('core').setItem('restart_count', count)
   const [vault, counted] = await Promise.all([
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),
@@ -140,7 +162,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   // Whoever started it again after a crash restarted it.
   const restartCount = (counted ?? 0) + (lock.afterCrash ? 1 : 0)
   if (lock.afterCrash) await countRestarts(restartCount)
-  const outbound = options.fetch ? undefined : owned('outbound', createOutbound({ settings: () => outboundSettings(live.current), log: log.withTag('outbound') }), (it) => it[Symbol.asyncDispose]())
+  const outbound = options.fetch
+    ? undefined
+    : owned(
+        'outbound',
+        createOutbound({ settings: () => outboundSettings(live.current), log: log.withTag('outbound') }),
+        (it) => it[Symbol.asyncDispose](),
+      )
 
   let health: HealthMonitor | undefined
   const countDefect: OnDefect = (error, where) => {
@@ -155,19 +183,42 @@ export async function createApp(options: AppOptions): Promise<App> {
   const metrics = new MetricRegistry()
   const hooks = new HookBus(onDefect)
   const sieve = new SecretSieve()
-  for (const secret of [...listSecrets(config), ...options.secrets ?? []]) sieve.learn(secret)
+  for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) sieve.learn(secret)
   const tools = new ToolRegistry({
-    limits: () => ({ timeoutSecs: live.current.tools.timeout_secs, outputChars: live.current.tools.output_chars }), onDefect,
+    limits: () => ({ timeoutSecs: live.current.tools.timeout_secs, outputChars: live.current.tools.output_chars }),
+    onDefect,
     holdsSecret: (args) => sieve.holds(args),
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
   })
   let settings = httpSettings(config)
-  const idempotency = owned('idempotency keys', new Idempotency({ reservations: openReservations(database.sql, () => new Date().toISOString()), owner: randomUUID(), onDefect }), (it) => it[Symbol.dispose]())
-  const http = createHttp({ settings: () => settings, log: log.withTag('http'), metrics, build, idempotency, onDefect: countDefect, onAuthFailure: (failure) => { void hooks.forPlugin(coreScope).emit(AuthenticationFailed, failure) } })
+  const idempotency = owned(
+    'idempotency keys',
+    new Idempotency({
+      reservations: openReservations(database.sql, () => new Date().toISOString()),
+      owner: randomUUID(),
+      onDefect,
+    }),
+    (it) => it[Symbol.dispose](),
+  )
+  const http = createHttp({
+    settings: () => settings,
+    log: log.withTag('http'),
+    metrics,
+    build,
+    idempotency,
+    onDefect: countDefect,
+    onAuthFailure: (failure) => {
+      void hooks.forPlugin(coreScope).emit(AuthenticationFailed, failure)
+    },
+  })
   const coreScope = new Scope('core')
 
   const host: Host = new Host({
-    loader, log, builtIns: builtInSet, drainMs, setupMs: SETUP_MS,
+    loader,
+    log,
+    builtIns: builtInSet,
+    drainMs,
+    setupMs: SETUP_MS,
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
     pluginConfig: (definition) => parseSection(definition, section(live.current, definition.name), live.sources),
@@ -181,23 +232,45 @@ export async function createApp(options: AppOptions): Promise<App> {
       vault: learning(sieve, vault.forPlugin(scope.name)),
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
-      fetch: endingWith(scope.signal, options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable),
+      fetch: endingWith(
+        scope.signal,
+        options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable,
+      ),
       admit: (url) => outbound?.admit(url) ?? Promise.resolve(),
       spawn: createSpawn(scope, hiddenFolders(config)),
     }),
     hold: (plugins) => {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
-      return () => { for (const release of releases) release() }
+      return () => {
+        for (const release of releases) release()
+      }
     },
     migrate: (plugin, migrations, options) => database.migrate(plugin, migrations, options),
     beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
   })
 
-  const unknownParts = (): readonly string[] => sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
-  health = owned('health', new HealthMonitor({
-    check: () => database.check(), restartCount, log,
-    warnings: () => [...live.warnings, ...unknownParts(), ...host.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`]))],
-  }), (it) => it[Symbol.dispose]())
+  const unknownParts = (): readonly string[] =>
+    sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
+  health = owned(
+    'health',
+    new HealthMonitor({
+      check: () => database.check(),
+      restartCount,
+      log,
+      warnings: () => [
+        ...live.warnings,
+        ...unknownParts(),
+        ...host
+          .plugins()
+          .flatMap(({ name, state, error }) =>
+            error === undefined
+              ? []
+              : [state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`],
+          ),
+      ],
+    }),
+    (it) => it[Symbol.dispose](),
+  )
   const monitor = health
   const stopping = new Stopping(drainMs)
   let url: string | undefined
@@ -205,10 +278,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   const daemon: Daemon = {
     build,
     startedAt,
-    get stopping() { return stopping.reason },
+    get stopping() {
+      return stopping.reason
+    },
     config: () => ({
-      dataDir: config.data_dir, homeDir: home, listenAddr: config.listen_addr, apiKeySet: live.current.api_key !== undefined,
-      defaultProvider: live.current.default_provider, defaultModel: live.current.default_model, logLevel: live.current.log_level,
+      dataDir: config.data_dir,
+      homeDir: home,
+      listenAddr: config.listen_addr,
+      apiKeySet: live.current.api_key !== undefined,
+      defaultProvider: live.current.default_provider,
+      defaultModel: live.current.default_model,
+      logLevel: live.current.log_level,
     }),
     health: () => monitor.health(),
     warnings: () => monitor.warnings(),
@@ -219,22 +299,36 @@ export async function createApp(options: AppOptions): Promise<App> {
     openapi: () => http.openapi(),
     metrics: () => metrics.render(),
     shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),
-    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => countRestarts(restartCount + 1)),
+    restart: (reason) =>
+      stopping.ask({ kind: 'restart', reason }, runningCalls(), () => countRestarts(restartCount + 1)),
   }
   host.provide(Daemon, daemon)
   host.provide(Logs, options.logs ?? new LogFeed())
-  host.provide(Safekeeping, createSafekeeping(config, (file) => database.snapshot(file)))
+  host.provide(
+    Safekeeping,
+    createSafekeeping(config, (file) => database.snapshot(file)),
+  )
   host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
-  host.provide(Guests, owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()))
-  host.provide(Configuration, createConfiguration({
-    live, host, section, reread: options.reread, providersPlugin: PROVIDERS,
-    taken(next) {
-      settings = httpSettings(next)
-      for (const secret of listSecrets(next)) sieve.learn(secret)
-      options.onConfig?.(next)
-      http.renewed()
-    },
-  }))
+  host.provide(
+    Guests,
+    owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()),
+  )
+  host.provide(
+    Configuration,
+    createConfiguration({
+      live,
+      host,
+      section,
+      reread: options.reread,
+      providersPlugin: PROVIDERS,
+      taken(next) {
+        settings = httpSettings(next)
+        for (const secret of listSecrets(next)) sieve.learn(secret)
+        options.onConfig?.(next)
+        http.renewed()
+      },
+    }),
+  )
 
   owned('http', http, (it) => it[Symbol.asyncDispose]())
   owned('plugins', host, (it) => it[Symbol.asyncDispose](), 60_000)
@@ -244,7 +338,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   const known = config.plugins.watch ? await fingerprints([...sources, ...outside]) : new Map<string, string>()
   await host.start([...builtIns, ...outside])
   for (const warning of unknownParts()) log.warn(warning)
-  const watcher = owned('plugin watcher', new PluginWatch(config.plugins.watch, { host, log, roots: [...config.plugins.paths, join(home, 'plugins')], folders: sources, known }), (it) => it[Symbol.asyncDispose]())
+  const watcher = owned(
+    'plugin watcher',
+    new PluginWatch(config.plugins.watch, {
+      host,
+      log,
+      roots: [...config.plugins.paths, join(home, 'plugins')],
+      folders: sources,
+      known,
+    }),
+    (it) => it[Symbol.asyncDispose](),
+  )
   if (config.development) await watcher.start()
   owned('requests', http, (it) => it.drain(drainMs()), drainMs())
   owned('waiting work', host, (it) => it.leave())
@@ -254,19 +358,27 @@ export async function createApp(options: AppOptions): Promise<App> {
   let ending: Promise<void> | undefined
   let greeting = Promise.resolve()
   return {
-    get url() { return url },
+    get url() {
+      return url
+    },
     async listen() {
       const listening = await http.listen()
       // An address alone means http.
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url
       idempotency.start()
-      if (database.dialect === 'sqlite' && config.database_url !== 'sqlite::memory:') setTimeout(() => reserve.make(), RESERVE_MS).unref()
+      if (database.dialect === 'sqlite' && config.database_url !== 'sqlite::memory:')
+        setTimeout(() => reserve.make(), RESERVE_MS).unref()
       // Whoever waits for the port is answered first.
-      greeting = endWithin('the greeting', async () => {
-        await delay(FIRST_ANSWER_MS, undefined, { ref: false })
-        await Promise.all([watcher.start(), hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url })])
-      }, GREETING_MS, log)
+      greeting = endWithin(
+        'the greeting',
+        async () => {
+          await delay(FIRST_ANSWER_MS, undefined, { ref: false })
+          await Promise.all([watcher.start(), hooks.forPlugin(coreScope).emit(DaemonListening, { url: listening.url })])
+        },
+        GREETING_MS,
+        log,
+      )
       return { url: listening.url }
     },
     greeted: () => greeting,
@@ -275,12 +387,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     daemon,
     defect: onDefect,
     routes: () => http.routes(),
-    registrations: () => [
-      ...http.routes().map(({ method, path }) => `route ${method} ${path}`),
-      ...http.sockets().map(({ path }) => `socket ${path}`),
-      ...[...hooks.counts()].map(([id, count]) => `hook ${id} x ${count}`),
-      ...tools.list().map(({ name }) => `tool ${name}`),
-    ].sort(),
+    registrations: () =>
+      [
+        ...http.routes().map(({ method, path }) => `route ${method} ${path}`),
+        ...http.sockets().map(({ path }) => `socket ${path}`),
+        ...[...hooks.counts()].map(([id, count]) => `hook ${id} x ${count}`),
+        ...tools.list().map(({ name }) => `tool ${name}`),
+      ].sort(),
     closed: stopping.asked,
     [Symbol.asyncDispose]: () => (ending ??= all.disposeAsync()),
   }

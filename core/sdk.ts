@@ -2,7 +2,17 @@
 export { Refusal, UpstreamFailure } from './errors/error.ts'
 export type { ErrorCode, ErrorOptions, UpstreamOptions, UpstreamReason } from './errors/error.ts'
 export { defineService, definePlugin } from './host/define.ts'
-export type { AnyPlugin, ConfigSchema, Migration, OfflineParts, OfflineWork, PluginDefinition, Services, ServiceToken, Tokens } from './host/define.ts'
+export type {
+  AnyPlugin,
+  ConfigSchema,
+  Migration,
+  OfflineParts,
+  OfflineWork,
+  PluginDefinition,
+  Services,
+  ServiceToken,
+  Tokens,
+} from './host/define.ts'
 export type { PluginContext } from './host/context.ts'
 export { Configuration } from './config/configuration.ts'
 export type { Applied } from './config/configuration.ts'
@@ -21,7 +31,23 @@ export { replaceConfined } from './files/replace.ts'
 export { gate, notify, transform } from './hooks/hook.ts'
 export type { Hook, HookKind, Hooks, Listener } from './hooks/hook.ts'
 export { defineRoute, defineSocket, rawBody, reply } from './http/route.ts'
-export type { AnyRoute, AnySocketRoute, EventStream, Method, Problem, RawBody, Reply, RequestFacts, Route, RouteInput, Routes, ServerSentEvent, Socket, SocketInput, SocketRoute } from './http/route.ts'
+export type {
+  AnyRoute,
+  AnySocketRoute,
+  EventStream,
+  Method,
+  Problem,
+  RawBody,
+  Reply,
+  RequestFacts,
+  Route,
+  RouteInput,
+  Routes,
+  ServerSentEvent,
+  Socket,
+  SocketInput,
+  SocketRoute,
+} from './http/route.ts'
 export type { AcceptedCredentials, CredentialSource, PluginCredentials } from './auth/credentials.ts'
 export { nameOf } from './auth/principal.ts'
 export type { Holder, Principal } from './auth/principal.ts'

@@ -13,15 +13,27 @@ export interface InboundMessage {
   /** ISO 8601 UTC. */
   readonly at: string
 }
-export interface OutboundMessage { readonly text: string; readonly media: readonly Media[]; readonly replyTo?: string }
-export interface Media { readonly kind: 'image' | 'audio' | 'file'; readonly mime: string; open(): Promise<ReadableStream<Uint8Array>> }
+export interface OutboundMessage {
+  readonly text: string
+  readonly media: readonly Media[]
+  readonly replyTo?: string
+}
+export interface Media {
+  readonly kind: 'image' | 'audio' | 'file'
+  readonly mime: string
+  open(): Promise<ReadableStream<Uint8Array>>
+}
 
 export interface ChannelAdapter<C extends ConfigSchema = ConfigSchema> {
   readonly name: string
   readonly title: string
   readonly config: C
   /** Characters of one message, the markup it takes, and messages a second. */
-  readonly limits: { readonly textChars: number; readonly markup: 'plain' | 'markdown' | 'html'; readonly perSecond: number }
+  readonly limits: {
+    readonly textChars: number
+    readonly markup: 'plain' | 'markdown' | 'html'
+    readonly perSecond: number
+  }
   open(link: ChannelLink<v.InferOutput<C>>): Promise<ChannelSession>
 }
 /** All the adapter may use of the host. Deliberately not the plugin context. */
@@ -50,7 +62,13 @@ export const Channels = defineService<ChannelRegistry>()('channels')
 /** Turns one adapter into a plugin. */
 export function defineChannel<C extends ConfigSchema>(version: string, adapter: ChannelAdapter<C>) {
   return definePlugin({
-    name: `channel-${adapter.name}`, version, config: v.object({}), requires: { channels: Channels },
-    setup(ctx) { ctx.own(`channel ${adapter.name}`, ctx.services.channels.add(adapter)); return {} },
+    name: `channel-${adapter.name}`,
+    version,
+    config: v.object({}),
+    requires: { channels: Channels },
+    setup(ctx) {
+      ctx.own(`channel ${adapter.name}`, ctx.services.channels.add(adapter))
+      return {}
+    },
   })
 }

@@ -19,15 +19,32 @@ export interface CompletionRequest {
 }
 export type ResponseFormat =
   | { readonly type: 'json' }
-  | { readonly type: 'json_schema'; readonly name: string; readonly schema: object; readonly strict?: boolean | undefined }
+  | {
+      readonly type: 'json_schema'
+      readonly name: string
+      readonly schema: object
+      readonly strict?: boolean | undefined
+    }
 export type Turn =
   | { readonly role: 'user'; readonly parts: readonly Part[] }
   /** `replay` is what this provider and model gave with its `end`, untouched; only while the turn it was made in lasts. */
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string }
-  | { readonly role: 'tool'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean }
-export type Part = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly mime: string; readonly base64: string }
+  | {
+      readonly role: 'tool'
+      readonly callId: string
+      readonly tool: string
+      readonly text: string
+      readonly failed: boolean
+    }
+export type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly mime: string; readonly base64: string }
 /** `args` is what the model wrote, parsed as JSON when it is JSON and the raw text when it is not. */
-export interface ToolCall { readonly id: string; readonly name: string; readonly args: unknown }
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  readonly args: unknown
+}
 /** Tokens. `cachedInput` (read from the prompt cache) and `cacheWrite` (written to it) are parts of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
 export interface Usage {
   readonly input: number
@@ -46,7 +63,12 @@ export type CompletionEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'thinking'; readonly delta: string }
   | { readonly type: 'call'; readonly call: ToolCall }
-  | { readonly type: 'end'; readonly stop: 'done' | 'length' | 'calls' | 'refused'; readonly usage: Usage; readonly replay?: string }
+  | {
+      readonly type: 'end'
+      readonly stop: 'done' | 'length' | 'calls' | 'refused'
+      readonly usage: Usage
+      readonly replay?: string
+    }
 
 export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
@@ -79,7 +101,12 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
 /** The addresses of an OAuth server, and as whom a token is asked for. */
-export interface DeviceSignIn { readonly codeUrl: string; readonly tokenUrl: string; readonly clientId: string; readonly scope: string }
+export interface DeviceSignIn {
+  readonly codeUrl: string
+  readonly tokenUrl: string
+  readonly clientId: string
+  readonly scope: string
+}
 export interface ProviderLink<C> {
   /** The provider's id as configured, for failures; the driver's own name unless a section uses the driver under another one. */
   readonly name: string
@@ -104,9 +131,17 @@ export interface ProviderClient {
 }
 
 /** What is used when no model is named, and how much one request may hold: texts, and characters of all of them together. */
-export interface Embedding { readonly model: string; readonly texts: number; readonly chars: number }
+export interface Embedding {
+  readonly model: string
+  readonly texts: number
+  readonly chars: number
+}
 /** `purpose`: what is looked for and what it is looked for in, for models that make a difference; a document when absent. */
-export interface EmbeddingRequest { readonly model: string; readonly texts: readonly string[]; readonly purpose?: 'query' | 'document' }
+export interface EmbeddingRequest {
+  readonly model: string
+  readonly texts: readonly string[]
+  readonly purpose?: 'query' | 'document'
+}
 /** All vectors have the same length. */
 export interface Embeddings {
   readonly vectors: readonly Float32Array[]
@@ -117,10 +152,20 @@ export interface Embeddings {
  * A client whose code is loaded with its first use, so that a driver nobody calls costs a start nothing. What the loaded client can do has
  * to be said beforehand.
  */
-export function lazyClient(load: () => Promise<ProviderClient>, can: { readonly models?: boolean; readonly embed?: boolean } = {}): ProviderClient {
+export function lazyClient(
+  load: () => Promise<ProviderClient>,
+  can: { readonly models?: boolean; readonly embed?: boolean } = {},
+): ProviderClient {
   let loaded: ProviderClient | undefined
   let loading: Promise<ProviderClient> | undefined
-  const open = (): Promise<ProviderClient> => (loading ??= load().then((client) => (loaded = client), (error: unknown) => { loading = undefined; throw error }))
+  const open = (): Promise<ProviderClient> =>
+    (loading ??= load().then(
+      (client) => (loaded = client),
+      (error: unknown) => {
+        loading = undefined
+        throw error
+      },
+    ))
   return {
     complete(request, signal) {
       if (loaded) return loaded.complete(request, signal)
@@ -131,18 +176,29 @@ export function lazyClient(load: () => Promise<ProviderClient>, can: { readonly 
         events ??= (await open()).complete(request, signal)[Symbol.asyncIterator]()
         return left ? { done: true, value: undefined } : events.next()
       }
-      return { [Symbol.asyncIterator]: () => ({
-        next: () => (events && !left ? events.next() : next()),
-        async return() { left = true; await events?.return?.(); return { done: true, value: undefined } },
-      }) }
+      return {
+        [Symbol.asyncIterator]: () => ({
+          next: () => (events && !left ? events.next() : next()),
+          async return() {
+            left = true
+            await events?.return?.()
+            return { done: true, value: undefined }
+          },
+        }),
+      }
     },
-    probe: async (signal) => { signal.throwIfAborted(); return (await open()).probe(signal) },
-    ...(can.models && { models: async (signal: AbortSignal) => await (await open()).models?.(signal) ?? [] }),
-    ...(can.embed && { async embed(request: EmbeddingRequest, signal: AbortSignal) {
-      const client = await open()
-      if (!client.embed) throw new Error('the client cannot embed')
-      return client.embed(request, signal)
-    } }),
+    probe: async (signal) => {
+      signal.throwIfAborted()
+      return (await open()).probe(signal)
+    },
+    ...(can.models && { models: async (signal: AbortSignal) => (await (await open()).models?.(signal)) ?? [] }),
+    ...(can.embed && {
+      async embed(request: EmbeddingRequest, signal: AbortSignal) {
+        const client = await open()
+        if (!client.embed) throw new Error('the client cannot embed')
+        return client.embed(request, signal)
+      },
+    }),
   }
 }
 
@@ -157,13 +213,23 @@ export function defineProvider<C extends ConfigSchema>(version: string, driver: 
   return defineProviders(`provider-${driver.name}`, version, [driver])
 }
 /** What drivers may ask their plugin for beside the network. What they start ends with the plugin at the latest. */
-export interface Doors { readonly spawn: Spawn }
+export interface Doors {
+  readonly spawn: Spawn
+}
 /** Turns drivers that share one wire format into one plugin. */
-export function defineProviders(name: string, version: string, drivers: readonly ProviderDriver<any>[] | ((doors: Doors) => readonly ProviderDriver<any>[])) {
+export function defineProviders(
+  name: string,
+  version: string,
+  drivers: readonly ProviderDriver<any>[] | ((doors: Doors) => readonly ProviderDriver<any>[]),
+) {
   return definePlugin({
-    name, version, config: v.object({}), requires: { providers: Providers },
+    name,
+    version,
+    config: v.object({}),
+    requires: { providers: Providers },
     setup(ctx) {
-      for (const driver of typeof drivers === 'function' ? drivers({ spawn: ctx.spawn }) : drivers) ctx.own(`provider ${driver.name}`, ctx.services.providers.add(driver))
+      for (const driver of typeof drivers === 'function' ? drivers({ spawn: ctx.spawn }) : drivers)
+        ctx.own(`provider ${driver.name}`, ctx.services.providers.add(driver))
       return {}
     },
   })
@@ -172,18 +238,29 @@ export function defineProviders(name: string, version: string, drivers: readonly
 /** What a model wrote as arguments of a call: parsed when it is JSON, `{}` for nothing, and the raw text when it is not; the tool's parser tells the model what is wrong. */
 export function readArgs(text: string): unknown {
   if (text.trim() === '') return {}
-  try { return JSON.parse(text) } catch { return text /* as said above */ }
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text /* as said above */
+  }
 }
 
 /** A conversation written down with its speakers, for models that take a text and no turns. */
 export function transcriptOf(turns: readonly Turn[]): string {
-  return turns.map(written).filter((text) => text !== '').join('\n\n')
+  return turns
+    .map(written)
+    .filter((text) => text !== '')
+    .join('\n\n')
 }
 function written(turn: Turn): string {
   if (turn.role === 'user') return `User: ${saidBy(turn)}`
   if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
-  const calls = turn.calls.map(({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`)
-  return turn.text === '' && calls.length === 0 ? '' : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
+  const calls = turn.calls.map(
+    ({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`,
+  )
+  return turn.text === '' && calls.length === 0
+    ? ''
+    : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
 }
 /** What the user said as one text. */
 export function saidBy(turn: Extract<Turn, { role: 'user' }>): string {
@@ -206,23 +283,43 @@ export function estimateUsage(request: CompletionRequest, outputChars: number): 
   let chars = request.system.length
   let images = 0
   for (const turn of request.turns) {
-    if (turn.role === 'user') for (const part of turn.parts) { if (part.type === 'text') chars += part.text.length; else images++ }
+    if (turn.role === 'user')
+      for (const part of turn.parts) {
+        if (part.type === 'text') chars += part.text.length
+        else images++
+      }
     else chars += turn.text.length
-    if (turn.role === 'assistant') for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
+    if (turn.role === 'assistant')
+      for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
   }
-  for (const tool of request.tools) chars += tool.name.length + tool.description.length + JSON.stringify(tool.input).length
-  return { input: Math.ceil(chars / CHARS_PER_TOKEN) + images * IMAGE_TOKENS, output: Math.ceil(outputChars / CHARS_PER_TOKEN), estimated: true }
+  for (const tool of request.tools)
+    chars += tool.name.length + tool.description.length + JSON.stringify(tool.input).length
+  return {
+    input: Math.ceil(chars / CHARS_PER_TOKEN) + images * IMAGE_TOKENS,
+    output: Math.ceil(outputChars / CHARS_PER_TOKEN),
+    estimated: true,
+  }
 }
 
 /** Whether a provider's figures can be believed: whole, not negative, not absurd, parts not larger than their whole. */
 export function plausible(usage: Usage): boolean {
   const count = (n: number | undefined, most: number) => n === undefined || (Number.isInteger(n) && n >= 0 && n <= most)
-  return count(usage.input, MOST_TOKENS) && count(usage.output, MOST_TOKENS)
-    && count(usage.cachedInput, usage.input) && count(usage.cacheWrite, usage.input - (usage.cachedInput ?? 0)) && count(usage.thinking, usage.output)
+  return (
+    count(usage.input, MOST_TOKENS) &&
+    count(usage.output, MOST_TOKENS) &&
+    count(usage.cachedInput, usage.input) &&
+    count(usage.cacheWrite, usage.input - (usage.cachedInput ?? 0)) &&
+    count(usage.thinking, usage.output)
+  )
 }
 
 /** USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs as other input where no price of its own is known. */
-export interface Rates { readonly input: number; readonly output: number; readonly cachedInput?: number; readonly cacheWrite?: number }
+export interface Rates {
+  readonly input: number
+  readonly output: number
+  readonly cachedInput?: number
+  readonly cacheWrite?: number
+}
 export interface Price extends Rates {
   /** Holds for every token of a call whose input has more tokens than this. */
   readonly long?: Rates & { readonly aboveInput: number }
@@ -239,12 +336,20 @@ export function costNano(price: Price | undefined, usage: Usage): number | null 
   const { input, output, cachedInput = 0, cacheWrite = 0 } = usage
   const plain = Math.max(0, input - cachedInput - cacheWrite)
   const rates = price.long && input > price.long.aboveInput ? price.long : price
-  return Math.round((plain * millionths(rates.input) + cachedInput * millionths(rates.cachedInput ?? rates.input)
-    + cacheWrite * millionths(rates.cacheWrite ?? rates.input) + output * millionths(rates.output)) / 1000 + (price.request ?? 0) * 1_000_000_000)
+  return Math.round(
+    (plain * millionths(rates.input) +
+      cachedInput * millionths(rates.cachedInput ?? rates.input) +
+      cacheWrite * millionths(rates.cacheWrite ?? rates.input) +
+      output * millionths(rates.output)) /
+      1000 +
+      (price.request ?? 0) * 1_000_000_000,
+  )
 }
 /** Of a dollar for a million tokens, which is billionths of a thousandth for one. */
 const millionths = (usd: number): number => Math.round(usd * 1_000_000)
 /** Billionths of a dollar as dollars; `null` stays. */
 export function toUsd(nano: number): number
 export function toUsd(nano: number | null): number | null
-export function toUsd(nano: number | null): number | null { return nano === null ? null : nano / 1_000_000_000 }
+export function toUsd(nano: number | null): number | null {
+  return nano === null ? null : nano / 1_000_000_000
+}

@@ -33,7 +33,13 @@ export interface AuthOptions {
 }
 export interface Auth {
   /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts here instead of the key. */
-  check(level: 'public' | 'bearer' | 'signed', request: Credentials, clientAddress: string, limiterKey: string, token?: string): Principal
+  check(
+    level: 'public' | 'bearer' | 'signed',
+    request: Credentials,
+    clientAddress: string,
+    limiterKey: string,
+    token?: string,
+  ): Principal
   /** Names the key in force; changes with it. Sockets remember it and are closed when it is another one. */
   generation(): number
   /** Whether what this principal presented when the key had this generation still opens what it did. */
@@ -94,8 +100,14 @@ export function createAuth(options: AuthOptions): Auth {
       failed({ clientAddress, method: request.method, path: request.path, requestId: request.requestId }, limiterKey)
       throw new Refusal('unauthorized', token === undefined ? 'Invalid API key' : 'Invalid token')
     },
-    generation() { key(); return generation },
-    holds(principal, since) { key(); return since === generation && (options.further?.holds(principal) ?? true) },
+    generation() {
+      key()
+      return generation
+    },
+    holds(principal, since) {
+      key()
+      return since === generation && (options.further?.holds(principal) ?? true)
+    },
     checkAttempts,
     failed,
     required: () => key() !== undefined,
@@ -105,10 +117,13 @@ export function createAuth(options: AuthOptions): Auth {
 function presentedKey(request: Credentials): string | undefined {
   const authorization = request.header('authorization')
   const token = authorization === undefined ? undefined : /^bearer +(.*)$/i.exec(authorization.trim())?.[1]?.trim()
-  if (token !== undefined && token.includes(',') && /, *bearer /i.test(token)) throw new Refusal('invalid_request', 'There is more than one Authorization header; send one')
+  if (token !== undefined && token.includes(',') && /, *bearer /i.test(token))
+    throw new Refusal('invalid_request', 'There is more than one Authorization header; send one')
   if (token !== undefined && token !== '') return token
   const header = request.header('x-api-key')?.trim()
   if (header !== undefined && header !== '') return header
   // A header of another scheme is an attempt with a wrong credential, not a missing one; no key holds a NUL.
-  return authorization === undefined || authorization.trim() === '' || /^bearer\s*$/i.test(authorization.trim()) ? undefined : `\0${authorization}`
+  return authorization === undefined || authorization.trim() === '' || /^bearer\s*$/i.test(authorization.trim())
+    ? undefined
+    : `\0${authorization}`
 }

@@ -27,7 +27,11 @@ export interface PluginCredentials {
   failed(failure: AuthFailure): void
 }
 
-interface Accepted { readonly source: CredentialSource; readonly owner: string; left: boolean }
+interface Accepted {
+  readonly source: CredentialSource
+  readonly owner: string
+  left: boolean
+}
 
 /** The further credentials of all plugins. */
 export class CredentialRegistry {
@@ -38,11 +42,14 @@ export class CredentialRegistry {
   #onRevoked: () => void
 
   /** `onRevoked`: some credential may have ended. */
-  constructor(onRevoked: () => void) { this.#onRevoked = onRevoked }
+  constructor(onRevoked: () => void) {
+    this.#onRevoked = onRevoked
+  }
 
   accept(scope: Scope, source: CredentialSource): AcceptedCredentials {
     const { name } = source
-    if (this.#accepted.get(name)?.left === false) throw new Error(`credentials "${name}" are accepted by plugin "${this.#accepted.get(name)?.owner}" already`)
+    if (this.#accepted.get(name)?.left === false)
+      throw new Error(`credentials "${name}" are accepted by plugin "${this.#accepted.get(name)?.owner}" already`)
     const accepted: Accepted = { source, owner: scope.name, left: false }
     this.#accepted.set(name, accepted)
     scope.own('credentials', name, () => {
@@ -57,7 +64,8 @@ export class CredentialRegistry {
     this.#kept.add(plugins)
     return () => {
       this.#kept.delete(plugins)
-      for (const [name, accepted] of this.#accepted) if (accepted.left && plugins.has(accepted.owner)) this.#accepted.delete(name)
+      for (const [name, accepted] of this.#accepted)
+        if (accepted.left && plugins.has(accepted.owner)) this.#accepted.delete(name)
       // The new copy may know fewer of them.
       this.#onRevoked()
     }

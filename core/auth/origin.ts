@@ -42,7 +42,12 @@ function checkHost(rules: OriginRules, header: string): void {
   if (name === undefined) throw new Refusal('invalid_request', 'The Host header is not one host name')
   if (rules.keySet) return
   const bare = name.replace(/^\[(.*)\]$/, '$1')
-  if (isLoopback(name) || bare === rules.host.toLowerCase() || rules.allowedHosts.some((allowed) => allowed.toLowerCase() === bare)) return
+  if (
+    isLoopback(name) ||
+    bare === rules.host.toLowerCase() ||
+    rules.allowedHosts.some((allowed) => allowed.toLowerCase() === bare)
+  )
+    return
   // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping it need not be one of ours.
   if ((rules.host === '0.0.0.0' || rules.host === '::') && isIP(bare) !== 0) return
   throw new Refusal('forbidden', 'This Host is not served; add it to http.allowed_hosts')
@@ -63,7 +68,11 @@ function allowed(rules: OriginRules, origin: string, host: string): boolean {
  * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours. `crossSite`: another site may send people
  * here, and still no page of it reads the answer.
  */
-export function checkOrigin(rules: OriginRules, request: OriginFacts, crossSite = false): readonly string[] | undefined {
+export function checkOrigin(
+  rules: OriginRules,
+  request: OriginFacts,
+  crossSite = false,
+): readonly string[] | undefined {
   const host = request.header('host')
   if (host === undefined || host === '') throw new Refusal('invalid_request', 'The Host header is missing')
   if (!rules.accepted.has(host)) {
@@ -76,23 +85,43 @@ export function checkOrigin(rules: OriginRules, request: OriginFacts, crossSite 
   const reads = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
   if (origin === undefined) {
     // A request without Origin that a foreign page caused (an image, a form of an old browser) still says so here.
-    if (request.header('sec-fetch-site') === 'cross-site' && (!reads || (!rules.keySet && request.header('sec-fetch-mode') !== 'navigate'))) {
+    if (
+      request.header('sec-fetch-site') === 'cross-site' &&
+      (!reads || (!rules.keySet && request.header('sec-fetch-mode') !== 'navigate'))
+    ) {
       throw new Refusal('forbidden', 'Requests from other sites are not accepted')
     }
     return undefined
   }
   if (allowed(rules, origin, host)) {
-    return ['Access-Control-Allow-Origin', origin, 'Vary', 'Origin', 'Access-Control-Expose-Headers', 'x-request-id, retry-after, idempotent-replayed, x-turn-id']
+    return [
+      'Access-Control-Allow-Origin',
+      origin,
+      'Vary',
+      'Origin',
+      'Access-Control-Expose-Headers',
+      'x-request-id, retry-after, idempotent-replayed, x-turn-id',
+    ]
   }
-  if (!reads || request.upgrade) throw new Refusal('forbidden', 'This Origin is not accepted; add it to http.allowed_origins')
+  if (!reads || request.upgrade)
+    throw new Refusal('forbidden', 'This Origin is not accepted; add it to http.allowed_origins')
   return ['Vary', 'Origin']
 }
 
 /** The further headers of the answer to a preflight that `checkOrigin` let through with an allowed origin. */
 export function preflight(request: OriginFacts, methods: string): readonly string[] {
   const wanted = request.header('access-control-request-headers')
-  const asked = wanted !== undefined && /^[a-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/i.test(wanted) ? wanted : 'authorization, content-type'
-  const answer = ['Access-Control-Allow-Methods', methods, 'Access-Control-Allow-Headers', asked, 'Access-Control-Max-Age', '600']
-  if (request.header('access-control-request-private-network') === 'true') answer.push('Access-Control-Allow-Private-Network', 'true')
+  const asked =
+    wanted !== undefined && /^[a-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/i.test(wanted) ? wanted : 'authorization, content-type'
+  const answer = [
+    'Access-Control-Allow-Methods',
+    methods,
+    'Access-Control-Allow-Headers',
+    asked,
+    'Access-Control-Max-Age',
+    '600',
+  ]
+  if (request.header('access-control-request-private-network') === 'true')
+    answer.push('Access-Control-Allow-Private-Network', 'true')
   return answer
 }

@@ -2,7 +2,11 @@
  * Who holds a credential that a plugin accepts: a person who signed in, or a device that was paired. `name` is for people to read, `id` the
  * plugin's own: of the sign-in or of the device.
  */
-export interface Holder { readonly kind: 'user' | 'device'; readonly name: string; readonly id: string }
+export interface Holder {
+  readonly kind: 'user' | 'device'
+  readonly name: string
+  readonly id: string
+}
 /** Who makes a request. `operator` holds the API key; `anonymous` calls a daemon that has none, or a public route. */
 export type Principal = { readonly kind: 'operator' | 'anonymous' | 'platform' } | Holder
 

@@ -21,7 +21,22 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
 
 /** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
-const external = [/^svc\//, 'valibot', '@valibot/to-json-schema', 'better-sqlite3', 'c12', 'listhen', 'jiti', /^crossws/, 'ofetch', 'pg', 'yauzl', 'yazl', '@electric-sql/pglite', 'croner']
+const external = [
+  /^svc\//,
+  'valibot',
+  '@valibot/to-json-schema',
+  'better-sqlite3',
+  'c12',
+  'listhen',
+  'jiti',
+  /^crossws/,
+  'ofetch',
+  'pg',
+  'yauzl',
+  'yazl',
+  '@electric-sql/pglite',
+  'croner',
+]
 
 const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
@@ -34,11 +49,16 @@ const input = (entries: Record<string, string>): InputOptions => ({
 
 async function folders(parent: string): Promise<string[]> {
   const entries = await readdir(join(root, parent), { withFileTypes: true })
-  return entries.filter((entry) => entry.isDirectory() && existsSync(join(root, parent, entry.name, 'index.ts'))).map((entry) => entry.name)
+  return entries
+    .filter((entry) => entry.isDirectory() && existsSync(join(root, parent, entry.name, 'index.ts')))
+    .map((entry) => entry.name)
 }
 
 /** Notes what the modules of an entry import when they are evaluated, as opposed to what they may import later. */
-function closures(entries: Readonly<Record<string, readonly string[]>>): { readonly plugin: Plugin; has(name: string, id: string): boolean } {
+function closures(entries: Readonly<Record<string, readonly string[]>>): {
+  readonly plugin: Plugin
+  has(name: string, id: string): boolean
+} {
   const found = new Map<string, Set<string>>()
   return {
     has: (name, id) => found.get(name)?.has(id) ?? false,
@@ -64,7 +84,10 @@ function closures(entries: Readonly<Record<string, readonly string[]>>): { reado
 
 async function buildCore(out: string): Promise<void> {
   // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that another.
-  const groups = closures({ command: ['core/sdk.ts', 'core/cli/run.ts', 'core/cli/command.ts', 'core/cli/output.ts', 'core/build/info.ts'], daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'] })
+  const groups = closures({
+    command: ['core/sdk.ts', 'core/cli/run.ts', 'core/cli/command.ts', 'core/cli/output.ts', 'core/build/info.ts'],
+    daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'],
+  })
   await build({
     ...input({
       svc: join(root, 'core/cli/main.ts'),
@@ -75,8 +98,17 @@ async function buildCore(out: string): Promise<void> {
     external: external.filter((name) => name !== 'better-sqlite3'),
     plugins: [lazyResponse(), engine(), builtins(), ascii(), facades(), groups.plugin],
     output: {
-      codeSplitting: { groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })) },
-      dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false, banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : '') },
+      codeSplitting: {
+        groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })),
+      },
+      dir: out,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: 'core/[name]-[hash].js',
+      minify: 'dce-only',
+      comments: false,
+      banner: (chunk) => (chunk.name === 'svc' && chunk.isEntry ? '#!/usr/bin/env node' : ''),
+    },
   })
   await chmod(join(out, 'svc.js'), 0o755)
 }
@@ -84,15 +116,33 @@ async function buildCore(out: string): Promise<void> {
 /** What runs in processes of its own, by itself: it shares nothing with the daemon. */
 async function buildBeside(out: string): Promise<void> {
   await build({
-    ...input({ 'guest-host': join(root, 'core/wasm/guest-host.ts'), 'wasm-worker': join(root, 'core/wasm/worker.ts'), 'screening-pace': join(root, 'core/screening/pace.ts') }),
-    output: { dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
+    ...input({
+      'guest-host': join(root, 'core/wasm/guest-host.ts'),
+      'wasm-worker': join(root, 'core/wasm/worker.ts'),
+      'screening-pace': join(root, 'core/screening/pace.ts'),
+    }),
+    output: {
+      dir: out,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: 'core/[name]-[hash].js',
+      minify: 'dce-only',
+      comments: false,
+    },
   })
 }
 
 async function buildPlugin(source: string, folder: string): Promise<void> {
   await build({
     ...input({ index: join(root, source, 'index.ts') }),
-    output: { dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', minify: 'dce-only', comments: false },
+    output: {
+      dir: folder,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name]-[hash].js',
+      minify: 'dce-only',
+      comments: false,
+    },
   })
 }
 
@@ -102,14 +152,37 @@ const probe = /[\\/]plugins[\\/][^\\/]+[\\/](?:probes[\\/][^\\/]+|(?:\w+-)?probe
 /** The same plugins once more in one file, which is what a start reads; the folders are what a reload reads. */
 async function buildTogether(sources: ReadonlyMap<string, string>, out: string): Promise<void> {
   const id = '\0built-ins'
-  const code = [...sources].map(([name, source]) => `export { default as ${toName(name)} } from ${JSON.stringify(join(root, source, 'index.ts'))}`).join('\n')
-  const entry: Plugin = { name: 'built-ins', resolveId: (source) => (source === id ? id : null), load: (loaded) => (loaded === id ? code : null) }
+  const code = [...sources]
+    .map(
+      ([name, source]) =>
+        `export { default as ${toName(name)} } from ${JSON.stringify(join(root, source, 'index.ts'))}`,
+    )
+    .join('\n')
+  const entry: Plugin = {
+    name: 'built-ins',
+    resolveId: (source) => (source === id ? id : null),
+    load: (loaded) => (loaded === id ? code : null),
+  }
   const options = input({ plugins: id })
   // What a plugin needs at once stays in one file, although other parts of it, which are imported later, need it too.
   const groups = closures({ 'built-ins': [...sources.values()].map((source) => join(source, 'index.ts')) })
   await build({
-    ...options, plugins: [entry, options.plugins, groups.plugin],
-    output: { codeSplitting: { groups: [{ name: 'built-ins', test: (module: string) => groups.has('built-ins', module) }, { name: 'probes', test: probe }] }, dir: out, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'core/[name]-[hash].js', minify: 'dce-only', comments: false },
+    ...options,
+    plugins: [entry, options.plugins, groups.plugin],
+    output: {
+      codeSplitting: {
+        groups: [
+          { name: 'built-ins', test: (module: string) => groups.has('built-ins', module) },
+          { name: 'probes', test: probe },
+        ],
+      },
+      dir: out,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: 'core/[name]-[hash].js',
+      minify: 'dce-only',
+      comments: false,
+    },
   })
 }
 
@@ -129,7 +202,9 @@ async function main(): Promise<void> {
     await buildCore(out)
     await buildBeside(out)
     const sources = new Map((await folders('plugins')).map((name) => [name, join('plugins', name)]))
-    for (const kind of ['providers', 'channels']) for (const name of await folders(join('adapters', kind))) sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
+    for (const kind of ['providers', 'channels'])
+      for (const name of await folders(join('adapters', kind)))
+        sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
     for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))
     await buildTogether(sources, out)
     await buildConfig(out)

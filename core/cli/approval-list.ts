@@ -10,13 +10,29 @@ export default command({
   args: { ...clientArgs, pending: { type: 'boolean', description: 'Only those that wait' } },
   examples: [
     ['svc approval list --pending', 'what waits for an answer now'],
-    ["svc approval list --json | jq '.approvals[] | select(.status == \"pending\") | .id'", 'ids for a script'],
+    ['svc approval list --json | jq \'.approvals[] | select(.status == "pending") | .id\'', 'ids for a script'],
   ],
   async run(args) {
-    const answer = await ask(await connect(args), (client) => client.call('GET', `/api/approvals${args.pending ? '?status=pending' : ''}`, ApprovalList))
+    const answer = await ask(await connect(args), (client) =>
+      client.call('GET', `/api/approvals${args.pending ? '?status=pending' : ''}`, ApprovalList),
+    )
     if (args.json) printJson(answer)
-    else if (answer.approvals.length === 0) print(args.pending ? 'Nothing waits for approval.' : 'Nothing has needed approval.')
-    else print(renderTable(['STATUS', 'RISK', 'TIME LEFT', 'AGENT', 'ID', 'WHAT'], answer.approvals.map((each) => [each.status, each.risk_level, left(each), each.agent_name, each.id, each.action_summary])))
+    else if (answer.approvals.length === 0)
+      print(args.pending ? 'Nothing waits for approval.' : 'Nothing has needed approval.')
+    else
+      print(
+        renderTable(
+          ['STATUS', 'RISK', 'TIME LEFT', 'AGENT', 'ID', 'WHAT'],
+          answer.approvals.map((each) => [
+            each.status,
+            each.risk_level,
+            left(each),
+            each.agent_name,
+            each.id,
+            each.action_summary,
+          ]),
+        ),
+      )
     return exits.ok
   },
 })

@@ -12,17 +12,27 @@ export class ApprovalWatch {
   readonly #told = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #watching = 0
-  constructor(client: DaemonClient) { this.#client = client }
+  constructor(client: DaemonClient) {
+    this.#client = client
+  }
 
   start(agentId: string): void {
     const turn = ++this.#watching
     const look = async (): Promise<void> => {
       try {
-        const { approvals } = await this.#client.call('GET', `/api/approvals?status=pending&agent_id=${agentId}`, ApprovalList)
+        const { approvals } = await this.#client.call(
+          'GET',
+          `/api/approvals?status=pending&agent_id=${agentId}`,
+          ApprovalList,
+        )
         if (turn !== this.#watching) return
-        for (const { id, agent_name: agent, risk_level: risk, action_summary: what } of approvals.filter((each) => !this.#told.has(each.id))) {
+        for (const { id, agent_name: agent, risk_level: risk, action_summary: what } of approvals.filter(
+          (each) => !this.#told.has(each.id),
+        )) {
           this.#told.add(id)
-          note(`${escapeControls(agent)} needs your approval (${risk} risk): ${escapeControls(what)}\n  /approve ${id.slice(0, 8)} or /reject ${id.slice(0, 8)}; elsewhere: svc approval approve ${id.slice(0, 8)}`)
+          note(
+            `${escapeControls(agent)} needs your approval (${risk} risk): ${escapeControls(what)}\n  /approve ${id.slice(0, 8)} or /reject ${id.slice(0, 8)}; elsewhere: svc approval approve ${id.slice(0, 8)}`,
+          )
         }
       } catch {
         // The answer that is being read tells of a daemon that is gone; one without approvals has nothing to tell.

@@ -8,8 +8,14 @@ import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 
 export const Approval = v.looseObject({
-  id: v.string(), agent_name: v.optional(v.string(), ''), tool_name: v.optional(v.string(), ''), action_summary: v.optional(v.string(), ''),
-  risk_level: v.optional(v.string(), ''), status: v.string(), requested_at: v.optional(v.string(), ''), expires_at: v.optional(v.string(), ''),
+  id: v.string(),
+  agent_name: v.optional(v.string(), ''),
+  tool_name: v.optional(v.string(), ''),
+  action_summary: v.optional(v.string(), ''),
+  risk_level: v.optional(v.string(), ''),
+  status: v.string(),
+  requested_at: v.optional(v.string(), ''),
+  expires_at: v.optional(v.string(), ''),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export const ApprovalList = v.looseObject({ approvals: v.array(Approval) })
@@ -24,8 +30,17 @@ async function requireApproval(client: DaemonClient, wanted: string): Promise<Ap
   const found = wanted === '' ? [] : approvals.filter(({ id }) => id.startsWith(wanted))
   if (found[0] && found.length === 1) return found[0]
   const waiting = approvals.filter(({ status }) => status === 'pending').map(({ id }) => id)
-  if (found.length > 1) throw new Failure(exits.usage, `"${wanted}" is the beginning of ${found.length} ids`, `give more of it: ${found.map(({ id }) => id).join(', ')}`)
-  throw new Failure(exits.notFound, `there is no approval "${wanted}"`, waiting.length === 0 ? 'nothing waits for approval' : `pending: ${waiting.join(', ')}`)
+  if (found.length > 1)
+    throw new Failure(
+      exits.usage,
+      `"${wanted}" is the beginning of ${found.length} ids`,
+      `give more of it: ${found.map(({ id }) => id).join(', ')}`,
+    )
+  throw new Failure(
+    exits.notFound,
+    `there is no approval "${wanted}"`,
+    waiting.length === 0 ? 'nothing waits for approval' : `pending: ${waiting.join(', ')}`,
+  )
 }
 
 /** Answers a request. Throws what the daemon refused. */
@@ -34,15 +49,24 @@ export async function decide(client: DaemonClient, verb: 'approve' | 'reject', w
   return { approval, answer: await client.call('POST', `/api/approvals/${approval.id}/${verb}`, Decided) }
 }
 
-export function answering(verb: 'approve' | 'reject', parts: { readonly description: string; readonly meaning: string }): Command {
+export function answering(
+  verb: 'approve' | 'reject',
+  parts: { readonly description: string; readonly meaning: string },
+): Command {
   return command({
     description: parts.description,
-    args: { id: { type: 'positional', required: true, description: 'Id of the approval, or the beginning of it' }, ...clientArgs },
+    args: {
+      id: { type: 'positional', required: true, description: 'Id of the approval, or the beginning of it' },
+      ...clientArgs,
+    },
     examples: [[`svc approval ${verb} 0f6a9c1e`, parts.meaning]],
     async run(args) {
       const { approval, answer } = await ask(await connect(args), (client) => decide(client, verb, args.id))
       if (args.json) printJson(answer)
-      else print(`${answer.status} ${approval.id}: ${approval.agent_name} ${answer.status === 'approved' ? 'may' : 'may not'} do this: ${escapeControls(approval.action_summary)}`)
+      else
+        print(
+          `${answer.status} ${approval.id}: ${approval.agent_name} ${answer.status === 'approved' ? 'may' : 'may not'} do this: ${escapeControls(approval.action_summary)}`,
+        )
       return exits.ok
     },
   })

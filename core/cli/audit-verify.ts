@@ -8,14 +8,27 @@ import { note, print, printJson, renderFacts } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
 
 const Found = v.looseObject({
-  status: v.picklist(['valid', 'invalid']), chain_length: v.number(), first_entry: v.nullable(v.number()), last_entry: v.nullable(v.number()), first_invalid_id: v.optional(v.number()), reason: v.optional(v.string()),
-  anchor: v.string(), checkpoint: v.nullable(v.looseObject({ size: v.number(), timestamp: v.string(), key_id: v.string() })), origin: v.optional(v.looseObject({ entry_id: v.number() })), signatures: v.boolean(),
+  status: v.picklist(['valid', 'invalid']),
+  chain_length: v.number(),
+  first_entry: v.nullable(v.number()),
+  last_entry: v.nullable(v.number()),
+  first_invalid_id: v.optional(v.number()),
+  reason: v.optional(v.string()),
+  anchor: v.string(),
+  checkpoint: v.nullable(v.looseObject({ size: v.number(), timestamp: v.string(), key_id: v.string() })),
+  origin: v.optional(v.looseObject({ entry_id: v.number() })),
+  signatures: v.boolean(),
 })
 
 export default command({
-  description: 'Check the audit trail in the database itself, whether or not a daemon runs. Nothing is changed. The exit code is 1 when it was tampered with.',
+  description:
+    'Check the audit trail in the database itself, whether or not a daemon runs. Nothing is changed. The exit code is 1 when it was tampered with.',
   args: {
-    file: { type: 'positional', required: false, description: 'A database file, such as a copy or one out of a backup (default: that of the home)' },
+    file: {
+      type: 'positional',
+      required: false,
+      description: 'A database file, such as a copy or one out of a backup (default: that of the home)',
+    },
     ...homeArgs,
   },
   examples: [
@@ -25,18 +38,37 @@ export default command({
   async run(args) {
     const { config } = await loadSettings(findPlace(args))
     const file = args.file === undefined ? databasePath(config) : resolve(args.file)
-    if (!existsSync(file)) throw new Failure(exits.notFound, `there is no database ${file}`, args.file === undefined ? 'name the home with --home, or the file' : undefined)
-    const found = v.parse(Found, await workOffline('audit', 'verify', { config, file }, { bare: args.file !== undefined }))
+    if (!existsSync(file))
+      throw new Failure(
+        exits.notFound,
+        `there is no database ${file}`,
+        args.file === undefined ? 'name the home with --home, or the file' : undefined,
+      )
+    const found = v.parse(
+      Found,
+      await workOffline('audit', 'verify', { config, file }, { bare: args.file !== undefined }),
+    )
     if (args.json) printJson(found)
     else {
       const { checkpoint, origin, first_entry: first, last_entry: last } = found
-      print(renderFacts([
-        ['status', found.status], ['entries', first === null ? '0' : `${found.chain_length} (${first} to ${last})`],
-        ...(origin ? [['dropped', `1 to ${origin.entry_id}, as they were older than they are kept`] as const] : []),
-        ['checkpoint', checkpoint === null ? 'none' : `${checkpoint.size} entries, ${checkpoint.timestamp}, key ${checkpoint.key_id}${found.signatures ? ', signature checked' : ', signature not checked: the key is in the vault of the home'}`],
-        ['anchor', args.file === undefined ? found.anchor : 'not checked: it belongs to the home'],
-      ]))
-      if (found.status === 'invalid') note(`svc: ${found.reason ?? 'the trail does not verify'}${found.first_invalid_id === undefined ? '' : `; the first bad entry is ${found.first_invalid_id}`}`)
+      print(
+        renderFacts([
+          ['status', found.status],
+          ['entries', first === null ? '0' : `${found.chain_length} (${first} to ${last})`],
+          ...(origin ? [['dropped', `1 to ${origin.entry_id}, as they were older than they are kept`] as const] : []),
+          [
+            'checkpoint',
+            checkpoint === null
+              ? 'none'
+              : `${checkpoint.size} entries, ${checkpoint.timestamp}, key ${checkpoint.key_id}${found.signatures ? ', signature checked' : ', signature not checked: the key is in the vault of the home'}`,
+          ],
+          ['anchor', args.file === undefined ? found.anchor : 'not checked: it belongs to the home'],
+        ]),
+      )
+      if (found.status === 'invalid')
+        note(
+          `svc: ${found.reason ?? 'the trail does not verify'}${found.first_invalid_id === undefined ? '' : `; the first bad entry is ${found.first_invalid_id}`}`,
+        )
     }
     return found.status === 'valid' ? exits.ok : exits.failed
   },

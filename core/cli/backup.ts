@@ -15,15 +15,33 @@ const Made = v.looseObject({ filename: v.string(), path: v.string(), size_bytes:
 const FOR_EVER = 0
 
 export default command({
-  description: 'Make a backup of everything: by the running daemon, which goes on meanwhile, or without one. Secrets in it stay sealed with the key of the vault, which is not in it.',
-  args: { passphrase: { type: 'boolean', description: 'Put the key of the vault into it, sealed with a passphrase that is asked for: for another machine' }, ...clientArgs },
-  examples: [['svc backup', 'into the folder backups of the home'], ['svc backup --passphrase', 'one that another machine can use alone']],
+  description:
+    'Make a backup of everything: by the running daemon, which goes on meanwhile, or without one. Secrets in it stay sealed with the key of the vault, which is not in it.',
+  args: {
+    passphrase: {
+      type: 'boolean',
+      description: 'Put the key of the vault into it, sealed with a passphrase that is asked for: for another machine',
+    },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc backup', 'into the folder backups of the home'],
+    ['svc backup --passphrase', 'one that another machine can use alone'],
+  ],
   async run(args) {
     const passphrase = args.passphrase === true ? await readSecret('Passphrase: ') : undefined
     const place = findPlace(args)
-    const made = v.parse(Made, args.url !== undefined || process.env['SVC_URL']?.trim() || readDaemonFile(place.home)
-      ? await ask(await connect(args), (client) => client.call('POST', '/api/backup', Made, { timeoutMs: FOR_EVER, body: passphrase === undefined ? {} : { passphrase } }))
-      : await alone(args, passphrase))
+    const made = v.parse(
+      Made,
+      args.url !== undefined || process.env['SVC_URL']?.trim() || readDaemonFile(place.home)
+        ? await ask(await connect(args), (client) =>
+            client.call('POST', '/api/backup', Made, {
+              timeoutMs: FOR_EVER,
+              body: passphrase === undefined ? {} : { passphrase },
+            }),
+          )
+        : await alone(args, passphrase),
+    )
     if (args.json) printJson(made)
     else print(`${made.path} (${made.size_bytes} bytes)`)
     return exits.ok

@@ -5,17 +5,33 @@ import { Conversation } from './conversation.ts'
 import { exits } from './failure.ts'
 
 export default command({
-  description: 'Talk to an agent. Lines of standard input are messages, also when it is not a terminal; /help lists the commands.',
+  description:
+    'Talk to an agent. Lines of standard input are messages, also when it is not a terminal; /help lists the commands.',
   args: {
     agent: { type: 'positional', required: false, description: 'Name or id of the agent (default: assistant)' },
-    message: { type: 'string', alias: 'm', valueHint: 'text', description: 'Send this one message, print the answer and end' },
+    message: {
+      type: 'string',
+      alias: 'm',
+      valueHint: 'text',
+      description: 'Send this one message, print the answer and end',
+    },
     ...clientArgs,
   },
-  examples: [['svc chat', 'talk to the agent "assistant"'], ['svc chat scout -m "What is new?"', 'one question, one answer'], ['echo "Hello" | svc chat', 'from a script'], ['svc chat --json -m Hello', 'every event as a JSON line']],
+  examples: [
+    ['svc chat', 'talk to the agent "assistant"'],
+    ['svc chat scout -m "What is new?"', 'one question, one answer'],
+    ['echo "Hello" | svc chat', 'from a script'],
+    ['svc chat --json -m Hello', 'every event as a JSON line'],
+  ],
   async run(args) {
     const connection = await connect(args)
     const agent = await ask(connection, (client) => requireAgent(client, args.agent))
-    const talk = new Conversation({ connection, agent, json: args.json === true, colored: process.stdout.isTTY === true && !process.env['NO_COLOR'] })
+    const talk = new Conversation({
+      connection,
+      agent,
+      json: args.json === true,
+      colored: process.stdout.isTTY === true && !process.env['NO_COLOR'],
+    })
     return args.message === undefined ? await converse(talk) : await once(talk, args.message)
   },
 })
@@ -28,13 +44,20 @@ async function once(talk: Conversation, message: string): Promise<number> {
   try {
     await talk.send(message)
     return talk.cancelled ? exits.interrupted : exits.ok
-  } finally { process.off('SIGINT', onInterrupt) }
+  } finally {
+    process.off('SIGINT', onInterrupt)
+  }
 }
 
 /** Messages go one after the other; a line typed during an answer waits, but /stop does not. */
 async function converse(talk: Conversation): Promise<number> {
   const terminal = process.stdin.isTTY === true
-  const lines = createInterface({ input: process.stdin, ...(terminal ? { output: process.stdout } : {}), terminal, prompt: talk.prompt })
+  const lines = createInterface({
+    input: process.stdin,
+    ...(terminal ? { output: process.stdout } : {}),
+    terminal,
+    prompt: talk.prompt,
+  })
   let failure: unknown
   let work = Promise.resolve()
   // Not the end of the input: what was typed before that is still sent.
@@ -62,7 +85,7 @@ async function converse(talk: Conversation): Promise<number> {
       work = work.then(async () => {
         if (left) return
         try {
-          if (await talk.take(line) === 'exit') leave()
+          if ((await talk.take(line)) === 'exit') leave()
         } catch (error) {
           // In a terminal one can try again; a script has to know.
           if (!terminal || !talk.survives(error)) {

@@ -41,37 +41,76 @@ export async function runChecks(place: Place): Promise<Check[]> {
 
 function checkNode(): Check {
   const major = Number(process.versions.node.split('.')[0])
-  return major >= 24 ? ok('node', process.version) : fail('node', `${process.version} is too old`, 'install Node 24 or newer; `npm start` in the repository brings its own')
+  return major >= 24
+    ? ok('node', process.version)
+    : fail(
+        'node',
+        `${process.version} is too old`,
+        'install Node 24 or newer; `npm start` in the repository brings its own',
+      )
 }
 
 function checkHome(home: string): Check[] {
   if (!existsSync(home)) {
     const parent = nearestFolder(home)
-    return [isWritable(parent) ? ok('home', `${home} will be made at the first start`) : fail('home', `${home} does not exist and ${parent} is not writable`, 'choose another one with --home or SVC_HOME')]
+    return [
+      isWritable(parent)
+        ? ok('home', `${home} will be made at the first start`)
+        : fail(
+            'home',
+            `${home} does not exist and ${parent} is not writable`,
+            'choose another one with --home or SVC_HOME',
+          ),
+    ]
   }
-  if (!statSync(home).isDirectory()) return [fail('home', `${home} is not a folder`, 'choose another one with --home or SVC_HOME')]
-  if (!isWritable(home)) return [fail('home', `${home} is not writable for this user`, 'correct its owner, or choose another one with --home')]
+  if (!statSync(home).isDirectory())
+    return [fail('home', `${home} is not a folder`, 'choose another one with --home or SVC_HOME')]
+  if (!isWritable(home))
+    return [
+      fail('home', `${home} is not writable for this user`, 'correct its owner, or choose another one with --home'),
+    ]
   const checks: Check[] = []
-  const open = [home, ...readdirSync(home).filter((name) => ['config.toml', 'vault.key', 'daemon.json', 'daemon.lock', 'data'].includes(name)).map((name) => join(home, name))]
-    .filter((path) => !lstatSync(path).isSymbolicLink() && (statSync(path).mode & 0o077) !== 0)
-  checks.push(open.length === 0 ? ok('home', home) : warn('home', `other users can read ${open.join(', ')}`, `chmod -R go= ${home}`))
+  const open = [
+    home,
+    ...readdirSync(home)
+      .filter((name) => ['config.toml', 'vault.key', 'daemon.json', 'daemon.lock', 'data'].includes(name))
+      .map((name) => join(home, name)),
+  ].filter((path) => !lstatSync(path).isSymbolicLink() && (statSync(path).mode & 0o077) !== 0)
+  checks.push(
+    open.length === 0
+      ? ok('home', home)
+      : warn('home', `other users can read ${open.join(', ')}`, `chmod -R go= ${home}`),
+  )
   return checks
 }
 function nearestFolder(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path))
 }
 function isWritable(path: string): boolean {
-  try { accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK); return true } catch { return false /* that is the answer */ }
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false /* that is the answer */
+  }
 }
 
 async function checkConfig(place: Place): Promise<{ config: Config | undefined; results: Check[] }> {
   try {
     const { config, warnings, files } = await loadSettings(place)
-    const results = warnings.map((warning) => warn('configuration', warning, 'correct or remove the key; `svc config schema` lists them'))
-    return { config, results: results.length > 0 ? results : [ok('configuration', files.length === 0 ? 'defaults' : files.join(', '))] }
+    const results = warnings.map((warning) =>
+      warn('configuration', warning, 'correct or remove the key; `svc config schema` lists them'),
+    )
+    return {
+      config,
+      results: results.length > 0 ? results : [ok('configuration', files.length === 0 ? 'defaults' : files.join(', '))],
+    }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { config: undefined, results: [fail('configuration', error.message, 'correct it; `svc config schema` lists every key')] }
+    return {
+      config: undefined,
+      results: [fail('configuration', error.message, 'correct it; `svc config schema` lists every key')],
+    }
   }
 }
 
@@ -81,16 +120,44 @@ async function checkPort(config: Config): Promise<{ check: Check; url: string | 
     const url = daemonUrl(daemon.listenAddr)
     trustOwnCertificate(url)
     try {
-      const health = await createDaemonClient({ url }).call('GET', '/api/health', v.looseObject({ status: v.string() }), { timeoutMs: 3000 })
-      return { url, check: health.status === 'ok' ? ok('daemon', `runs at ${url} (process ${daemon.pid})`) : warn('daemon', `${url} says it is ${health.status}`, 'svc status says more') }
+      const health = await createDaemonClient({ url }).call(
+        'GET',
+        '/api/health',
+        v.looseObject({ status: v.string() }),
+        { timeoutMs: 3000 },
+      )
+      return {
+        url,
+        check:
+          health.status === 'ok'
+            ? ok('daemon', `runs at ${url} (process ${daemon.pid})`)
+            : warn('daemon', `${url} says it is ${health.status}`, 'svc status says more'),
+      }
     } catch (error) {
-      return { url: undefined, check: fail('daemon', `process ${daemon.pid} should listen at ${url} and does not answer`, `svc stop, then svc start (${error instanceof Error ? error.message : String(error)})`) }
+      return {
+        url: undefined,
+        check: fail(
+          'daemon',
+          `process ${daemon.pid} should listen at ${url} and does not answer`,
+          `svc stop, then svc start (${error instanceof Error ? error.message : String(error)})`,
+        ),
+      }
     }
   }
   const { host, port } = parseListenAddr(config.listen_addr)
   const code = await tryPort(host, port)
-  if (code === undefined) return { url: undefined, check: ok('port', `${config.listen_addr} is free; the daemon does not run`) }
-  return { url: undefined, check: fail('port', `${config.listen_addr} cannot be used (${code})`, code === 'EADDRINUSE' ? 'stop the program that has it, or set listen_addr' : 'set listen_addr to an address of this machine and a port above 1023') }
+  if (code === undefined)
+    return { url: undefined, check: ok('port', `${config.listen_addr} is free; the daemon does not run`) }
+  return {
+    url: undefined,
+    check: fail(
+      'port',
+      `${config.listen_addr} cannot be used (${code})`,
+      code === 'EADDRINUSE'
+        ? 'stop the program that has it, or set listen_addr'
+        : 'set listen_addr to an address of this machine and a port above 1023',
+    ),
+  }
 }
 /** The code of the failure to listen there, `undefined` when it works. */
 function tryPort(host: string, port: number): Promise<string | undefined> {
@@ -107,43 +174,90 @@ async function checkDatabase(config: Config, running: string | undefined): Promi
   if (running !== undefined) {
     const client = createDaemonClient({ url: running, apiKey: config.api_key })
     try {
-      const { database } = await client.call('GET', '/api/health/detail', v.looseObject({ database: v.string() }), { timeoutMs: 5000 })
-      return database === 'connected' ? ok(name, `${shown}, in use by the daemon`) : fail(name, `the daemon says "${database}"`, 'its log says more')
+      const { database } = await client.call('GET', '/api/health/detail', v.looseObject({ database: v.string() }), {
+        timeoutMs: 5000,
+      })
+      return database === 'connected'
+        ? ok(name, `${shown}, in use by the daemon`)
+        : fail(name, `the daemon says "${database}"`, 'its log says more')
     } catch (error) {
-      return warn(name, `could not ask the daemon (${error instanceof Error ? error.message : String(error)})`, 'is the key the one of the daemon? see SVC_API_KEY')
+      return warn(
+        name,
+        `could not ask the daemon (${error instanceof Error ? error.message : String(error)})`,
+        'is the key the one of the daemon? see SVC_API_KEY',
+      )
     }
   }
   const path = /^sqlite:(.+)$/.exec(config.database_url)?.[1]
-  if (path !== undefined && path !== ':memory:' && !existsSync(path)) return ok(name, `${path} will be made at the first start`)
+  if (path !== undefined && path !== ':memory:' && !existsSync(path))
+    return ok(name, `${path} will be made at the first start`)
   try {
     await using database = await openDatabase({ url: config.database_url, log: createLog({ level: 'silent' }) })
-    return await database.check() ? ok(name, shown) : fail(name, `${shown} takes no writes`, 'is the disk full, or the file read-only?')
+    return (await database.check())
+      ? ok(name, shown)
+      : fail(name, `${shown} takes no writes`, 'is the disk full, or the file read-only?')
   } catch (error) {
     const server = explainServer(error, config.database_url)
-    return fail(name, server?.message ?? (error instanceof Error ? error.message : String(error)), server?.advice ?? 'see the message')
+    return fail(
+      name,
+      server?.message ?? (error instanceof Error ? error.message : String(error)),
+      server?.advice ?? 'see the message',
+    )
   }
 }
 
 /** Variables of vendors that are usual; the providers plugin knows all it can use. */
-const keyVariables = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GROQ_API_KEY', 'MISTRAL_API_KEY', 'DEEPSEEK_API_KEY', 'OPENROUTER_API_KEY', 'TOGETHER_API_KEY', 'XAI_API_KEY', 'FIREWORKS_API_KEY', 'CEREBRAS_API_KEY', 'PERPLEXITY_API_KEY', 'COHERE_API_KEY']
+const keyVariables = [
+  'OPENAI_API_KEY',
+  'ANTHROPIC_API_KEY',
+  'GEMINI_API_KEY',
+  'GOOGLE_API_KEY',
+  'GROQ_API_KEY',
+  'MISTRAL_API_KEY',
+  'DEEPSEEK_API_KEY',
+  'OPENROUTER_API_KEY',
+  'TOGETHER_API_KEY',
+  'XAI_API_KEY',
+  'FIREWORKS_API_KEY',
+  'CEREBRAS_API_KEY',
+  'PERPLEXITY_API_KEY',
+  'COHERE_API_KEY',
+]
 
 /** A daemon that runs says what it uses: only it sees the keys that are stored. */
 async function checkProviders(config: Config, running: string | undefined): Promise<Check> {
   const found = running === undefined ? listKeys(config) : await findDefault(config, running)
   if (found !== undefined) return ok('providers', found)
-  return warn('providers', `no key of a model provider${running === undefined ? ' in the environment or the configuration; the daemon knows whether one is stored' : ''}; the built-in offline model answers, or a local Ollama when there is one`,
-    'store one with `svc providers set-key openai`, or set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]')
+  return warn(
+    'providers',
+    `no key of a model provider${running === undefined ? ' in the environment or the configuration; the daemon knows whether one is stored' : ''}; the built-in offline model answers, or a local Ollama when there is one`,
+    'store one with `svc providers set-key openai`, or set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]',
+  )
 }
 function listKeys(config: Config): string | undefined {
-  const found = [...keyVariables.filter((name) => process.env[name]?.trim()), ...Object.entries(config.providers).filter(([, provider]) => provider.api_key?.trim()).map(([name]) => `[providers.${name}]`)]
+  const found = [
+    ...keyVariables.filter((name) => process.env[name]?.trim()),
+    ...Object.entries(config.providers)
+      .filter(([, provider]) => provider.api_key?.trim())
+      .map(([name]) => `[providers.${name}]`),
+  ]
   return found.length > 0 ? `keys: ${found.join(', ')}` : undefined
 }
 async function findDefault(config: Config, url: string): Promise<string | undefined> {
   try {
-    const { default_provider: provider, default_model: model } = await createDaemonClient({ url, apiKey: config.api_key })
-      .call('GET', '/api/status', v.looseObject({ default_provider: v.nullish(v.string()), default_model: v.nullish(v.string()) }), { timeoutMs: 5000 })
+    const { default_provider: provider, default_model: model } = await createDaemonClient({
+      url,
+      apiKey: config.api_key,
+    }).call(
+      'GET',
+      '/api/status',
+      v.looseObject({ default_provider: v.nullish(v.string()), default_model: v.nullish(v.string()) }),
+      { timeoutMs: 5000 },
+    )
     return provider && provider !== 'builtin' ? `${provider} / ${model ?? ''} answers` : undefined
-  } catch { return listKeys(config) /* That it cannot be asked is said by the check of the database. */ }
+  } catch {
+    return listKeys(config) /* That it cannot be asked is said by the check of the database. */
+  }
 }
 
 async function checkDisk(folder: string): Promise<Check> {

@@ -18,16 +18,29 @@ export function command<const T extends ArgsDef>(parts: {
   readonly run: (args: ParsedArgs<T>) => Promise<number> | number
 }): Command {
   const { description, args, examples, run } = parts
-  return { definition: defineCommand<T>({ meta: { description }, args, run: (context) => run(context.args) }), args, description, examples }
+  return {
+    definition: defineCommand<T>({ meta: { description }, args, run: (context) => run(context.args) }),
+    args,
+    description,
+    examples,
+  }
 }
 
 export const homeArgs = {
   home: { type: 'string', valueHint: 'folder', description: 'Home of the daemon (default: SVC_HOME, else ~/.svc)' },
-  config: { type: 'string', valueHint: 'file', description: 'Configuration file instead of svc.config.ts in the current folder' },
+  config: {
+    type: 'string',
+    valueHint: 'file',
+    description: 'Configuration file instead of svc.config.ts in the current folder',
+  },
   json: { type: 'boolean', description: 'Print JSON' },
 } as const satisfies ArgsDef
 
 export const clientArgs = {
   ...homeArgs,
-  url: { type: 'string', valueHint: 'url', description: 'Address of the daemon (default: SVC_URL, else the one of the home)' },
+  url: {
+    type: 'string',
+    valueHint: 'url',
+    description: 'Address of the daemon (default: SVC_URL, else the one of the home)',
+  },
 } as const satisfies ArgsDef

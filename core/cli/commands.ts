@@ -25,7 +25,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   approval: {
     summary: 'List, approve and reject what agents want to do',
     commands: {
-      list: { summary: 'List what waits for an answer, and what was answered', load: () => import('./approval-list.ts') },
+      list: {
+        summary: 'List what waits for an answer, and what was answered',
+        load: () => import('./approval-list.ts'),
+      },
       approve: { summary: 'Let an agent do exactly this, once', load: () => import('./approval-approve.ts') },
       reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
     },
@@ -58,11 +61,17 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   audit: {
     summary: 'Check the audit trail',
     commands: {
-      verify: { summary: 'Check the hash chain of the audit trail, with or without a daemon', load: () => import('./audit-verify.ts') },
+      verify: {
+        summary: 'Check the hash chain of the audit trail, with or without a daemon',
+        load: () => import('./audit-verify.ts'),
+      },
     },
   },
   backup: { summary: 'Make a backup of everything', load: () => import('./backup.ts') },
-  restore: { summary: 'Put a backup, or a copy of the database, in the place of what is there', load: () => import('./restore.ts') },
+  restore: {
+    summary: 'Put a backup, or a copy of the database, in the place of what is there',
+    load: () => import('./restore.ts'),
+  },
   plugin: {
     summary: 'List and reload plugins',
     commands: {
@@ -75,7 +84,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     commands: {
       get: { summary: 'Show the configuration or one key of it', load: () => import('./config-get.ts') },
       set: { summary: 'Write one key into config.toml', load: () => import('./config-set.ts') },
-      reload: { summary: 'Let the running daemon read its configuration again', load: () => import('./config-reload.ts') },
+      reload: {
+        summary: 'Let the running daemon read its configuration again',
+        load: () => import('./config-reload.ts'),
+      },
       schema: { summary: 'Print the JSON Schema of config.toml', load: () => import('./config-schema.ts') },
     },
   },

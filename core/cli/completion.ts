@@ -18,9 +18,14 @@ const shells = { bash: renderBash, zsh: renderZsh, fish: renderFish }
 export default command({
   description: 'Print the completion script of a shell.',
   args: { shell: { type: 'positional', required: true, description: 'bash, zsh or fish' }, json: homeArgs.json },
-  examples: [['source <(svc completion bash)', 'for this shell; put it into ~/.bashrc to keep it'], ['svc completion zsh > ~/.zfunc/_svc', 'zsh, with ~/.zfunc in fpath'], ['svc completion fish > ~/.config/fish/completions/svc.fish', 'fish']],
+  examples: [
+    ['source <(svc completion bash)', 'for this shell; put it into ~/.bashrc to keep it'],
+    ['svc completion zsh > ~/.zfunc/_svc', 'zsh, with ~/.zfunc in fpath'],
+    ['svc completion fish > ~/.config/fish/completions/svc.fish', 'fish'],
+  ],
   async run(args) {
-    if (!Object.hasOwn(shells, args.shell)) throw new Failure(exits.usage, `unknown shell "${args.shell}"`, 'it is one of bash, zsh, fish')
+    if (!Object.hasOwn(shells, args.shell))
+      throw new Failure(exits.usage, `unknown shell "${args.shell}"`, 'it is one of bash, zsh, fish')
     const script = shells[args.shell as keyof typeof shells](await listLines(commands, []))
     if (args.json) printJson({ shell: args.shell, script })
     else print(script)
@@ -35,12 +40,19 @@ async function listLines(tree: Readonly<Record<string, CommandEntry>>, path: rea
     // Its own flags are none, and importing itself again would be a circle.
     const own = name === 'completion'
     const flags = entry.load && !own ? listFlags((await entry.load()).default.args) : []
-    lines.push({ path: here, summary: entry.summary, flags, children: entry.commands, values: own ? Object.keys(shells) : [] }, ...(entry.commands ? await listLines(entry.commands, here) : []))
+    lines.push(
+      { path: here, summary: entry.summary, flags, children: entry.commands, values: own ? Object.keys(shells) : [] },
+      ...(entry.commands ? await listLines(entry.commands, here) : []),
+    )
   }
   return lines
 }
 function words(line: Line): string {
-  return [...Object.keys(line.children ?? {}), ...line.values, ...(line.children && line.flags.length === 0 ? [] : [...line.flags.map((flag) => `--${flag.name}`), '--help'])].join(' ')
+  return [
+    ...Object.keys(line.children ?? {}),
+    ...line.values,
+    ...(line.children && line.flags.length === 0 ? [] : [...line.flags.map((flag) => `--${flag.name}`), '--help']),
+  ].join(' ')
 }
 /** Joins the typed words to a command: the first word, and the second one below a group. Bash and zsh understand it; the name `path` is taken in zsh. */
 function readCommand(lines: readonly Line[], all: string): string {
@@ -55,7 +67,11 @@ function readCommand(lines: readonly Line[], all: string): string {
 }
 /** One row for each flag that takes one of a few words. */
 function flagValues(lines: readonly Line[], row: (flag: string, values: string) => string): string {
-  const flags = new Map(lines.flatMap((line) => line.flags.flatMap(({ name, options }) => (options.length > 0 ? [[name, options.join(' ')] as const] : []))))
+  const flags = new Map(
+    lines.flatMap((line) =>
+      line.flags.flatMap(({ name, options }) => (options.length > 0 ? [[name, options.join(' ')] as const] : [])),
+    ),
+  )
   return [...flags].map(([name, values]) => row(`--${name}`, values)).join('\n')
 }
 function renderBash(lines: readonly Line[]): string {
@@ -97,18 +113,30 @@ function renderFish(lines: readonly Line[]): string {
   const out = ['# svc completion for fish', 'complete -c svc -f']
   for (const line of lines) {
     const [parent, name] = line.path.length === 1 ? [undefined, line.path[0]] : [line.path[0], line.path[1]]
-    const when = parent === undefined ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${parent}; and not __fish_seen_subcommand_from ${siblings(lines, parent)}`
+    const when =
+      parent === undefined
+        ? '__fish_use_subcommand'
+        : `__fish_seen_subcommand_from ${parent}; and not __fish_seen_subcommand_from ${siblings(lines, parent)}`
     out.push(`complete -c svc -n ${quote(when)} -a ${quote(name ?? '')} -d ${quote(line.summary)}`)
-    if (line.values.length > 0) out.push(`complete -c svc -n ${quote(`__fish_seen_subcommand_from ${name}`)} -a ${quote(line.values.join(' '))}`)
-    const inside = parent === undefined ? `__fish_seen_subcommand_from ${name}` : `__fish_seen_subcommand_from ${parent}; and __fish_seen_subcommand_from ${name}`
+    if (line.values.length > 0)
+      out.push(`complete -c svc -n ${quote(`__fish_seen_subcommand_from ${name}`)} -a ${quote(line.values.join(' '))}`)
+    const inside =
+      parent === undefined
+        ? `__fish_seen_subcommand_from ${name}`
+        : `__fish_seen_subcommand_from ${parent}; and __fish_seen_subcommand_from ${name}`
     for (const flag of line.flags) {
-      out.push(`complete -c svc -n ${quote(inside)} -l ${flag.name}${flag.isText ? (flag.options.length > 0 ? ` -x -a ${quote(flag.options.join(' '))}` : ' -r -F') : ''} -d ${quote(flag.description)}`)
+      out.push(
+        `complete -c svc -n ${quote(inside)} -l ${flag.name}${flag.isText ? (flag.options.length > 0 ? ` -x -a ${quote(flag.options.join(' '))}` : ' -r -F') : ''} -d ${quote(flag.description)}`,
+      )
     }
   }
   return out.join('\n')
 }
 function siblings(lines: readonly Line[], parent: string): string {
-  return lines.filter((line) => line.path.length === 2 && line.path[0] === parent).map((line) => line.path[1]).join(' ')
+  return lines
+    .filter((line) => line.path.length === 2 && line.path[0] === parent)
+    .map((line) => line.path[1])
+    .join(' ')
 }
 function groupsOf(lines: readonly Line[]): string[] {
   return lines.filter((line) => line.children).map((line) => line.path.join(' '))

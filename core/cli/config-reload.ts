@@ -5,7 +5,10 @@ import { exits } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 
 const Changes = v.looseObject({
-  status: v.string(), changed: v.array(v.string()), restart_reasons: v.array(v.string()), warnings: v.array(v.string()),
+  status: v.string(),
+  changed: v.array(v.string()),
+  restart_reasons: v.array(v.string()),
+  warnings: v.array(v.string()),
   failed: v.array(v.object({ plugin: v.string(), reason: v.string() })),
 })
 
@@ -14,12 +17,19 @@ export default command({
   args: clientArgs,
   examples: [['svc config reload', 'after editing config.toml']],
   async run(args) {
-    const answer = await ask(await connect(args), (client) => client.call('POST', '/api/config/reload', Changes, { timeoutMs: 120_000 }))
+    const answer = await ask(await connect(args), (client) =>
+      client.call('POST', '/api/config/reload', Changes, { timeoutMs: 120_000 }),
+    )
     if (args.json) printJson(answer)
     else {
       for (const warning of answer.warnings) note(`warning: ${warning}`)
-      for (const { plugin, reason } of answer.failed) note(`warning: plugin "${plugin}" goes on with its old section: ${reason}`)
-      print(answer.changed.length === 0 ? 'Nothing changed that could hold at once.' : `In force now: ${answer.changed.join(', ')}`)
+      for (const { plugin, reason } of answer.failed)
+        note(`warning: plugin "${plugin}" goes on with its old section: ${reason}`)
+      print(
+        answer.changed.length === 0
+          ? 'Nothing changed that could hold at once.'
+          : `In force now: ${answer.changed.join(', ')}`,
+      )
       if (answer.restart_reasons.length > 0) print(`After a restart: ${answer.restart_reasons.join(', ')}`)
     }
     return answer.failed.length > 0 ? exits.failed : exits.ok

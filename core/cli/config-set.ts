@@ -11,16 +11,32 @@ import { print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
 
 export default command({
-  description: 'Write one key into <home>/config.toml. Comments and other lines stay as they are; a wrong value is refused.',
-  args: { key: { type: 'positional', required: true, description: 'Dotted key, such as rate_limit.tokens_per_minute' }, value: { type: 'positional', required: true, description: 'Its value; a list as a,b or JSON' }, ...homeArgs },
-  examples: [['svc config set default_model gpt-5-mini', 'a text'], ['svc config set outbound.allow 10.0.0.0/8,ollama.lan', 'a list'], ['svc config set plugins.watch true', 'a switch']],
+  description:
+    'Write one key into <home>/config.toml. Comments and other lines stay as they are; a wrong value is refused.',
+  args: {
+    key: { type: 'positional', required: true, description: 'Dotted key, such as rate_limit.tokens_per_minute' },
+    value: { type: 'positional', required: true, description: 'Its value; a list as a,b or JSON' },
+    ...homeArgs,
+  },
+  examples: [
+    ['svc config set default_model gpt-5-mini', 'a text'],
+    ['svc config set outbound.allow 10.0.0.0/8,ollama.lan', 'a list'],
+    ['svc config set plugins.watch true', 'a switch'],
+  ],
   async run(args) {
     const place = findPlace(args)
     const file = join(place.home, 'config.toml')
     const value = toConfigValue(args.key, args.value)
-    try { checkConfigValue('config set', args.key, value) } catch (error) {
+    try {
+      checkConfigValue('config set', args.key, value)
+    } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      throw new Failure(exits.usage, error.message.replace(/^config set: /, ''), 'nothing was written; `svc config schema` lists every key', { cause: error })
+      throw new Failure(
+        exits.usage,
+        error.message.replace(/^config set: /, ''),
+        'nothing was written; `svc config schema` lists every key',
+        { cause: error },
+      )
     }
     await setConfigValue(file, args.key, value)
     const { sources } = await loadSettings(place)
@@ -28,12 +44,27 @@ export default command({
     const overridden = source !== undefined && !source.startsWith(file)
     const running = readDaemonFile(place.home) !== undefined
     const atStart = isMarked(splitKey(args.key), 'restart')
-    const shown = splitKey(args.key).reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], redact(nest(splitKey(args.key), value)))
-    if (args.json) printJson({ key: args.key, value: shown, file, restart_required: running && atStart, ...(overridden ? { overridden_by: source } : {}) })
+    const shown = splitKey(args.key).reduce<unknown>(
+      (tree, key) => (tree as Record<string, unknown>)[key],
+      redact(nest(splitKey(args.key), value)),
+    )
+    if (args.json)
+      printJson({
+        key: args.key,
+        value: shown,
+        file,
+        restart_required: running && atStart,
+        ...(overridden ? { overridden_by: source } : {}),
+      })
     else {
       print(`${args.key} = ${JSON.stringify(shown)} is in ${file}`)
       if (overridden) print(`It has no effect now, because ${source} sets it too.`)
-      else if (running) print(atStart ? 'The running daemon takes it at its next start.' : 'The running daemon takes it with `svc config reload`.')
+      else if (running)
+        print(
+          atStart
+            ? 'The running daemon takes it at its next start.'
+            : 'The running daemon takes it with `svc config reload`.',
+        )
     }
     return exits.ok
   },

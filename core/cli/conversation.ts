@@ -11,14 +11,28 @@ import { Whereabouts } from './whereabouts.ts'
 
 const Chunk = v.looseObject({ content: v.string() })
 const ToolUse = v.looseObject({ tool: v.string() })
-const ToolResult = v.looseObject({ tool: v.string(), input: v.optional(v.unknown()), is_error: v.optional(v.boolean(), false) })
+const ToolResult = v.looseObject({
+  tool: v.string(),
+  input: v.optional(v.unknown()),
+  is_error: v.optional(v.boolean(), false),
+})
 const Done = v.looseObject({ stop: v.optional(v.string()) })
-const Problem = v.looseObject({ content: v.optional(v.string()), message: v.optional(v.string()), error: v.optional(v.union([v.string(), v.looseObject({ message: v.string() })])) })
+const Problem = v.looseObject({
+  content: v.optional(v.string()),
+  message: v.optional(v.string()),
+  error: v.optional(v.union([v.string(), v.looseObject({ message: v.string() })])),
+})
 
 const help: readonly (readonly [command: string, meaning: string])[] = [
-  ['/help', 'this list'], ['/new', 'start a new session'], ['/stop', 'end the answer that is being written'],
-  ['/approve <id>', 'let the agent do what it asked for, once'], ['/reject <id>', 'do not let it'],
-  ['/model [name]', 'show or change the model of this agent'], ['/agents', 'list the agents'], ['/agent <name>', 'talk to another one'], ['/exit', 'leave'],
+  ['/help', 'this list'],
+  ['/new', 'start a new session'],
+  ['/stop', 'end the answer that is being written'],
+  ['/approve <id>', 'let the agent do what it asked for, once'],
+  ['/reject <id>', 'do not let it'],
+  ['/model [name]', 'show or change the model of this agent'],
+  ['/agents', 'list the agents'],
+  ['/agent <name>', 'talk to another one'],
+  ['/exit', 'leave'],
 ]
 
 interface ConversationParts {
@@ -46,10 +60,14 @@ export class Conversation {
     this.#whereabouts = new Whereabouts(parts.connection.client, (text) => this.#dim(text))
   }
 
-  get prompt(): string { return this.#parts.colored ? '\u001b[36m> \u001b[0m' : '> ' }
+  get prompt(): string {
+    return this.#parts.colored ? '\u001b[36m> \u001b[0m' : '> '
+  }
 
   greet(): void {
-    note(`Talking to "${this.#agent.name}" (${this.#agent.model_provider}/${this.#agent.model_name}). /help lists the commands, Ctrl-C ends an answer, then leaves.`)
+    note(
+      `Talking to "${this.#agent.name}" (${this.#agent.model_provider}/${this.#agent.model_name}). /help lists the commands, Ctrl-C ends an answer, then leaves.`,
+    )
   }
 
   /** One line of input: a command or a message. */
@@ -60,7 +78,11 @@ export class Conversation {
       await this.send(text)
       return undefined
     }
-    try { return await this.#command(text) } catch (error) { throw explain(error, this.#parts.connection) }
+    try {
+      return await this.#command(text)
+    } catch (error) {
+      throw explain(error, this.#parts.connection)
+    }
   }
 
   /** Sends a message and prints the answer as it comes. Throws a `Failure`. */
@@ -91,14 +113,21 @@ export class Conversation {
       if (!json && written !== '' && !written.endsWith('\n')) process.stdout.write('\n')
     }
     if (this.cancelled) note('(stopped)')
-    else if (!finished) throw new Failure(exits.failed, 'the answer broke off', 'the log of the daemon says more; what was written is kept in the session')
+    else if (!finished)
+      throw new Failure(
+        exits.failed,
+        'the answer broke off',
+        'the log of the daemon says more; what was written is kept in the session',
+      )
   }
 
   /** Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. */
   answersApproval(line: string): boolean {
     const [, verb, id = ''] = /^\s*\/(approve|reject)(?:\s+(\S+))?\s*$/.exec(line) ?? []
     if (verb !== 'approve' && verb !== 'reject') return false
-    this.#approvals.answer(verb, id).catch((error: unknown) => note(renderFailure(toFailure(explain(error, this.#parts.connection)), false)))
+    this.#approvals
+      .answer(verb, id)
+      .catch((error: unknown) => note(renderFailure(toFailure(explain(error, this.#parts.connection)), false)))
     return true
   }
 
@@ -108,7 +137,8 @@ export class Conversation {
     const answer = this.#answer
     this.cancelled = true
     // The stream ends when the turn has; if it cannot be stopped, leaving it has to do.
-    this.#parts.connection.client.call('POST', `/api/agents/${this.#agent.id}/stop`, v.unknown(), { timeoutMs: 3000 })
+    this.#parts.connection.client
+      .call('POST', `/api/agents/${this.#agent.id}/stop`, v.unknown(), { timeoutMs: 3000 })
       .catch((error: unknown) => note(renderFailure(toFailure(explain(error, this.#parts.connection)), false)))
       .finally(() => answer.abort(new Error('stopped')))
     return true
@@ -121,7 +151,9 @@ export class Conversation {
     return failure.exit !== exits.notRunning
   }
 
-  #dim(text: string): string { return this.#parts.colored ? `\u001b[90m${text}\u001b[0m` : text }
+  #dim(text: string): string {
+    return this.#parts.colored ? `\u001b[90m${text}\u001b[0m` : text
+  }
 
   /** Prints one event; returns what is written of the answer so far. */
   #show({ event, data }: ServerEvent, written: string): string {
@@ -131,13 +163,24 @@ export class Conversation {
       return written + text
     }
     switch (event) {
-      case 'chunk': return out(escapeControls(v.parse(Chunk, data).content, true))
+      case 'chunk':
+        return out(escapeControls(v.parse(Chunk, data).content, true))
       case 'tool_use':
-        if (!this.#parts.json) note(dim(`${written === '' || written.endsWith('\n') ? '' : '\n'}[${escapeControls(v.parse(ToolUse, data).tool)} …]`))
+        if (!this.#parts.json)
+          note(
+            dim(
+              `${written === '' || written.endsWith('\n') ? '' : '\n'}[${escapeControls(v.parse(ToolUse, data).tool)} …]`,
+            ),
+          )
         return written
       case 'tool_result': {
         const { tool, input, is_error: failed } = v.parse(ToolResult, data)
-        if (!this.#parts.json) note(dim(`[${escapeControls(tool)} ${escapeControls(JSON.stringify(input ?? {})).slice(0, 200)}${failed ? ' failed' : ''}]`))
+        if (!this.#parts.json)
+          note(
+            dim(
+              `[${escapeControls(tool)} ${escapeControls(JSON.stringify(input ?? {})).slice(0, 200)}${failed ? ' failed' : ''}]`,
+            ),
+          )
         return written
       }
       case 'done':
@@ -146,10 +189,15 @@ export class Conversation {
         return written
       case 'error': {
         const { content, message, error } = v.parse(Problem, typeof data === 'string' ? { message: data } : data)
-        throw new Failure(exits.failed, content ?? message ?? (typeof error === 'string' ? error : error?.message) ?? 'the agent failed', 'send the message again, or look at the log of the daemon')
+        throw new Failure(
+          exits.failed,
+          content ?? message ?? (typeof error === 'string' ? error : error?.message) ?? 'the agent failed',
+          'send the message again, or look at the log of the daemon',
+        )
       }
       // Events of a newer daemon are no reason to fail.
-      default: return written
+      default:
+        return written
     }
   }
 
@@ -159,10 +207,17 @@ export class Conversation {
     const rest = words.join(' ')
     const path = `/api/agents/${this.#agent.id}`
     switch (name) {
-      case '/exit': case '/quit': return 'exit'
-      case '/help': note(help.map(([word, meaning]) => `  ${word.padEnd(14)} ${meaning}`).join('\n')); return undefined
-      case '/stop': note('There is no answer to stop.'); return undefined
-      case '/new': case '/reset':
+      case '/exit':
+      case '/quit':
+        return 'exit'
+      case '/help':
+        note(help.map(([word, meaning]) => `  ${word.padEnd(14)} ${meaning}`).join('\n'))
+        return undefined
+      case '/stop':
+        note('There is no answer to stop.')
+        return undefined
+      case '/new':
+      case '/reset':
         await client.call('POST', `${path}/session/reset`, v.unknown())
         note('A new session begins; the agent starts without what was said before.')
         return undefined
@@ -176,14 +231,26 @@ export class Conversation {
         return undefined
       case '/agents': {
         const agents = await client.call('GET', '/api/agents', v.array(AgentItem))
-        note(renderTable(['', 'NAME', 'STATE', 'MODEL'], agents.map((agent) => [agent.id === this.#agent.id ? '*' : '', agent.name, agent.state, `${agent.model_provider}/${agent.model_name}`])))
+        note(
+          renderTable(
+            ['', 'NAME', 'STATE', 'MODEL'],
+            agents.map((agent) => [
+              agent.id === this.#agent.id ? '*' : '',
+              agent.name,
+              agent.state,
+              `${agent.model_provider}/${agent.model_name}`,
+            ]),
+          ),
+        )
         return undefined
       }
       case '/agent':
         this.#agent = await requireAgent(client, rest || undefined)
         this.greet()
         return undefined
-      default: note(`There is no command ${escapeControls(name)}; /help lists them.`); return undefined
+      default:
+        note(`There is no command ${escapeControls(name)}; /help lists them.`)
+        return undefined
     }
   }
 }

@@ -9,12 +9,19 @@ import { findPlace } from './settings.ts'
 export default command({
   description: 'Start from source, reload a plugin when its folder changes, and check every answer against its schema.',
   args: startArgs,
-  examples: [['svc dev', 'edit a plugin and watch it reload'], ['svc dev --home ./try --port 0', 'beside a daemon that runs']],
+  examples: [
+    ['svc dev', 'edit a plugin and watch it reload'],
+    ['svc dev --home ./try --port 0', 'beside a daemon that runs'],
+  ],
   async run(args) {
     becomeSource()
     const { serve } = await import('./serve.ts')
     note('svc dev: plugins reload as they are edited; a change in core/ needs a new start')
-    return await serve({ place: findPlace(args), flags: { ...toFlags(args), 'plugins.watch': true, development: true }, json: args.json === true })
+    return await serve({
+      place: findPlace(args),
+      flags: { ...toFlags(args), 'plugins.watch': true, development: true },
+      json: args.json === true,
+    })
   },
 })
 
@@ -26,5 +33,15 @@ function becomeSource(): void {
   const source = join(dirname(folder), 'core/cli/main.ts')
   // Node does not run TypeScript below node_modules: an installed svc reloads the plugins outside it.
   if (!existsSync(source) || source.includes('/node_modules/') || typeof process.execve !== 'function') return
-  process.execve(process.execPath, [process.execPath, '--disable-warning=ExperimentalWarning', '--conditions=svc-source', source, ...process.argv.slice(2)], process.env)
+  process.execve(
+    process.execPath,
+    [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      '--conditions=svc-source',
+      source,
+      ...process.argv.slice(2),
+    ],
+    process.env,
+  )
 }

@@ -7,12 +7,27 @@ import { print, printJson, renderDuration, renderTable } from './output.ts'
 export default command({
   description: 'List the devices that are paired, the oldest first.',
   args: clientArgs,
-  examples: [['svc device list', 'what is paired, and when it was last seen'], ["svc device list --json | jq -r '.devices[].device_id'", 'ids for a script']],
+  examples: [
+    ['svc device list', 'what is paired, and when it was last seen'],
+    ["svc device list --json | jq -r '.devices[].device_id'", 'ids for a script'],
+  ],
   async run(args) {
     const answer = await ask(await connect(args), listDevices)
     if (args.json) printJson(answer)
     else if (answer.devices.length === 0) print('No device is paired. `svc device pair` makes a code for one.')
-    else print(renderTable(['NAME', 'PLATFORM', 'PAIRED', 'LAST SEEN', 'ID'], answer.devices.map((each) => [each.display_name, each.platform, ago(each.paired_at), ago(each.last_seen), each.device_id])))
+    else
+      print(
+        renderTable(
+          ['NAME', 'PLATFORM', 'PAIRED', 'LAST SEEN', 'ID'],
+          answer.devices.map((each) => [
+            each.display_name,
+            each.platform,
+            ago(each.paired_at),
+            ago(each.last_seen),
+            each.device_id,
+          ]),
+        ),
+      )
     return exits.ok
   },
 })

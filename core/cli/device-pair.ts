@@ -9,7 +9,11 @@ import type { Device } from './devices.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson, renderDuration } from './output.ts'
 
-const Requested = v.looseObject({ pairing_code: v.string(), expires_at: v.string(), qr_uri: v.optional(v.string(), '') })
+const Requested = v.looseObject({
+  pairing_code: v.string(),
+  expires_at: v.string(),
+  qr_uri: v.optional(v.string(), ''),
+})
 const LOOK_MS = 1000
 
 export default command({
@@ -26,11 +30,15 @@ export default command({
       const left = renderDuration(Math.max(0, Math.ceil((Date.parse(answer.expires_at) - Date.now()) / 1000)))
       if (args.json && !args.wait) printJson(answer)
       else if (args.json) note(answer.pairing_code)
-      else print(`Pairing code: ${answer.pairing_code}\nIt works once, for ${left}. The device sends it, for example:\n  curl ${client.url}/api/pairing/complete --json '{"pairing_code": "${answer.pairing_code}", "display_name": "my phone"}'`)
+      else
+        print(
+          `Pairing code: ${answer.pairing_code}\nIt works once, for ${left}. The device sends it, for example:\n  curl ${client.url}/api/pairing/complete --json '{"pairing_code": "${answer.pairing_code}", "display_name": "my phone"}'`,
+        )
       return args.wait ? await wait(client, before, Date.parse(answer.expires_at)) : undefined
     })
     if (paired && args.json) printJson(paired)
-    else if (paired) print(`paired: ${escapeControls(paired.display_name)} (${escapeControls(paired.platform)}, ${paired.device_id})`)
+    else if (paired)
+      print(`paired: ${escapeControls(paired.display_name)} (${escapeControls(paired.platform)}, ${paired.device_id})`)
     return exits.ok
   },
 })
@@ -40,7 +48,8 @@ async function wait(client: DaemonClient, before: readonly Device[], until: numb
   for (;;) {
     const found = (await listDevices(client)).devices.find(({ device_id: id }) => !known.has(id))
     if (found) return found
-    if (Date.now() >= until) throw new Failure(exits.failed, 'nobody used the code in time', 'make another one with `svc device pair`')
+    if (Date.now() >= until)
+      throw new Failure(exits.failed, 'nobody used the code in time', 'make another one with `svc device pair`')
     await delay(LOOK_MS)
   }
 }

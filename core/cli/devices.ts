@@ -2,11 +2,18 @@ import * as v from 'valibot'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { exits, Failure } from './failure.ts'
 
-export const Device = v.looseObject({ device_id: v.string(), display_name: v.string(), platform: v.string(), paired_at: v.string(), last_seen: v.string() })
+export const Device = v.looseObject({
+  device_id: v.string(),
+  display_name: v.string(),
+  platform: v.string(),
+  paired_at: v.string(),
+  last_seen: v.string(),
+})
 export type Device = v.InferOutput<typeof Device>
 const DeviceList = v.looseObject({ devices: v.array(Device), total: v.number() })
 
-export const listDevices = (client: DaemonClient): Promise<v.InferOutput<typeof DeviceList>> => client.call('GET', '/api/pairing/devices', DeviceList)
+export const listDevices = (client: DaemonClient): Promise<v.InferOutput<typeof DeviceList>> =>
+  client.call('GET', '/api/pairing/devices', DeviceList)
 
 /** A device by its id, by how its id begins or by its name. Throws a `Failure` that names those there are. */
 export async function requireDevice(client: DaemonClient, wanted: string): Promise<Device> {
@@ -14,9 +21,16 @@ export async function requireDevice(client: DaemonClient, wanted: string): Promi
   const exact = devices.find(({ device_id: id }) => id === wanted)
   if (exact) return exact
   const named = devices.filter(({ display_name: name }) => name === wanted)
-  const found = named.length > 0 ? named : wanted === '' ? [] : devices.filter(({ device_id: id }) => id.startsWith(wanted))
+  const found =
+    named.length > 0 ? named : wanted === '' ? [] : devices.filter(({ device_id: id }) => id.startsWith(wanted))
   if (found[0] && found.length === 1) return found[0]
-  const names = (some: readonly Device[]): string => some.map(({ display_name: name, device_id: id }) => `${name} (${id})`).join(', ')
-  if (found.length > 1) throw new Failure(exits.usage, `"${wanted}" is ${found.length} devices`, `give the id of one: ${names(found)}`)
-  throw new Failure(exits.notFound, `there is no device "${wanted}"`, devices.length === 0 ? 'no device is paired' : `there are: ${names(devices)}`)
+  const names = (some: readonly Device[]): string =>
+    some.map(({ display_name: name, device_id: id }) => `${name} (${id})`).join(', ')
+  if (found.length > 1)
+    throw new Failure(exits.usage, `"${wanted}" is ${found.length} devices`, `give the id of one: ${names(found)}`)
+  throw new Failure(
+    exits.notFound,
+    `there is no device "${wanted}"`,
+    devices.length === 0 ? 'no device is paired' : `there are: ${names(devices)}`,
+  )
 }

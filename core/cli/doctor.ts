@@ -7,13 +7,17 @@ import { findPlace } from './settings.ts'
 export default command({
   description: 'Check this installation: Node, home, configuration, port, database, providers and disk.',
   args: homeArgs,
-  examples: [['svc doctor', 'what is wrong and what to do'], ['svc doctor --json', 'the same for a script; the exit code is 1 when something fails']],
+  examples: [
+    ['svc doctor', 'what is wrong and what to do'],
+    ['svc doctor --json', 'the same for a script; the exit code is 1 when something fails'],
+  ],
   async run(args) {
     const checks = await runChecks(findPlace(args))
     if (args.json) printJson({ ok: checks.every((check) => check.state !== 'fail'), checks })
     else {
       const signs = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const
-      for (const { name, state, found, advice } of checks) print(`${signs[state]}  ${name.padEnd(14)} ${found}${advice === undefined ? '' : `\n      -> ${advice}`}`)
+      for (const { name, state, found, advice } of checks)
+        print(`${signs[state]}  ${name.padEnd(14)} ${found}${advice === undefined ? '' : `\n      -> ${advice}`}`)
       const failed = checks.filter((check) => check.state === 'fail').length
       print(failed === 0 ? '\nEverything needed is there.' : `\n${failed} of ${checks.length} checks failed.`)
     }

@@ -14,7 +14,9 @@ export function earlyHome(argv: readonly string[]): string {
 
 // Said before anything is loaded that an older one cannot even read.
 if (Number.parseInt(process.versions.node, 10) < 24) {
-  process.stderr.write(`svc: Node 24 or newer is needed, this is ${process.version}\n  in a checkout, \`npx svc\` and \`npm start\` use the one that \`npm install\` brought\n`)
+  process.stderr.write(
+    `svc: Node 24 or newer is needed, this is ${process.version}\n  in a checkout, \`npx svc\` and \`npm start\` use the one that \`npm install\` brought\n`,
+  )
   process.exit(1)
 }
 

@@ -5,7 +5,8 @@ import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 
 export default command({
-  description: 'Make a key that signs manifests. The private key goes into a file only you can read; the public one is printed, for manifest_signing.trusted_signers.',
+  description:
+    'Make a key that signs manifests. The private key goes into a file only you can read; the public one is printed, for manifest_signing.trusted_signers.',
   args: {
     file: { type: 'positional', required: true, description: 'New file for the private key' },
     json: { type: 'boolean', description: 'Print JSON' },
@@ -15,13 +16,28 @@ export default command({
     const { privatePem, publicKey } = generateSigner()
     let handle
     // Never over another key: whatever was signed with it could not be signed again.
-    try { handle = await open(args.file, 'wx', 0o600) } catch (error) {
+    try {
+      handle = await open(args.file, 'wx', 0o600)
+    } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      throw new Failure(exits.failed, `${args.file} cannot be made (${code})`, code === 'EEXIST' ? 'name a file that does not exist yet' : 'name a file in a folder you can write to', { cause: error })
+      throw new Failure(
+        exits.failed,
+        `${args.file} cannot be made (${code})`,
+        code === 'EEXIST' ? 'name a file that does not exist yet' : 'name a file in a folder you can write to',
+        { cause: error },
+      )
     }
-    try { await handle.writeFile(privatePem); await handle.sync() } finally { await handle.close() }
+    try {
+      await handle.writeFile(privatePem)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
     if (args.json) printJson({ file: args.file, public_key: publicKey })
-    else print(`the private key is in ${args.file}\npublic key: ${publicKey}\ntrust it with: svc config set manifest_signing.trusted_signers ${publicKey}`)
+    else
+      print(
+        `the private key is in ${args.file}\npublic key: ${publicKey}\ntrust it with: svc config set manifest_signing.trusted_signers ${publicKey}`,
+      )
     return exits.ok
   },
 })

@@ -7,20 +7,40 @@ import { readExactly } from './manifest-file.ts'
 import { note, print } from './output.ts'
 
 export default command({
-  description: 'Sign the manifest of an agent. What is printed goes into the field signed_manifest of POST /api/agents.',
+  description:
+    'Sign the manifest of an agent. What is printed goes into the field signed_manifest of POST /api/agents.',
   args: {
     manifest: { type: 'positional', required: true, description: 'TOML file of the agent' },
-    key: { type: 'string', valueHint: 'file', description: 'File with the private key, as svc manifest keygen makes it' },
-    signer: { type: 'string', valueHint: 'name', description: 'Who signs, for people to read (default: svc manifest sign)' },
+    key: {
+      type: 'string',
+      valueHint: 'file',
+      description: 'File with the private key, as svc manifest keygen makes it',
+    },
+    signer: {
+      type: 'string',
+      valueHint: 'name',
+      description: 'Who signs, for people to read (default: svc manifest sign)',
+    },
     out: { type: 'string', valueHint: 'file', description: 'File for the envelope instead of standard output' },
   },
-  examples: [['svc manifest sign scout.toml --key signer.pem > scout.signed.json', 'sign'], ['svc manifest sign scout.toml --key signer.pem --signer ops@example.org --out scout.signed.json', 'with a name']],
+  examples: [
+    ['svc manifest sign scout.toml --key signer.pem > scout.signed.json', 'sign'],
+    ['svc manifest sign scout.toml --key signer.pem --signer ops@example.org --out scout.signed.json', 'with a name'],
+  ],
   async run(args) {
-    if (args.key === undefined) throw new Failure(exits.usage, '--key is missing', 'make one with: svc manifest keygen signer.pem')
+    if (args.key === undefined)
+      throw new Failure(exits.usage, '--key is missing', 'make one with: svc manifest keygen signer.pem')
     const manifest = await readExactly(args.manifest)
     let head
-    try { head = manifestHead(manifest) } catch (error) {
-      throw new Failure(exits.failed, `${args.manifest} is not valid TOML: ${error instanceof Error ? error.message.split('\n')[0] ?? '' : ''}`, undefined, { cause: error })
+    try {
+      head = manifestHead(manifest)
+    } catch (error) {
+      throw new Failure(
+        exits.failed,
+        `${args.manifest} is not valid TOML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`,
+        undefined,
+        { cause: error },
+      )
     }
     try {
       const text = `${JSON.stringify(signManifest({ manifest, ...head }, args.signer ?? 'svc manifest sign', await readExactly(args.key)), null, 2)}\n`

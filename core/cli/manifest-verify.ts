@@ -7,22 +7,47 @@ import { print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
 
 export default command({
-  description: 'Check a signed manifest as the daemon of this home would: the text is the one that was signed, the signature is good, the signer is trusted.',
+  description:
+    'Check a signed manifest as the daemon of this home would: the text is the one that was signed, the signature is good, the signer is trusted.',
   args: {
     envelope: { type: 'positional', required: true, description: 'File that svc manifest sign made' },
-    trusted: { type: 'string', valueHint: 'keys', description: 'Public keys to trust instead of manifest_signing.trusted_signers, separated by commas' },
+    trusted: {
+      type: 'string',
+      valueHint: 'keys',
+      description: 'Public keys to trust instead of manifest_signing.trusted_signers, separated by commas',
+    },
     ...homeArgs,
   },
-  examples: [['svc manifest verify scout.signed.json', 'with the keys of the configuration'], ['svc manifest verify scout.signed.json --trusted 9a…', 'with this key']],
+  examples: [
+    ['svc manifest verify scout.signed.json', 'with the keys of the configuration'],
+    ['svc manifest verify scout.signed.json --trusted 9a…', 'with this key'],
+  ],
   async run(args) {
-    const trusted = args.trusted === undefined ? (await loadSettings(findPlace(args))).config.manifest_signing.trusted_signers : args.trusted.split(',').map((key) => key.trim()).filter((key) => key !== '')
+    const trusted =
+      args.trusted === undefined
+        ? (await loadSettings(findPlace(args))).config.manifest_signing.trusted_signers
+        : args.trusted
+            .split(',')
+            .map((key) => key.trim())
+            .filter((key) => key !== '')
     let signed: SignedManifest
-    try { signed = verifyManifest(await readExactly(args.envelope), readTrusted(trusted)) } catch (error) {
-      if (error instanceof SignatureProblem) throw new Failure(exits.refused, `${args.envelope}: ${error.message}`, error.kind === 'untrusted' ? 'add the key to manifest_signing.trusted_signers if it belongs to someone you trust' : undefined, { cause: error })
+    try {
+      signed = verifyManifest(await readExactly(args.envelope), readTrusted(trusted))
+    } catch (error) {
+      if (error instanceof SignatureProblem)
+        throw new Failure(
+          exits.refused,
+          `${args.envelope}: ${error.message}`,
+          error.kind === 'untrusted'
+            ? 'add the key to manifest_signing.trusted_signers if it belongs to someone you trust'
+            : undefined,
+          { cause: error },
+        )
       throw error
     }
     const { name, version, signer_id: signer, signer_public_key: key, content_hash: hash } = signed
-    if (args.json) printJson({ valid: true, name, version, signer_id: signer, signer_public_key: key, content_hash: hash })
+    if (args.json)
+      printJson({ valid: true, name, version, signer_id: signer, signer_public_key: key, content_hash: hash })
     else print(`agent "${name}" ${version} is signed by ${signer} (${key})`)
     return exits.ok
   },

@@ -15,7 +15,14 @@ export function note(text: string): void {
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map((cell) => escapeControls(cell)))
   const widths = headings.map((_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
-  return lines.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n')
+  return lines
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 /** Names and values below each other. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
@@ -23,7 +30,11 @@ export function renderFacts(facts: readonly (readonly [name: string, value: stri
   return facts.map(([name, value]) => `${name.padEnd(width)}  ${escapeControls(value)}`.trimEnd()).join('\n')
 }
 export function renderDuration(secs: number): string {
-  const parts = [[86_400, 'd'], [3600, 'h'], [60, 'min']] as const
+  const parts = [
+    [86_400, 'd'],
+    [3600, 'h'],
+    [60, 'min'],
+  ] as const
   let left = Math.floor(secs)
   const words: string[] = []
   for (const [size, unit] of parts) {

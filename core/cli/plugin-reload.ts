@@ -9,7 +9,14 @@ export default command({
   args: { plugin: { type: 'positional', required: true, description: 'Name of the plugin' }, ...clientArgs },
   examples: [['svc plugin reload hello', 'after editing it']],
   async run(args) {
-    const answer = await ask(await connect(args), (client) => client.call('POST', `/api/plugins/${encodeURIComponent(args.plugin)}/reload`, v.looseObject({ status: v.string() }), { timeoutMs: 120_000 }))
+    const answer = await ask(await connect(args), (client) =>
+      client.call(
+        'POST',
+        `/api/plugins/${encodeURIComponent(args.plugin)}/reload`,
+        v.looseObject({ status: v.string() }),
+        { timeoutMs: 120_000 },
+      ),
+    )
     if (args.json) printJson(answer)
     else print(`plugin "${args.plugin}" ${answer.status}`)
     return exits.ok

@@ -55,20 +55,30 @@ export function watchProcess(log: Log): ProcessEvents {
     ask('shutdown', 'an exception was not caught')
   }
   // Left to itself Node opens its debugger on this signal, to whoever may send it or reach the port.
-  const onDebug = (signal: NodeJS.Signals): void => log.warn(`${signal} is ignored: the daemon is not opened to a debugger`)
-  const listeners = [['SIGINT', onStop], ['SIGTERM', onStop], ['SIGHUP', onHangup], ['SIGUSR1', onDebug]] as const
+  const onDebug = (signal: NodeJS.Signals): void =>
+    log.warn(`${signal} is ignored: the daemon is not opened to a debugger`)
+  const listeners = [
+    ['SIGINT', onStop],
+    ['SIGTERM', onStop],
+    ['SIGHUP', onHangup],
+    ['SIGUSR1', onDebug],
+  ] as const
   for (const [signal, listener] of listeners) process.on(signal, listener)
   process.on('unhandledRejection', onRejection)
   process.on('uncaughtException', onException)
 
   return {
-    get failed() { return failed },
+    get failed() {
+      return failed
+    },
     serves(next) {
       app = next
       if (early) ask(early.kind, early.reason)
       early = undefined
     },
-    ends() { app = undefined },
+    ends() {
+      app = undefined
+    },
     [Symbol.dispose]() {
       for (const [signal, listener] of listeners) process.off(signal, listener)
       process.off('unhandledRejection', onRejection)

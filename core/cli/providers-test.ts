@@ -4,20 +4,35 @@ import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 
-const Answer = v.looseObject({ status: v.string(), latency_ms: v.optional(v.number()), model_tested: v.optional(v.string()), error: v.optional(v.string()) })
+const Answer = v.looseObject({
+  status: v.string(),
+  latency_ms: v.optional(v.number()),
+  model_tested: v.optional(v.string()),
+  error: v.optional(v.string()),
+})
 
 export default command({
   description: 'Call a provider once to see that its address and its key are right.',
-  args: { provider: { type: 'positional', required: true, description: 'Name of the provider, such as openai' }, ...clientArgs },
-  examples: [['svc providers test openai', 'how long it took, and with which model'], ['svc providers test groq --json', 'for a script; exit code 1 when it failed']],
+  args: {
+    provider: { type: 'positional', required: true, description: 'Name of the provider, such as openai' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc providers test openai', 'how long it took, and with which model'],
+    ['svc providers test groq --json', 'for a script; exit code 1 when it failed'],
+  ],
   async run(args) {
-    const answer = await ask(await connect(args), (client) => client.call('POST', `/api/providers/${encodeURIComponent(args.provider)}/test`, Answer, { timeoutMs: 60_000 }))
+    const answer = await ask(await connect(args), (client) =>
+      client.call('POST', `/api/providers/${encodeURIComponent(args.provider)}/test`, Answer, { timeoutMs: 60_000 }),
+    )
     if (args.json) {
       printJson(answer)
       return answer.status === 'ok' ? exits.ok : exits.failed
     }
     if (answer.status !== 'ok') throw new Failure(exits.failed, answer.error ?? `${args.provider} does not work`)
-    print(`${args.provider} answered in ${answer.latency_ms ?? 0} ms${answer.model_tested === undefined ? '' : ` (${answer.model_tested})`}`)
+    print(
+      `${args.provider} answered in ${answer.latency_ms ?? 0} ms${answer.model_tested === undefined ? '' : ` (${answer.model_tested})`}`,
+    )
     return exits.ok
   },
 })

@@ -4,27 +4,55 @@ import { ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderTable } from './output.ts'
 
-const Row = v.looseObject({ name: v.string(), display_name: v.string(), auth_status: v.string(), env_var: v.optional(v.string()), error: v.optional(v.string()), base_url: v.optional(v.string()), model_count: v.number() })
+const Row = v.looseObject({
+  name: v.string(),
+  display_name: v.string(),
+  auth_status: v.string(),
+  env_var: v.optional(v.string()),
+  error: v.optional(v.string()),
+  base_url: v.optional(v.string()),
+  model_count: v.number(),
+})
 const List = v.looseObject({
   providers: v.array(Row),
 })
-const words: Readonly<Record<string, string>> = { configured: 'has a key', missing: 'no key', no_key_needed: 'needs none' }
+const words: Readonly<Record<string, string>> = {
+  configured: 'has a key',
+  missing: 'no key',
+  no_key_needed: 'needs none',
+}
 /** What has neither an address nor a variable for a key, and is ready, is a program of this machine. */
 function stateOf({ auth_status: status, env_var: variable, base_url: url, error }: v.InferOutput<typeof Row>): string {
   if (error !== undefined) return 'not installed'
-  return status === 'configured' && variable === undefined && url === undefined ? 'installed' : words[status] ?? status
+  return status === 'configured' && variable === undefined && url === undefined
+    ? 'installed'
+    : (words[status] ?? status)
 }
 
 export default command({
   description: 'List the providers of models and whether they have what they need.',
   args: clientArgs,
-  examples: [['svc providers', 'names, keys and addresses'], ['svc providers set-key anthropic', 'ask for a key, without showing it'], ['svc providers test groq', 'call one to see that it answers']],
+  examples: [
+    ['svc providers', 'names, keys and addresses'],
+    ['svc providers set-key anthropic', 'ask for a key, without showing it'],
+    ['svc providers test groq', 'call one to see that it answers'],
+  ],
   async run(args) {
     const answer = await ask(await connect(args), (client) => client.call('GET', '/api/providers', List))
     if (args.json) printJson(answer)
-    else print(renderTable(['NAME', 'KEY', 'VARIABLE', 'MODELS', 'ADDRESS'], answer.providers.map((row) => [
-      row.name, stateOf(row), row.env_var ?? '', String(row.model_count), row.base_url ?? '',
-    ])))
+    else
+      print(
+        renderTable(
+          ['NAME', 'KEY', 'VARIABLE', 'MODELS', 'ADDRESS'],
+          answer.providers.map((row) => [
+            row.name,
+            stateOf(row),
+            row.env_var ?? '',
+            String(row.model_count),
+            row.base_url ?? '',
+          ]),
+        ),
+      )
     return exits.ok
   },
 })

@@ -6,12 +6,18 @@ import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exits, Failure } from './failure.ts'
 
-interface Found { readonly path: readonly string[]; readonly entry: CommandEntry | undefined; readonly rest: readonly string[] }
+interface Found {
+  readonly path: readonly string[]
+  readonly entry: CommandEntry | undefined
+  readonly rest: readonly string[]
+}
 
 /** Runs one command line and returns its exit code. Nothing is thrown: what goes wrong is printed on standard error. */
 export async function runLine(argv: readonly string[]): Promise<number> {
   const json = argv.includes('--json')
-  try { return await dispatch(argv) } catch (error) {
+  try {
+    return await dispatch(argv)
+  } catch (error) {
     const { renderFailure, toFailure } = await import('./report.ts')
     const failure = toFailure(error)
     process.stderr.write(`${renderFailure(failure, json)}\n`)
@@ -43,7 +49,11 @@ function findCommand(argv: readonly string[]): Found {
     if (!next) {
       const nearest = findNearest(word, Object.keys(tree))
       const prefix = ['svc', ...path].join(' ')
-      throw new Failure(exits.usage, `unknown command "${[...path, word].join(' ')}"`, nearest === undefined ? `see \`${prefix} --help\`` : `did you mean \`${prefix} ${nearest}\`?`)
+      throw new Failure(
+        exits.usage,
+        `unknown command "${[...path, word].join(' ')}"`,
+        nearest === undefined ? `see \`${prefix} --help\`` : `did you mean \`${prefix} ${nearest}\`?`,
+      )
     }
     path.push(word)
     entry = next
@@ -52,30 +62,46 @@ function findCommand(argv: readonly string[]): Found {
   return { path, entry, rest: argv.slice(at) }
 }
 
-async function showHelp(path: readonly string[], entry: CommandEntry | undefined, rest: readonly string[], asked: boolean): Promise<number> {
+async function showHelp(
+  path: readonly string[],
+  entry: CommandEntry | undefined,
+  rest: readonly string[],
+  asked: boolean,
+): Promise<number> {
   const { renderCommand, renderGroup, renderTop } = await import('./help.ts')
   const unknown = rest.find((word) => word.startsWith('-') && !['--help', '-h', '--json'].includes(word))
-  if (!asked && unknown !== undefined && !entry) throw new Failure(exits.usage, `unknown flag ${unknown}`, 'see `svc --help`')
-  const text = entry?.load ? renderCommand(path, (await entry.load()).default, entry.commands) : entry ? renderGroup(path, entry) : renderTop(readBuild().version)
-  if (asked || path.length === 0 && rest.length === 0) process.stdout.write(`${text}\n`)
+  if (!asked && unknown !== undefined && !entry)
+    throw new Failure(exits.usage, `unknown flag ${unknown}`, 'see `svc --help`')
+  const text = entry?.load
+    ? renderCommand(path, (await entry.load()).default, entry.commands)
+    : entry
+      ? renderGroup(path, entry)
+      : renderTop(readBuild().version)
+  if (asked || (path.length === 0 && rest.length === 0)) process.stdout.write(`${text}\n`)
   else process.stderr.write(`${text}\n`)
-  return asked || path.length === 0 && rest.length === 0 ? exits.ok : exits.usage
+  return asked || (path.length === 0 && rest.length === 0) ? exits.ok : exits.usage
 }
 async function printVersion(json: boolean): Promise<number> {
   const build = readBuild()
-  process.stdout.write(json
-    ? `${JSON.stringify({ name: 'svc', version: build.version, build_date: build.buildDate, git_sha: build.gitSha, node: process.version })}\n`
-    : `svc ${build.version} (${build.gitSha}, ${build.buildDate}, node ${process.version})\n`)
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ name: 'svc', version: build.version, build_date: build.buildDate, git_sha: build.gitSha, node: process.version })}\n`
+      : `svc ${build.version} (${build.gitSha}, ${build.buildDate}, node ${process.version})\n`,
+  )
   return exits.ok
 }
 
 /** citty takes every flag and drops surplus words without a sound; a typing error must not. */
 function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly string[]): void {
   const help = `see \`svc ${path.join(' ')} --help\``
-  const flags = new Map<string, { readonly name: string; readonly isText: boolean; readonly options: readonly string[] }>()
+  const flags = new Map<
+    string,
+    { readonly name: string; readonly isText: boolean; readonly options: readonly string[] }
+  >()
   for (const [name, arg] of Object.entries(args)) {
     if (arg.type === 'positional') continue
-    for (const alias of [name, ...('alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : [])]) flags.set(alias, { name, isText: arg.type !== 'boolean', options: 'options' in arg ? arg.options ?? [] : [] })
+    for (const alias of [name, ...('alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : [])])
+      flags.set(alias, { name, isText: arg.type !== 'boolean', options: 'options' in arg ? (arg.options ?? []) : [] })
   }
   const positionals = Object.entries(args).filter(([, arg]) => arg.type === 'positional')
   let words = 0
@@ -90,17 +116,30 @@ function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly strin
       continue
     }
     const [typed = '', value] = word.replace(/^--?/, '').split(/=(.*)/s, 2)
-    const flag = flags.get(typed) ?? (typed.startsWith('no-') && flags.get(typed.slice(3))?.isText === false ? flags.get(typed.slice(3)) : undefined)
+    const flag =
+      flags.get(typed) ??
+      (typed.startsWith('no-') && flags.get(typed.slice(3))?.isText === false ? flags.get(typed.slice(3)) : undefined)
     if (!flag) {
       const nearest = findNearest(typed, flags.keys())
-      throw new Failure(exits.usage, `unknown flag ${word.split('=')[0] ?? word}`, nearest === undefined ? help : `did you mean --${nearest}?`)
+      throw new Failure(
+        exits.usage,
+        `unknown flag ${word.split('=')[0] ?? word}`,
+        nearest === undefined ? help : `did you mean --${nearest}?`,
+      )
     }
     if (!flag.isText) continue
     const given = value ?? rest[++at] ?? ''
-    if (given === '' || (value === undefined && given.startsWith('-') && given !== '-' && !/^-\d/.test(given))) throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
-    if (flag.options.length > 0 && !flag.options.includes(given)) throw new Failure(exits.usage, `--${flag.name} cannot be "${given}"`, `it is one of ${flag.options.join(', ')}`)
+    if (given === '' || (value === undefined && given.startsWith('-') && given !== '-' && !/^-\d/.test(given)))
+      throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
+    if (flag.options.length > 0 && !flag.options.includes(given))
+      throw new Failure(exits.usage, `--${flag.name} cannot be "${given}"`, `it is one of ${flag.options.join(', ')}`)
   }
-  if (words > positionals.length) throw new Failure(exits.usage, `too many arguments: ${positionals.length === 0 ? 'none is' : `at most ${positionals.length} are`} expected`, help)
+  if (words > positionals.length)
+    throw new Failure(
+      exits.usage,
+      `too many arguments: ${positionals.length === 0 ? 'none is' : `at most ${positionals.length} are`} expected`,
+      help,
+    )
   const missing = positionals.slice(words).find(([, arg]) => arg.required !== false)
   if (missing) throw new Failure(exits.usage, `${missing[0]} is missing`, help)
 }

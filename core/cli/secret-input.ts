@@ -31,13 +31,15 @@ export function readSecret(prompt: string, input: NodeJS.ReadStream = process.st
     const read = (piece: string): void => {
       for (const character of piece) {
         if (character === '\r' || character === '\n') return done()
-        if (hidden && character === '\u0003') return end(() => reject(new Failure(exits.interrupted, 'interrupted', 'nothing was changed')))
+        if (hidden && character === '\u0003')
+          return end(() => reject(new Failure(exits.interrupted, 'interrupted', 'nothing was changed')))
         if (hidden && character === '\u0004') return done()
         if (hidden && (character === '\u007F' || character === '\b')) text = text.slice(0, -1)
         else if (hidden && character === '\u0015') text = ''
         else text += character
       }
-      if (text.length > MOST_CHARS) end(() => reject(new Failure(exits.usage, 'that is too long for a key', 'nothing was changed')))
+      if (text.length > MOST_CHARS)
+        end(() => reject(new Failure(exits.usage, 'that is too long for a key', 'nothing was changed')))
     }
     input.setEncoding('utf8').on('data', read).on('end', ended).on('error', failed).resume()
   })

@@ -33,7 +33,12 @@ export async function serve(options: ServeOptions): Promise<number> {
   prepareHome(place.home)
   let settings = await readSettings(options)
   const logs = new LogFeed()
-  const log = createLog({ level: settings.config.log_level, format: settings.config.log_format, colored: process.stderr.isTTY === true && !process.env['NO_COLOR'], onLine: (line) => logs.push(line) })
+  const log = createLog({
+    level: settings.config.log_level,
+    format: settings.config.log_format,
+    colored: process.stderr.isTTY === true && !process.env['NO_COLOR'],
+    onLine: (line) => logs.push(line),
+  })
   using events = watchProcess(log)
   // What broke in a plugin's section meanwhile costs a restart that plugin and not the daemon.
   let first = true
@@ -77,7 +82,12 @@ function prepareHome(home: string): void {
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
-    throw new Failure(exits.failed, `the home ${home} cannot be used (${code})`, 'make it writable for this user, or choose another one with --home', { cause: error })
+    throw new Failure(
+      exits.failed,
+      `the home ${home} cannot be used (${code})`,
+      'make it writable for this user, or choose another one with --home',
+      { cause: error },
+    )
   }
 }
 function applyLog(log: Log, config: Config): void {
@@ -89,29 +99,54 @@ function applyLog(log: Log, config: Config): void {
 function refuseOpenDoor(config: Config): void {
   const { host } = parseListenAddr(config.listen_addr)
   if (config.api_key !== undefined || config.allow_no_auth || (isLoopback(host) && !config.http.public)) return
-  throw new Failure(exits.refused, `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
-    'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1')
+  throw new Failure(
+    exits.refused,
+    `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
+    'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1',
+  )
 }
-async function open(options: ServeOptions, { config, warnings, sources }: LoadedConfig, log: Log, logs: LogFeed, strict: boolean): Promise<App> {
+async function open(
+  options: ServeOptions,
+  { config, warnings, sources }: LoadedConfig,
+  log: Log,
+  logs: LogFeed,
+  strict: boolean,
+): Promise<App> {
   try {
     return await createApp({
-      config, log, logs, warnings, sources, strict, secrets: environmentSecrets(),
-      reread: () => readSettings(options), onConfig: (next) => applyLog(log, next),
+      config,
+      log,
+      logs,
+      warnings,
+      sources,
+      strict,
+      secrets: environmentSecrets(),
+      reread: () => readSettings(options),
+      onConfig: (next) => applyLog(log, next),
     })
-  } catch (error) { throw explainStart(error, config) }
+  } catch (error) {
+    throw explainStart(error, config)
+  }
 }
 async function listen(app: App, config: Config): Promise<string> {
-  try { return (await app.listen()).url.replace(/\/+$/, '') } catch (error) { throw explainStart(error, config) }
+  try {
+    return (await app.listen()).url.replace(/\/+$/, '')
+  } catch (error) {
+    throw explainStart(error, config)
+  }
 }
 /** The page's address comes last: what plugins say about the start stands above it. */
 async function announce(app: App, url: string, config: Config, json: boolean): Promise<void> {
   if (json) {
-    process.stdout.write(`${JSON.stringify({ status: 'listening', url, pid: process.pid, home: config.home_dir, api_key_set: config.api_key !== undefined })}\n`)
+    process.stdout.write(
+      `${JSON.stringify({ status: 'listening', url, pid: process.pid, home: config.home_dir, api_key_set: config.api_key !== undefined })}\n`,
+    )
     return
   }
   print(`svc listening on ${url}`)
   await Promise.race([app.greeted(), app.closed])
-  for (const address of networkAddresses(config)) print(`Reached from the network at ${url.replace(/^(https?:\/\/).*(:\d+)$/, `$1${address}$2`)}`)
+  for (const address of networkAddresses(config))
+    print(`Reached from the network at ${url.replace(/^(https?:\/\/).*(:\d+)$/, `$1${address}$2`)}`)
   if (config.api_key !== undefined) print('A key is set: the chat page and every client need it.')
   print(`Open the chat page: ${url}/`)
 }
@@ -119,11 +154,16 @@ async function announce(app: App, url: string, config: Config, json: boolean): P
 function networkAddresses(config: Config): string[] {
   const { host } = parseListenAddr(config.listen_addr)
   if (!config.http.public && host !== '0.0.0.0' && host !== '::') return []
-  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter((one) => !one.internal && one.family === 'IPv4').map((one) => one.address)
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter((one) => !one.internal && one.family === 'IPv4')
+    .map((one) => one.address)
 }
 /** Keys of providers and the like, wherever they are used. */
 function environmentSecrets(): string[] {
-  return Object.entries(readVariables()).flatMap(([name, value]) => (value !== undefined && namesSecret(name) ? [value] : []))
+  return Object.entries(readVariables()).flatMap(([name, value]) =>
+    value !== undefined && namesSecret(name) ? [value] : [],
+  )
 }
 /** A daemon that is killed never writes what it compiled; done once the first requests had their turn. */
 function flushCompileCache(): void {

@@ -17,7 +17,14 @@ export function findPlace(args: { readonly home?: string | undefined; readonly c
 
 /** The configuration as the daemon of this home gets it. Throws `ConfigError`. */
 export async function loadSettings(place: Place, flags: Readonly<Record<string, unknown>> = {}): Promise<LoadedConfig> {
-  return await loadConfig({ home: place.home, configFile: place.configFile, cwd: process.cwd(), env: readVariables(), flags, ...await readShipped() })
+  return await loadConfig({
+    home: place.home,
+    configFile: place.configFile,
+    cwd: process.cwd(),
+    env: readVariables(),
+    flags,
+    ...(await readShipped()),
+  })
 }
 
 /** The repository's `svc.config.ts` lies compiled in the build, so that a start needs no compiler; an edited one is read itself. */

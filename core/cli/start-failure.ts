@@ -8,31 +8,72 @@ import { exits, Failure } from './failure.ts'
 /** Why the daemon did not start, with what to do about it; anything else stays as it is. */
 export function explainStart(error: unknown, config: Config): unknown {
   if (error instanceof HomeInUse) {
-    return new Failure(exits.inUse, `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
-      'stop it with `svc stop`, or choose another home with --home', { cause: error })
+    return new Failure(
+      exits.inUse,
+      `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
+      'stop it with `svc stop`, or choose another home with --home',
+      { cause: error },
+    )
   }
   if (error instanceof DatabaseRefused) {
     const [copy] = snapshots(error.path)
-    return new Failure(exits.failed, error.message, copy === undefined
-      ? `there is no copy of it yet; \`svc restore <backup.zip> --home ${config.home_dir}\` puts a backup in its place`
-      : `svc restore ${copy} --home ${config.home_dir}`, { cause: error })
+    return new Failure(
+      exits.failed,
+      error.message,
+      copy === undefined
+        ? `there is no copy of it yet; \`svc restore <backup.zip> --home ${config.home_dir}\` puts a backup in its place`
+        : `svc restore ${copy} --home ${config.home_dir}`,
+      { cause: error },
+    )
   }
   const server = explainServer(error, config.database_url)
   if (server) return server
   const path = error instanceof Error && 'path' in error ? error.path : undefined
   for (const key of ['tls_cert', 'tls_key'] as const) {
-    if (path !== undefined && path === config.http[key]) return new Failure(exits.config, `http.${key}: ${String(path)} cannot be read (${codeOf(error)})`, 'name a PEM file this user may read, or leave both out for a certificate made at start', { cause: error })
+    if (path !== undefined && path === config.http[key])
+      return new Failure(
+        exits.config,
+        `http.${key}: ${String(path)} cannot be read (${codeOf(error)})`,
+        'name a PEM file this user may read, or leave both out for a certificate made at start',
+        { cause: error },
+      )
   }
   const { host, port } = parseListenAddr(config.listen_addr)
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
-    case 'EADDRINUSE': return new Failure(exits.inUse, `port ${port} on ${host} is taken by another program`, 'choose another one with --port (0 takes a free one), or stop that program', { cause: error })
-    case 'EADDRNOTAVAIL': return new Failure(exits.failed, `this machine has no address ${host}`, 'choose one it has with --host, such as 127.0.0.1', { cause: error })
-    case 'ENOTFOUND': case 'EAI_AGAIN': return new Failure(exits.failed, `the name ${host} has no address`, 'choose an address with --host, such as 127.0.0.1', { cause: error })
-    case 'EACCES': case 'EPERM':
+    case 'EADDRINUSE':
+      return new Failure(
+        exits.inUse,
+        `port ${port} on ${host} is taken by another program`,
+        'choose another one with --port (0 takes a free one), or stop that program',
+        { cause: error },
+      )
+    case 'EADDRNOTAVAIL':
+      return new Failure(
+        exits.failed,
+        `this machine has no address ${host}`,
+        'choose one it has with --host, such as 127.0.0.1',
+        { cause: error },
+      )
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new Failure(
+        exits.failed,
+        `the name ${host} has no address`,
+        'choose an address with --host, such as 127.0.0.1',
+        { cause: error },
+      )
+    case 'EACCES':
+    case 'EPERM':
       return error instanceof Error && 'syscall' in error && error.syscall === 'listen'
-        ? new Failure(exits.refused, `port ${port} may not be opened by this user`, 'choose one above 1023 with --port', { cause: error })
+        ? new Failure(
+            exits.refused,
+            `port ${port} may not be opened by this user`,
+            'choose one above 1023 with --port',
+            { cause: error },
+          )
         : error
-    default: return error
+    default:
+      return error
   }
 }
 
@@ -42,8 +83,19 @@ export function explainServer(error: unknown, url: string): Failure | undefined 
   const shown = url.replace(/\/\/[^@/]*@/, '//***@')
   const reason = isLost(codeOf(error.cause)) ? error.cause : error
   const code = codeOf(reason)
-  const advice = isLost(code) ? 'start it, or correct database_url'
-    : code.startsWith('28') ? 'correct user and password in database_url, or set PGPASSWORD'
-      : code === '3D000' ? 'make it with `createdb`, or correct database_url' : undefined
-  return advice === undefined ? undefined : new Failure(exits.failed, `${shown} cannot be used: ${reason instanceof Error && reason.message !== '' ? reason.message : code}`, advice, { cause: error })
+  const advice = isLost(code)
+    ? 'start it, or correct database_url'
+    : code.startsWith('28')
+      ? 'correct user and password in database_url, or set PGPASSWORD'
+      : code === '3D000'
+        ? 'make it with `createdb`, or correct database_url'
+        : undefined
+  return advice === undefined
+    ? undefined
+    : new Failure(
+        exits.failed,
+        `${shown} cannot be used: ${reason instanceof Error && reason.message !== '' ? reason.message : code}`,
+        advice,
+        { cause: error },
+      )
 }

@@ -8,9 +8,20 @@ export const startArgs = {
   port: { type: 'string', valueHint: 'port', description: 'Port to listen on; 0 takes a free one (default: 4545)' },
   open: { type: 'boolean', description: 'Open the chat page in a browser' },
   public: { type: 'boolean', description: 'Listen on all network interfaces; needs a key' },
-  tls: { type: 'boolean', description: 'Serve HTTPS; http.tls_cert and http.tls_key name a certificate, else one is made' },
-  'log-level': { type: 'string', valueHint: 'level', description: 'silent, error, warn, info, debug or trace (default: info)' },
-  'log-format': { type: 'string', valueHint: 'text|json', description: 'Log lines for people or one JSON object a line (default: text)' },
+  tls: {
+    type: 'boolean',
+    description: 'Serve HTTPS; http.tls_cert and http.tls_key name a certificate, else one is made',
+  },
+  'log-level': {
+    type: 'string',
+    valueHint: 'level',
+    description: 'silent, error, warn, info, debug or trace (default: info)',
+  },
+  'log-format': {
+    type: 'string',
+    valueHint: 'text|json',
+    description: 'Log lines for people or one JSON object a line (default: text)',
+  },
 } as const
 
 interface StartArgs {
@@ -25,13 +36,19 @@ interface StartArgs {
 /** Flags as keys of the configuration. */
 export function toFlags(args: StartArgs): Readonly<Record<string, unknown>> {
   return {
-    host: args.host, port: args.port, 'http.open': args.open, 'http.public': args.public, 'http.tls': args.tls,
-    log_level: args['log-level'], log_format: args['log-format'],
+    host: args.host,
+    port: args.port,
+    'http.open': args.open,
+    'http.public': args.public,
+    'http.tls': args.tls,
+    log_level: args['log-level'],
+    log_format: args['log-format'],
   }
 }
 
 export default command({
-  description: 'Start the daemon and serve until it is stopped. Log lines go to standard error. SIGHUP starts it anew with its configuration read again.',
+  description:
+    'Start the daemon and serve until it is stopped. Log lines go to standard error. SIGHUP starts it anew with its configuration read again.',
   args: startArgs,
   examples: [
     ['svc start', 'serve on http://127.0.0.1:4545'],

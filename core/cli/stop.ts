@@ -9,18 +9,34 @@ import { print, printJson } from './output.ts'
 
 export default command({
   description: 'Stop the running daemon in order and wait until it is gone.',
-  args: { ...clientArgs, timeout: { type: 'string', valueHint: 'seconds', description: 'How long to wait for it (default: 30)' } },
-  examples: [['svc stop', 'end the daemon of the home'], ['svc stop --timeout 120', 'give long answers time to end']],
+  args: {
+    ...clientArgs,
+    timeout: { type: 'string', valueHint: 'seconds', description: 'How long to wait for it (default: 30)' },
+  },
+  examples: [
+    ['svc stop', 'end the daemon of the home'],
+    ['svc stop --timeout 120', 'give long answers time to end'],
+  ],
   async run(args) {
     const timeoutSecs = args.timeout === undefined ? 30 : Number(args.timeout)
-    if (!(timeoutSecs > 0 && timeoutSecs <= 86_400)) throw new Failure(exits.usage, `--timeout: expected seconds, found "${args.timeout ?? ''}"`)
+    if (!(timeoutSecs > 0 && timeoutSecs <= 86_400))
+      throw new Failure(exits.usage, `--timeout: expected seconds, found "${args.timeout ?? ''}"`)
     const connection = await connect(args)
     const how = await shutdown(connection)
     if (connection.pid !== undefined && !(await isGone(connection.pid, timeoutSecs * 1000))) {
-      throw new Failure(exits.failed, `process ${connection.pid} was asked to stop and still runs after ${timeoutSecs} s`, `wait longer with --timeout, or end it with: kill -9 ${connection.pid}`)
+      throw new Failure(
+        exits.failed,
+        `process ${connection.pid} was asked to stop and still runs after ${timeoutSecs} s`,
+        `wait longer with --timeout, or end it with: kill -9 ${connection.pid}`,
+      )
     }
     if (args.json) printJson({ status: 'stopped', pid: connection.pid ?? null, how })
-    else print(connection.pid === undefined ? `asked ${connection.client.url} to stop` : `svc stopped (process ${connection.pid})`)
+    else
+      print(
+        connection.pid === undefined
+          ? `asked ${connection.client.url} to stop`
+          : `svc stopped (process ${connection.pid})`,
+      )
     return exits.ok
   },
 })
@@ -32,11 +48,20 @@ async function shutdown(connection: Connection): Promise<'api' | 'signal'> {
   } catch (error) {
     const refused = error instanceof DaemonRefusal
     // Who may send a signal may stop it; the key is about the network.
-    if (connection.pid === undefined || !(refused || error instanceof DaemonUnreachable)) throw explain(error, connection)
+    if (connection.pid === undefined || !(refused || error instanceof DaemonUnreachable))
+      throw explain(error, connection)
     const pid = await findHolder(connection.place.home)
-    if (pid === undefined) throw new Failure(exits.notRunning, `no svc is running in ${connection.place.home}`, 'start it with `svc start`')
-    try { process.kill(pid, 'SIGTERM') } catch (failure) {
-      throw new Failure(exits.refused, `process ${pid} does not take signals from this user`, 'run this as the user who started it', { cause: failure })
+    if (pid === undefined)
+      throw new Failure(exits.notRunning, `no svc is running in ${connection.place.home}`, 'start it with `svc start`')
+    try {
+      process.kill(pid, 'SIGTERM')
+    } catch (failure) {
+      throw new Failure(
+        exits.refused,
+        `process ${pid} does not take signals from this user`,
+        'run this as the user who started it',
+        { cause: failure },
+      )
     }
     return 'signal'
   }
@@ -54,7 +79,9 @@ async function findHolder(home: string): Promise<number | undefined> {
 async function isGone(pid: number, withinMs: number): Promise<boolean> {
   const end = performance.now() + withinMs
   for (;;) {
-    try { process.kill(pid, 0) } catch (error) {
+    try {
+      process.kill(pid, 0)
+    } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return true
     }
     if (performance.now() > end) return false

@@ -2,7 +2,9 @@ import * as v from 'valibot'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { note } from './output.ts'
 
-const Turns = v.looseObject({ turns: v.array(v.looseObject({ state: v.string(), ahead: v.optional(v.array(v.string()), []) })) })
+const Turns = v.looseObject({
+  turns: v.array(v.looseObject({ state: v.string(), ahead: v.optional(v.array(v.string()), []) })),
+})
 /** Nothing was heard for so long: then the daemon is asked, and again after as long. */
 const SLOW_MS = 3000
 
@@ -29,7 +31,9 @@ export class Whereabouts {
   }
 
   #again(agentId: string, heard: number): void {
-    this.#timer = setTimeout(() => { void this.#look(agentId, heard) }, SLOW_MS).unref()
+    this.#timer = setTimeout(() => {
+      void this.#look(agentId, heard)
+    }, SLOW_MS).unref()
   }
   async #look(agentId: string, heard: number): Promise<void> {
     try {
@@ -50,5 +54,7 @@ export class Whereabouts {
 function describe(state: string, ahead: number): string {
   if (state === 'waiting') return 'it waits for an approval'
   if (state === 'running') return 'received; the model is at it'
-  return ahead === 0 ? 'received; it is about to be answered' : `received; ${ahead} message${ahead === 1 ? ' is' : 's are'} answered before it`
+  return ahead === 0
+    ? 'received; it is about to be answered'
+    : `received; ${ahead} message${ahead === 1 ? ' is' : 's are'} answered before it`
 }

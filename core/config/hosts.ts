@@ -9,7 +9,11 @@ export function isRange(text: string): boolean {
 /** The name or address of a host, without a port. */
 export function isHost(text: string): boolean {
   const host = text.trim()
-  return isIPv6(host) || /^\[[\da-f:.]+\]$/i.test(host) || (/^[\p{L}\p{N}._-]+$/u.test(host) && URL.canParse(`http://${host}/`))
+  return (
+    isIPv6(host) ||
+    /^\[[\da-f:.]+\]$/i.test(host) ||
+    (/^[\p{L}\p{N}._-]+$/u.test(host) && URL.canParse(`http://${host}/`))
+  )
 }
 /** What browsers send as Origin: scheme, host and port, and nothing behind them. */
 export function isOrigin(text: string): boolean {

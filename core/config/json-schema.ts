@@ -7,10 +7,16 @@ import type { Schema } from './shape.ts'
  * JSON Schema (draft-07) of `config.toml`, with the sections of the plugins given by name. Secrets are marked `writeOnly`; parts a
  * plugin's schema cannot say in JSON Schema are left open.
  */
-export async function configJsonSchema(plugins: ReadonlyMap<string, Schema> = new Map()): Promise<Record<string, unknown>> {
+export async function configJsonSchema(
+  plugins: ReadonlyMap<string, Schema> = new Map(),
+): Promise<Record<string, unknown>> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const convert = (schema: v.GenericSchema): Record<string, unknown> => {
-    const { $schema: _, ...body } = toJsonSchema(schema, { target: 'draft-07', typeMode: 'input', errorMode: 'ignore' }) as Record<string, unknown>
+    const { $schema: _, ...body } = toJsonSchema(schema, {
+      target: 'draft-07',
+      typeMode: 'input',
+      errorMode: 'ignore',
+    }) as Record<string, unknown>
     return mark(body)
   }
   const body = convert(ConfigSchema)

@@ -9,7 +9,11 @@ export interface Layer {
   readonly file: string
   readonly tree: Tree
   /** Where a key is written in it, as far as that can be told. */
-  place(path: readonly string[]): { readonly line?: number | undefined; readonly column?: number | undefined; readonly name?: string | undefined }
+  place(path: readonly string[]): {
+    readonly line?: number | undefined
+    readonly column?: number | undefined
+    readonly name?: string | undefined
+  }
 }
 export interface LayerCheck {
   readonly problems: readonly ConfigProblem[]
@@ -22,14 +26,22 @@ export function checkLayer(schema: Schema, layer: Layer): LayerCheck {
   const warnings: string[] = []
 
   const wrong = (path: readonly string[], expected: string, value: unknown, hidden: boolean): void => {
-    problems.push({ file: layer.file, ...layer.place(path), key: path.join('.'), expected, found: describe(value, hidden) })
+    problems.push({
+      file: layer.file,
+      ...layer.place(path),
+      key: path.join('.'),
+      expected,
+      found: describe(value, hidden),
+    })
   }
   const unknown = (path: readonly string[], parent: Schema): void => {
     const key = path.at(-1) ?? ''
     const { line, name } = layer.place(path)
     const nearest = findNearest(key, knownKeys(parent)) ?? findElsewhere(schema, key)
     const known = nearest === undefined ? '' : `; did you mean "${nearest}"?`
-    warnings.push(`${layer.file}${line === undefined ? '' : `:${line}`}: unknown key "${name ?? path.join('.')}" is ignored${known}`)
+    warnings.push(
+      `${layer.file}${line === undefined ? '' : `:${line}`}: unknown key "${name ?? path.join('.')}" is ignored${known}`,
+    )
   }
   const walk = (part: Schema, value: unknown, path: readonly string[]): void => {
     if (value === undefined) return
@@ -61,7 +73,12 @@ function findElsewhere(schema: Schema, key: string): string | undefined {
 }
 
 /** A copy of `below` in which the values of `above` win; tables are joined, everything else is replaced. */
-export function overlay(below: Tree, above: Tree, onValue: (path: readonly string[]) => void = () => {}, path: readonly string[] = []): Tree {
+export function overlay(
+  below: Tree,
+  above: Tree,
+  onValue: (path: readonly string[]) => void = () => {},
+  path: readonly string[] = [],
+): Tree {
   const joined: Record<string, unknown> = { ...below }
   for (const [key, value] of Object.entries(above)) {
     // Keys that would reach a prototype are no configuration.

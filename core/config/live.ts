@@ -18,14 +18,24 @@ export class LiveConfig {
   #loaded: LoadedConfig
   #restart: readonly string[] = []
 
-  constructor(loaded: LoadedConfig) { this.#loaded = loaded }
+  constructor(loaded: LoadedConfig) {
+    this.#loaded = loaded
+  }
 
-  get current(): Config { return this.#loaded.config }
-  get warnings(): readonly string[] { return this.#loaded.warnings }
+  get current(): Config {
+    return this.#loaded.config
+  }
+  get warnings(): readonly string[] {
+    return this.#loaded.warnings
+  }
   /** Dotted key to the source its value came from. */
-  get sources(): ReadonlyMap<string, string> { return this.#loaded.sources }
+  get sources(): ReadonlyMap<string, string> {
+    return this.#loaded.sources
+  }
   /** Keys that were changed since the start and wait for a restart. */
-  get restart(): readonly string[] { return this.#restart }
+  get restart(): readonly string[] {
+    return this.#restart
+  }
 
   /** What `next` would make of this one: keys that are read at the start keep their value. */
   plan(next: Config): { readonly config: Config; readonly change: ConfigChange } {
@@ -33,7 +43,10 @@ export class LiveConfig {
     const restart = different.filter((path) => isMarked(path, 'restart'))
     const held = restart.reduce((tree, path) => withValue(tree, path, valueAt(this.current, path)), next)
     const names = (paths: readonly (readonly string[])[]): string[] => paths.map((path) => path.join('.')).sort()
-    return { config: Object.freeze(held), change: { changed: names(different.filter((path) => !restart.includes(path))), restart: names(restart) } }
+    return {
+      config: Object.freeze(held),
+      change: { changed: names(different.filter((path) => !restart.includes(path))), restart: names(restart) },
+    }
   }
 
   /** Takes over what was planned. */
@@ -44,7 +57,11 @@ export class LiveConfig {
 }
 
 /** Whether the schema marks this key or a section around it. */
-export function isMarked(path: readonly string[], mark: 'restart' | 'file_only' | 'secret', schema: Schema = ConfigSchema): boolean {
+export function isMarked(
+  path: readonly string[],
+  mark: 'restart' | 'file_only' | 'secret',
+  schema: Schema = ConfigSchema,
+): boolean {
   return path.some((_, depth) => {
     const found = findSchema(schema, path.slice(0, depth + 1))
     return found !== undefined && v.getMetadata(unwrap(found) as Parameters<typeof v.getMetadata>[0])[mark] === true
@@ -53,13 +70,17 @@ export function isMarked(path: readonly string[], mark: 'restart' | 'file_only' 
 
 /** Paths of the values that are not the same in both, tables looked into. */
 function differences(a: unknown, b: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
-  if (isTree(a) && isTree(b)) return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => differences(a[key], b[key], [...path, key]))
+  if (isTree(a) && isTree(b))
+    return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) =>
+      differences(a[key], b[key], [...path, key]),
+    )
   // A table that comes or goes is told by its keys, as they would be set.
   if (isTree(a) && b === undefined) return Object.keys(a).length === 0 ? [] : differences(a, {}, path)
   if (isTree(b) && a === undefined) return Object.keys(b).length === 0 ? [] : differences({}, b, path)
   return isDeepStrictEqual(a, b) ? [] : [path]
 }
-const valueAt = (tree: unknown, path: readonly string[]): unknown => path.reduce<unknown>((inner, key) => (isTree(inner) ? inner[key] : undefined), tree)
+const valueAt = (tree: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((inner, key) => (isTree(inner) ? inner[key] : undefined), tree)
 function withValue<T>(tree: T, [key, ...rest]: readonly string[], value: unknown): T {
   if (key === undefined) return tree
   const { [key]: old, ...others } = tree as Tree

@@ -56,8 +56,21 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const { home, cwd, env } = options
   const layers: Layer[] = []
   const files: string[] = []
-  if (options.shipped) layers.push(readValues('svc.config.ts', options.shipped, options.shippedFrom === undefined ? cwd : dirname(options.shippedFrom)))
-  const module = await readConfigModule({ cwd, env, configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined), shippedFrom: options.shippedFrom, cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined })
+  if (options.shipped)
+    layers.push(
+      readValues(
+        'svc.config.ts',
+        options.shipped,
+        options.shippedFrom === undefined ? cwd : dirname(options.shippedFrom),
+      ),
+    )
+  const module = await readConfigModule({
+    cwd,
+    env,
+    configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined),
+    shippedFrom: options.shippedFrom,
+    cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined,
+  })
   if (module) {
     layers.push(module.layer)
     files.push(module.file)
@@ -76,13 +89,18 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
   const problems = checks.flatMap((check) => check.problems)
   const warnings = checks.flatMap((check) => check.warnings)
   const sources = new Map<string, string>()
-  const merged = layers.reduce<Tree>((tree, layer) => overlay(tree, layer.tree, (path) => sources.set(path.join('.'), nameSource(layer, path))), {})
+  const merged = layers.reduce<Tree>(
+    (tree, layer) => overlay(tree, layer.tree, (path) => sources.set(path.join('.'), nameSource(layer, path))),
+    {},
+  )
   const listenAddr = overrideListen(merged['listen_addr'], host, port, problems, sources)
   if (problems.length > 0) throw new ConfigError(problems)
 
   const parsed = v.parse(ConfigSchema, { ...merged, ...(listenAddr === undefined ? {} : { listen_addr: listenAddr }) })
   if (parsed.home_dir !== undefined && resolve(parsed.home_dir) !== home) {
-    warnings.push(`${sources.get('home_dir') ?? 'home_dir'}: home_dir has no effect there, because the home is where the file is looked for; use --home or SVC_HOME`)
+    warnings.push(
+      `${sources.get('home_dir') ?? 'home_dir'}: home_dir has no effect there, because the home is where the file is looked for; use --home or SVC_HOME`,
+    )
   }
   const dataDir = parsed.data_dir === undefined ? join(home, 'data') : resolve(home, parsed.data_dir)
   const { api_key: key, ...rest } = parsed
@@ -104,17 +122,40 @@ function nameSource(layer: Layer, path: readonly string[]): string {
   return name ?? (line === undefined ? layer.file : `${layer.file}:${line}`)
 }
 /** `--host` and `--port` change one part of the address and leave the other. */
-function overrideListen(address: unknown, host: unknown, port: unknown, problems: ConfigProblem[], sources: Map<string, string>): string | undefined {
+function overrideListen(
+  address: unknown,
+  host: unknown,
+  port: unknown,
+  problems: ConfigProblem[],
+  sources: Map<string, string>,
+): string | undefined {
   if (host === undefined && port === undefined) return undefined
   const base = (typeof address === 'string' ? findListenAddr(address) : undefined) ?? { host: '127.0.0.1', port: 4545 }
   const number = port === undefined ? base.port : /^\d{1,5}$/.test(String(port)) ? Number(port) : -1
   if (number < 0 || number > 65_535) {
-    problems.push({ file: 'flags', key: 'listen_addr', name: '--port', expected: 'a whole number from 0 to 65535', found: JSON.stringify(port) })
+    problems.push({
+      file: 'flags',
+      key: 'listen_addr',
+      name: '--port',
+      expected: 'a whole number from 0 to 65535',
+      found: JSON.stringify(port),
+    })
   }
-  const name = host === undefined ? base.host : String(host).trim().replace(/^\[(.*)\]$/, '$1')
+  const name =
+    host === undefined
+      ? base.host
+      : String(host)
+          .trim()
+          .replace(/^\[(.*)\]$/, '$1')
   const joined = toListenAddr({ host: name, port: Math.min(65_535, Math.max(0, number)) })
   if (findListenAddr(joined) === undefined || name === '') {
-    problems.push({ file: 'flags', key: 'listen_addr', name: '--host', expected: 'a host name or an address', found: JSON.stringify(host) })
+    problems.push({
+      file: 'flags',
+      key: 'listen_addr',
+      name: '--host',
+      expected: 'a host name or an address',
+      found: JSON.stringify(host),
+    })
   }
   sources.set('listen_addr', host === undefined ? '--port' : port === undefined ? '--host' : '--host, --port')
   return joined

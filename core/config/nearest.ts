@@ -19,8 +19,13 @@ function distance(a: string, b: string, limit: number): number {
     const line = [row]
     for (let column = 1; column <= b.length; column++) {
       const same = a[row - 1] === b[column - 1]
-      let steps = Math.min((last[column] ?? limit) + 1, (line[column - 1] ?? limit) + 1, (last[column - 1] ?? limit) + (same ? 0 : 1))
-      if (a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) steps = Math.min(steps, (before[column - 2] ?? limit) + 1)
+      let steps = Math.min(
+        (last[column] ?? limit) + 1,
+        (line[column - 1] ?? limit) + 1,
+        (last[column - 1] ?? limit) + (same ? 0 : 1),
+      )
+      if (a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        steps = Math.min(steps, (before[column - 2] ?? limit) + 1)
       line.push(steps)
     }
     before = last

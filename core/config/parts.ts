@@ -10,8 +10,19 @@ export const PROVIDERS = 'providers'
 export function section(config: Config, plugin: string): Record<string, unknown> {
   const found: unknown = config.plugins[plugin]
   const own = typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
-  return plugin === PROVIDERS ? { ...own, providers: config.providers, fallback_models: config.fallback_models } : plugin === 'agents' ? { ...own, manifest_signing: config.manifest_signing } : plugin === 'budgets' ? { ...own, ...config.budget }
-    : plugin === 'webhooks' ? { ...own, triggers: config.webhook_triggers } : plugin === 'pairing' ? { ...own, ...config.pairing } : plugin === 'sso' ? { ...own, enabled: config.external_auth.enabled, section: config.external_auth } : own
+  return plugin === PROVIDERS
+    ? { ...own, providers: config.providers, fallback_models: config.fallback_models }
+    : plugin === 'agents'
+      ? { ...own, manifest_signing: config.manifest_signing }
+      : plugin === 'budgets'
+        ? { ...own, ...config.budget }
+        : plugin === 'webhooks'
+          ? { ...own, triggers: config.webhook_triggers }
+          : plugin === 'pairing'
+            ? { ...own, ...config.pairing }
+            : plugin === 'sso'
+              ? { ...own, enabled: config.external_auth.enabled, section: config.external_auth }
+              : own
 }
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
@@ -21,9 +32,13 @@ export function hiddenFolders({ home_dir: home, data_dir: data }: Config): reado
 
 export function outboundSettings({ outbound }: Config): OutboundSettings {
   return {
-    allow: outbound.allow, headersTimeoutMs: outbound.headers_timeout_ms, idleTimeoutMs: outbound.idle_timeout_ms,
-    maxBytes: outbound.max_bytes, maxRedirects: outbound.max_redirects,
-    connectTimeoutMs: outbound.connect_timeout_ms, totalTimeoutMs: outbound.total_timeout_ms,
+    allow: outbound.allow,
+    headersTimeoutMs: outbound.headers_timeout_ms,
+    idleTimeoutMs: outbound.idle_timeout_ms,
+    maxBytes: outbound.max_bytes,
+    maxRedirects: outbound.max_redirects,
+    connectTimeoutMs: outbound.connect_timeout_ms,
+    totalTimeoutMs: outbound.total_timeout_ms,
   }
 }
 
@@ -31,13 +46,32 @@ export function httpSettings(config: Config): HttpSettings {
   const { http } = config
   const { host, port } = parseListenAddr(config.listen_addr)
   return {
-    host, port, apiKey: config.api_key, allowNoAuth: config.allow_no_auth, development: config.development,
-    tokensPerMinute: config.rate_limit.tokens_per_minute, failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
-    maxBodyBytes: http.max_body_bytes, maxHeaderBytes: http.max_header_bytes, maxJsonDepth: http.max_json_depth,
-    headersTimeoutMs: http.headers_timeout_ms, requestTimeoutMs: http.request_timeout_ms,
-    sseKeepAliveMs: http.sse_keep_alive_ms, socketBufferBytes: http.socket_buffer_bytes, socketFrameBytes: http.socket_frame_bytes, socketIdleMs: http.socket_idle_ms, socketsPerAddress: http.sockets_per_address,
-    allowedHosts: http.allowed_hosts, allowedOrigins: http.allowed_origins, trustedProxies: http.trusted_proxies,
-    ...(http.tls_cert !== undefined && http.tls_key !== undefined ? { tls: { cert: http.tls_cert, key: http.tls_key } } : http.tls ? { tls: true } : {}),
-    open: http.open, public: http.public,
+    host,
+    port,
+    apiKey: config.api_key,
+    allowNoAuth: config.allow_no_auth,
+    development: config.development,
+    tokensPerMinute: config.rate_limit.tokens_per_minute,
+    failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
+    maxBodyBytes: http.max_body_bytes,
+    maxHeaderBytes: http.max_header_bytes,
+    maxJsonDepth: http.max_json_depth,
+    headersTimeoutMs: http.headers_timeout_ms,
+    requestTimeoutMs: http.request_timeout_ms,
+    sseKeepAliveMs: http.sse_keep_alive_ms,
+    socketBufferBytes: http.socket_buffer_bytes,
+    socketFrameBytes: http.socket_frame_bytes,
+    socketIdleMs: http.socket_idle_ms,
+    socketsPerAddress: http.sockets_per_address,
+    allowedHosts: http.allowed_hosts,
+    allowedOrigins: http.allowed_origins,
+    trustedProxies: http.trusted_proxies,
+    ...(http.tls_cert !== undefined && http.tls_key !== undefined
+      ? { tls: { cert: http.tls_cert, key: http.tls_key } }
+      : http.tls
+        ? { tls: true }
+        : {}),
+    open: http.open,
+    public: http.public,
   }
 }

@@ -16,9 +16,14 @@ export interface ConfigProblem {
 }
 
 export function printProblem(problem: ConfigProblem): string {
-  const place = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}${problem.column === undefined ? '' : `:${problem.column}`}`
+  const place =
+    problem.line === undefined
+      ? problem.file
+      : `${problem.file}:${problem.line}${problem.column === undefined ? '' : `:${problem.column}`}`
   const what = problem.name ?? problem.key
-  const text = problem.message ?? `expected ${problem.expected ?? 'something else'}${problem.found === undefined ? '' : `, found ${problem.found}`}`
+  const text =
+    problem.message ??
+    `expected ${problem.expected ?? 'something else'}${problem.found === undefined ? '' : `, found ${problem.found}`}`
   return `${place}: ${what === undefined ? '' : `${what}: `}${text}`
 }
 
@@ -30,9 +35,19 @@ export class ConfigError extends Error {
     super(problems.map(printProblem).join('\n'), options)
     this.problems = problems
   }
-  get file(): string | undefined { return this.problems[0]?.file }
-  get line(): number | undefined { return this.problems[0]?.line }
-  get column(): number | undefined { return this.problems[0]?.column }
-  get key(): string | undefined { return this.problems[0]?.key }
-  get expected(): string | undefined { return this.problems[0]?.expected }
+  get file(): string | undefined {
+    return this.problems[0]?.file
+  }
+  get line(): number | undefined {
+    return this.problems[0]?.line
+  }
+  get column(): number | undefined {
+    return this.problems[0]?.column
+  }
+  get key(): string | undefined {
+    return this.problems[0]?.key
+  }
+  get expected(): string | undefined {
+    return this.problems[0]?.expected
+  }
 }

@@ -7,11 +7,13 @@ export function redact(value: unknown, schema: Schema | undefined = ConfigSchema
   if (typeof value === 'string') return value.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@')
   if (Array.isArray(value)) return value.map((item) => redact(item, undefined))
   if (!isTree(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => {
-    const child = schema && findChild(schema, key)
-    const hidden = isSecret(child, key) && item !== undefined && item !== ''
-    return [key, hidden ? '***' : redact(item, child)]
-  }))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const child = schema && findChild(schema, key)
+      const hidden = isSecret(child, key) && item !== undefined && item !== ''
+      return [key, hidden ? '***' : redact(item, child)]
+    }),
+  )
 }
 
 /** Every secret in a configuration, for the mask of the log. */
@@ -20,7 +22,10 @@ export function listSecrets(value: unknown, schema: Schema | undefined = ConfigS
   return Object.entries(value).flatMap(([key, item]) => {
     const child = schema && findChild(schema, key)
     if (typeof item === 'string') return isSecret(child, key) ? [item] : passwords(item)
-    if (Array.isArray(item)) return item.flatMap((one: unknown) => (typeof one === 'string' ? (isSecret(child, key) ? [one] : passwords(one)) : listSecrets(one, undefined)))
+    if (Array.isArray(item))
+      return item.flatMap((one: unknown) =>
+        typeof one === 'string' ? (isSecret(child, key) ? [one] : passwords(one)) : listSecrets(one, undefined),
+      )
     return listSecrets(item, child)
   })
 }
@@ -28,7 +33,9 @@ export function listSecrets(value: unknown, schema: Schema | undefined = ConfigS
 export function listVariables(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(listVariables)
   if (!isTree(value)) return []
-  return Object.entries(value).flatMap(([key, item]) => (typeof item === 'string' ? (key.endsWith('_env') ? [item] : []) : listVariables(item)))
+  return Object.entries(value).flatMap(([key, item]) =>
+    typeof item === 'string' ? (key.endsWith('_env') ? [item] : []) : listVariables(item),
+  )
 }
 function passwords(text: string): string[] {
   const password = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i.exec(text)?.[1]

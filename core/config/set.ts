@@ -47,7 +47,10 @@ function checkKey(file: string, path: readonly string[]): void {
     schema = findChild(parent, part)
     if (schema) continue
     const nearest = findNearest(part, knownKeys(parent))
-    const known = nearest === undefined ? '; `svc config schema` lists the known keys' : `; did you mean "${[...path.slice(0, depth), nearest].join('.')}"?`
+    const known =
+      nearest === undefined
+        ? '; `svc config schema` lists the known keys'
+        : `; did you mean "${[...path.slice(0, depth), nearest].join('.')}"?`
     throw new ConfigError([{ file, key: path.join('.'), message: `unknown key${known}` }])
   }
   if (path.length === 0 || ['__proto__', 'constructor', 'prototype'].some((name) => path.includes(name))) {
@@ -57,7 +60,9 @@ function checkKey(file: string, path: readonly string[]): void {
   const isSection = path.length === 1 || (path.length === 2 && ['providers', 'plugins'].includes(path[0] ?? ''))
   if (schema && isTable(schema) && (isSection || knownKeys(schema).length > 0)) {
     const known = knownKeys(schema).join(', ')
-    throw new ConfigError([{ file, key: path.join('.'), message: `is a section; set one of its keys${known === '' ? '' : `: ${known}`}` }])
+    throw new ConfigError([
+      { file, key: path.join('.'), message: `is a section; set one of its keys${known === '' ? '' : `: ${known}`}` },
+    ])
   }
 }
 
@@ -67,11 +72,22 @@ export function editToml(text: string, path: readonly string[], value: unknown, 
   const edited = replaceValue(text, places, path, value) ?? insertValue(text, places, path, value)
   const wanted = overlay(without(plain(parse(text)), path), nest(path, value))
   if (!isDeepStrictEqual(plain(parse(edited)), wanted)) {
-    throw new ConfigError([{ file, key: path.join('.'), message: 'the file is written in a way that cannot be changed safely; edit it by hand' }])
+    throw new ConfigError([
+      {
+        file,
+        key: path.join('.'),
+        message: 'the file is written in a way that cannot be changed safely; edit it by hand',
+      },
+    ])
   }
   return edited
 }
-function replaceValue(text: string, places: readonly KeyPlace[], path: readonly string[], value: unknown): string | undefined {
+function replaceValue(
+  text: string,
+  places: readonly KeyPlace[],
+  path: readonly string[],
+  value: unknown,
+): string | undefined {
   // The longest written key that is the wanted one or an inline table around it.
   const place = places.findLast((one) => one.kind === 'value' && one.path.every((part, depth) => path[depth] === part))
   if (!place) return undefined
@@ -82,12 +98,19 @@ function replaceValue(text: string, places: readonly KeyPlace[], path: readonly 
 }
 function insertValue(text: string, places: readonly KeyPlace[], path: readonly string[], value: unknown): string {
   const table = path.slice(0, -1)
-  const same = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every((part, depth) => part === b[depth])
+  const same = (a: readonly string[], b: readonly string[]): boolean =>
+    a.length === b.length && a.every((part, depth) => part === b[depth])
   const header = places.find((place) => place.kind === 'table' && same(place.path, table))
   // `rate_limit.x = 1` makes a table that must not get a header, so its next key is written the same way.
-  const dotted = places.findLast((place) => place.kind === 'value' && place.path.length > place.table.length + 1 && table.length > place.table.length
-    && table.every((part, depth) => place.path[depth] === part))
-  const key = (parts: readonly string[]): string => parts.map((part) => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part))).join('.')
+  const dotted = places.findLast(
+    (place) =>
+      place.kind === 'value' &&
+      place.path.length > place.table.length + 1 &&
+      table.length > place.table.length &&
+      table.every((part, depth) => place.path[depth] === part),
+  )
+  const key = (parts: readonly string[]): string =>
+    parts.map((part) => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part))).join('.')
   if (dotted) return insertLine(text, dotted.end, `${key(path.slice(dotted.table.length))} = ${toToml(value)}`)
   if (header || table.length === 0) {
     const last = places.findLast((place) => place.kind === 'value' && same(place.table, table))
@@ -103,7 +126,9 @@ function insertValue(text: string, places: readonly KeyPlace[], path: readonly s
 function insertLine(text: string, after: number, line: string): string {
   const end = text.indexOf('\n', after)
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
-  return end < 0 ? `${text}${newline}${line}${newline}` : `${text.slice(0, end + 1)}${line}${newline}${text.slice(end + 1)}`
+  return end < 0
+    ? `${text}${newline}${line}${newline}`
+    : `${text.slice(0, end + 1)}${line}${newline}${text.slice(end + 1)}`
 }
 /** Above a line and the comments that belong to it. */
 function insertBefore(text: string, line: number, added: string): string {
@@ -135,10 +160,16 @@ async function replaceFile(file: string, text: string): Promise<void> {
     try {
       await handle.writeFile(text)
       await handle.sync()
-    } finally { await handle.close() }
+    } finally {
+      await handle.close()
+    }
     await rename(part, file)
     const folder = await open(dirname(file), 'r')
-    try { await folder.sync() } finally { await folder.close() }
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
   } catch (error) {
     await rm(part, { force: true })
     throw error

@@ -5,7 +5,11 @@ export type Schema = v.GenericSchema<any, any>
 export type Tree = Readonly<Record<string, unknown>>
 
 export function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
+  )
 }
 
 /** A schema without what says only that it may be missing. */
@@ -46,7 +50,12 @@ export function isSecret(schema: Schema | undefined, key: string): boolean {
   if (schema && v.getMetadata(unwrap(schema) as Parameters<typeof v.getMetadata>[0])['secret'] === true) return true
   return (!schema || unwrap(schema).type === 'unknown') && namesSecret(key)
 }
-interface Rule { readonly type: string; readonly requirement?: unknown; readonly message?: unknown; readonly pipe?: readonly Rule[] }
+interface Rule {
+  readonly type: string
+  readonly requirement?: unknown
+  readonly message?: unknown
+  readonly pipe?: readonly Rule[]
+}
 /** The items of a pipe, those of pipes inside it too. */
 function listRules(schema: object): readonly Rule[] {
   const items = 'pipe' in schema ? (schema.pipe as readonly Rule[]) : []
@@ -61,18 +70,27 @@ export function expectation(schema: Schema): string {
   switch (shape.type) {
     case 'number': {
       const [min, max] = [rule('min_value'), rule('max_value')]
-      const range = min === undefined ? '' : max === undefined ? ` of at least ${String(min)}` : ` from ${String(min)} to ${String(max)}`
+      const range =
+        min === undefined
+          ? ''
+          : max === undefined
+            ? ` of at least ${String(min)}`
+            : ` from ${String(min)} to ${String(max)}`
       return `${rules.some((item) => item.type === 'integer') ? 'a whole number' : 'a number'}${range}`
     }
-    case 'boolean': return 'true or false'
-    case 'picklist': return `one of ${(shape as unknown as { options: readonly unknown[] }).options.join(', ')}`
-    case 'array': return typeof said === 'string' ? said : 'a list of texts'
+    case 'boolean':
+      return 'true or false'
+    case 'picklist':
+      return `one of ${(shape as unknown as { options: readonly unknown[] }).options.join(', ')}`
+    case 'array':
+      return typeof said === 'string' ? said : 'a list of texts'
     case 'string': {
       if (typeof said === 'string') return said
       if (rules.some((item) => item.type === 'url')) return 'a URL'
       return rule('min_length') === undefined ? 'a text' : 'a text that is not empty'
     }
-    default: return isTable(shape) ? 'a table' : shape.expects
+    default:
+      return isTable(shape) ? 'a table' : shape.expects
   }
 }
 /** A value in a few words; `hidden` gives only its type. */
@@ -81,7 +99,9 @@ export function describe(value: unknown, hidden: boolean): string {
   if (value instanceof Date) return 'a date'
   if (isTree(value)) return 'a table'
   if (value === null) return 'null'
-  const kind = { string: 'the text', number: 'the number', bigint: 'the number', boolean: 'the value' }[typeof value as string]
+  const kind = { string: 'the text', number: 'the number', bigint: 'the number', boolean: 'the value' }[
+    typeof value as string
+  ]
   if (kind === undefined) return typeof value
   if (hidden) return `${kind.replace(/^the/, 'a')} (not shown: a secret)`
   return `${kind} ${typeof value === 'string' ? JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value) : String(value)}`

@@ -19,8 +19,15 @@ export interface ConfigModule {
 }
 
 /** `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc. */
-export async function readConfigModule(options: { readonly cwd: string; readonly env: Readonly<Record<string, string | undefined>>; readonly configFile?: string | undefined; readonly shippedFrom?: string | undefined; readonly cacheDir: string | undefined }): Promise<ConfigModule | undefined> {
-  const file = options.configFile === undefined ? findConfigModule(options.cwd) : resolve(options.cwd, options.configFile)
+export async function readConfigModule(options: {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly configFile?: string | undefined
+  readonly shippedFrom?: string | undefined
+  readonly cacheDir: string | undefined
+}): Promise<ConfigModule | undefined> {
+  const file =
+    options.configFile === undefined ? findConfigModule(options.cwd) : resolve(options.cwd, options.configFile)
   if (file === undefined || (options.configFile === undefined && file === options.shippedFrom)) return undefined
   if (!existsSync(file)) throw new ConfigError([{ file, message: 'the file named with --config does not exist' }])
   if (file.endsWith('.toml')) return { file, layer: await readToml(file) }
@@ -28,19 +35,41 @@ export async function readConfigModule(options: { readonly cwd: string; readonly
   let tree: unknown
   try {
     // It finds the secrets of the environment under `process.env` as it would at the start, at every reading.
-    const loaded = await withVariables(options.env, () => loadConfig({
-      cwd: dirname(file), configFile: file, rcFile: false, globalRc: false, packageJson: false, dotenv: false, envName: false, extend: false, giget: false,
-      // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
-      jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir ?? false },
-    }))
+    const loaded = await withVariables(options.env, () =>
+      loadConfig({
+        cwd: dirname(file),
+        configFile: file,
+        rcFile: false,
+        globalRc: false,
+        packageJson: false,
+        dotenv: false,
+        envName: false,
+        extend: false,
+        giget: false,
+        // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
+        jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir ?? false },
+      }),
+    )
     // The joined result is an object whatever the file exports.
     tree = loaded.layers?.find((layer) => layer.configFile !== undefined)?.config ?? loaded.config
   } catch (error) {
-    throw new ConfigError([{ file, message: `cannot be loaded: ${(error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()}` }], { cause: error })
+    throw new ConfigError(
+      [
+        {
+          file,
+          message: `cannot be loaded: ${(error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()}`,
+        },
+      ],
+      { cause: error },
+    )
   }
-  if (!isTree(tree)) throw new ConfigError([{ file, message: 'its default export has to be an object; wrap it in defineConfig()' }])
+  if (!isTree(tree))
+    throw new ConfigError([{ file, message: 'its default export has to be an object; wrap it in defineConfig()' }])
   const text = readFileSync(file, 'utf8')
-  return { file, layer: { file, tree: anchorPaths(tree, dirname(file)), place: (path) => ({ line: findLine(text, path.at(-1)) }) } }
+  return {
+    file,
+    layer: { file, tree: anchorPaths(tree, dirname(file)), place: (path) => ({ line: findLine(text, path.at(-1)) }) },
+  }
 }
 function findConfigModule(cwd: string): string | undefined {
   return ['ts', 'mts', 'js', 'mjs'].map((ending) => join(cwd, `svc.config.${ending}`)).find((file) => existsSync(file))
@@ -48,7 +77,15 @@ function findConfigModule(cwd: string): string | undefined {
 /** The only line that could set the key; code cannot be searched more exactly. */
 function findLine(text: string, key: string | undefined): number | undefined {
   if (key === undefined) return undefined
-  const lines = text.split('\n').flatMap((line, index) => (['', "'", '"'].some((quote) => line.trimStart().startsWith(`${quote}${key}${quote}:`) || line.includes(`{ ${quote}${key}${quote}:`)) ? [index + 1] : []))
+  const lines = text
+    .split('\n')
+    .flatMap((line, index) =>
+      ['', "'", '"'].some(
+        (quote) => line.trimStart().startsWith(`${quote}${key}${quote}:`) || line.includes(`{ ${quote}${key}${quote}:`),
+      )
+        ? [index + 1]
+        : [],
+    )
   return lines.length === 1 ? lines[0] : undefined
 }
 
@@ -56,10 +93,14 @@ export async function readToml(file: string): Promise<Layer> {
   const { parse, TomlError } = await import('smol-toml')
   const text = readText(file)
   let tree: unknown
-  try { tree = parse(text) } catch (error) {
+  try {
+    tree = parse(text)
+  } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '') ?? 'not valid TOML'
-    throw new ConfigError([{ file, line: error.line, column: error.column, message: `not valid TOML: ${reason}` }], { cause: error })
+    throw new ConfigError([{ file, line: error.line, column: error.column, message: `not valid TOML: ${reason}` }], {
+      cause: error,
+    })
   }
   const { findPlace, indexToml } = await import('./toml-index.ts')
   let places: ReturnType<typeof indexToml> | undefined
@@ -67,7 +108,7 @@ export async function readToml(file: string): Promise<Layer> {
     file,
     tree: anchorPaths(isTree(tree) ? plain(tree) : {}, dirname(file)),
     place(path) {
-      const found = findPlace(places ??= indexToml(text), path)
+      const found = findPlace((places ??= indexToml(text)), path)
       return { line: found?.line, column: found?.column }
     },
   }
@@ -91,7 +132,9 @@ export function readText(file: string): string {
 function anchorPaths(tree: Tree, folder: string): Tree {
   const plugins = tree['plugins']
   if (!isTree(plugins) || !Array.isArray(plugins['paths'])) return tree
-  const paths = plugins['paths'].map((path: unknown) => (typeof path === 'string' && path !== '' && !isAbsolute(path) ? resolve(folder, path) : path))
+  const paths = plugins['paths'].map((path: unknown) =>
+    typeof path === 'string' && path !== '' && !isAbsolute(path) ? resolve(folder, path) : path,
+  )
   return { ...tree, plugins: { ...plugins, paths } }
 }
 
@@ -114,15 +157,23 @@ function toPath(name: string): string[] {
   const path = name.slice('SVC_'.length).toLowerCase().split('__')
   const [section, part] = path
   // Plugins and providers are named with hyphens, which variables cannot have.
-  if (path.length > 2 && part !== undefined && (section === 'plugins' || section === 'providers')) path[1] = part.replaceAll('_', '-')
+  if (path.length > 2 && part !== undefined && (section === 'plugins' || section === 'providers'))
+    path[1] = part.replaceAll('_', '-')
   return path
 }
 
 /** Flags by their configuration key, dotted; texts become what the key wants. `names` gives the flag of a key for messages. */
 export function readFlags(flags: Readonly<Record<string, unknown>>, cwd: string): Layer {
   const given = Object.entries(flags).filter(([, value]) => value !== undefined)
-  const values = given.map(([key, value]) => [key, typeof value === 'string' ? fromText(findSchema(ConfigSchema, key.split('.')), value) : value] as const)
-  return { file: 'flags', tree: anchorPaths(toTree(Object.fromEntries(values)), cwd), place: (path) => ({ name: toFlag(path) }) }
+  const values = given.map(
+    ([key, value]) =>
+      [key, typeof value === 'string' ? fromText(findSchema(ConfigSchema, key.split('.')), value) : value] as const,
+  )
+  return {
+    file: 'flags',
+    tree: anchorPaths(toTree(Object.fromEntries(values)), cwd),
+    place: (path) => ({ name: toFlag(path) }),
+  }
 }
 function toFlag(path: readonly string[]): string {
   const last = path.at(-1) ?? ''

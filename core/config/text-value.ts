@@ -7,18 +7,32 @@ import type { Schema } from './shape.ts'
  */
 export function fromText(schema: Schema | undefined, text: string): unknown {
   switch (schema ? unwrap(schema).type : 'unknown') {
-    case 'number': return /^-?\d[\d_]*(\.\d+)?$/.test(text.trim()) ? Number(text.trim().replaceAll('_', '')) : text
+    case 'number':
+      return /^-?\d[\d_]*(\.\d+)?$/.test(text.trim()) ? Number(text.trim().replaceAll('_', '')) : text
     case 'boolean': {
       const word = text.trim().toLowerCase()
       if (['true', '1', 'yes', 'on'].includes(word)) return true
       return ['false', '0', 'no', 'off'].includes(word) ? false : text
     }
-    case 'array': return text.trimStart().startsWith('[') ? fromJson(text) : text.split(',').map((item) => item.trim()).filter(Boolean)
-    case 'picklist': return text.trim()
-    case 'string': return text
-    default: return fromJson(text)
+    case 'array':
+      return text.trimStart().startsWith('[')
+        ? fromJson(text)
+        : text
+            .split(',')
+            .map((item) => item.trim())
+            .filter(Boolean)
+    case 'picklist':
+      return text.trim()
+    case 'string':
+      return text
+    default:
+      return fromJson(text)
   }
 }
 function fromJson(text: string): unknown {
-  try { return JSON.parse(text) as unknown } catch { return text /* a plain text needs no quotes */ }
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text /* a plain text needs no quotes */
+  }
 }

@@ -24,9 +24,16 @@ export function indexToml(text: string): KeyPlace[] {
   let line = 1
   let lineStart = 0
 
-  const newline = (): void => { line++; lineStart = at + 1 }
-  const blanks = (): void => { while (text[at] === ' ' || text[at] === '\t') at++ }
-  const restOfLine = (): void => { while (at < text.length && text[at] !== '\n') at++ }
+  const newline = (): void => {
+    line++
+    lineStart = at + 1
+  }
+  const blanks = (): void => {
+    while (text[at] === ' ' || text[at] === '\t') at++
+  }
+  const restOfLine = (): void => {
+    while (at < text.length && text[at] !== '\n') at++
+  }
 
   /** A basic or literal string, one line or several, with the quotes. */
   const skipString = (): void => {
@@ -64,8 +71,10 @@ export function indexToml(text: string): KeyPlace[] {
   const skipValue = (): void => {
     for (let depth = 0; at < text.length; at++) {
       const char = text[at]
-      if (char === '"' || char === "'") { skipString(); at-- }
-      else if (char === '[' || char === '{') depth++
+      if (char === '"' || char === "'") {
+        skipString()
+        at--
+      } else if (char === '[' || char === '{') depth++
       else if (char === ']' || char === '}') depth--
       else if (char === '#') {
         if (depth === 0) return
@@ -113,14 +122,22 @@ export function indexToml(text: string): KeyPlace[] {
 
 function unescape(quoted: string): string {
   // Keys with escapes beyond those of JSON are legal and do not occur; the raw text serves for the message.
-  try { return String(JSON.parse(quoted)) } catch { return quoted.slice(1, -1) }
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    return quoted.slice(1, -1)
+  }
 }
 
 /** The place of a key, or of the nearest table or value that holds it. */
 export function findPlace(places: readonly KeyPlace[], path: readonly string[]): KeyPlace | undefined {
   for (let length = path.length; length > 0; length--) {
-    const found = places.find((place) => place.path.length >= length && path.slice(0, length).every((part, depth) => place.path[depth] === part)
-      && (place.path.length === length || length === path.length))
+    const found = places.find(
+      (place) =>
+        place.path.length >= length &&
+        path.slice(0, length).every((part, depth) => place.path[depth] === part) &&
+        (place.path.length === length || length === path.length),
+    )
     if (found) return found
   }
   return undefined

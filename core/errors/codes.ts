@@ -2,7 +2,11 @@ import type { ErrorCode } from './error.ts'
 
 /** `flat` is `{error: message}`, `coded` is `{error: {code, message, details, request_id}}` (Interface 7, formats 1 and 2). */
 export type BodyFormat = 'flat' | 'coded'
-export interface CodeRow { readonly status: number; readonly format: BodyFormat; readonly meaning: string }
+export interface CodeRow {
+  readonly status: number
+  readonly format: BodyFormat
+  readonly meaning: string
+}
 
 /**
  * Decision: the interface names two body formats and only two uses of the flat one (the key-value 404 and 429). A 401 is flat
@@ -27,5 +31,5 @@ const defect: CodeRow = { status: 500, format: 'coded', meaning: 'internal error
 
 /** The row of a code; every other `…_not_found` is a coded 404. */
 export function rowOf(code: ErrorCode): CodeRow {
-  return Object.hasOwn(codes, code) ? codes[code] ?? defect : code.endsWith('_not_found') ? missing : defect
+  return Object.hasOwn(codes, code) ? (codes[code] ?? defect) : code.endsWith('_not_found') ? missing : defect
 }

@@ -1,8 +1,16 @@
 /** What a caller may be told went wrong. The table in `codes.ts` gives each its status and body format. */
 export type ErrorCode =
-  | 'invalid_request' | 'unauthorized' | 'forbidden' | 'rate_limit'
-  | `${string}_not_found` | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large'
-  | 'service_unavailable' | 'internal_error'
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'rate_limit'
+  | `${string}_not_found`
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'payload_too_large'
+  | 'service_unavailable'
+  | 'internal_error'
 
 export interface ErrorOptions {
   /** Shown to the caller beside the message (Interface 7, format 2). Never a path, a stack or SQL. */
@@ -31,8 +39,18 @@ export class Refusal extends Error {
 
 /** Why an upstream system failed, as far as it can be told apart. Decides retry, fallback and the text shown. */
 export type UpstreamReason =
-  | 'rate_limit' | 'auth' | 'overloaded' | 'server_error' | 'network' | 'timeout' | 'cut' | 'malformed'
-  | 'context_length' | 'content_filter' | 'invalid_request' | 'not_found'
+  | 'rate_limit'
+  | 'auth'
+  | 'overloaded'
+  | 'server_error'
+  | 'network'
+  | 'timeout'
+  | 'cut'
+  | 'malformed'
+  | 'context_length'
+  | 'content_filter'
+  | 'invalid_request'
+  | 'not_found'
 
 export interface UpstreamOptions {
   readonly reason: UpstreamReason

@@ -3,25 +3,50 @@ import { Refusal, UpstreamFailure } from './error.ts'
 import type { ErrorCode } from './error.ts'
 
 /** What an error answer says, before it is put into a body format. */
-export interface Problem { readonly status: number; readonly code: ErrorCode; readonly message: string; readonly details: Readonly<Record<string, unknown>>; readonly requestId: string }
+export interface Problem {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details: Readonly<Record<string, unknown>>
+  readonly requestId: string
+}
 
 /** How a failure is treated apart from what the caller reads. */
 export type Kind = 'refusal' | 'upstream' | 'defect'
-export interface Outcome { readonly kind: Kind; readonly problem: Problem; readonly retryAfterSecs: number | undefined }
+export interface Outcome {
+  readonly kind: Kind
+  readonly problem: Problem
+  readonly retryAfterSecs: number | undefined
+}
 
 /** A `Refusal` of another copy of the class (a plugin that bundled its own) still counts: recognised by name and code. */
 function isRefusal(error: unknown): error is Refusal {
-  return error instanceof Refusal || (error instanceof Error && error.name === 'Refusal' && 'code' in error && typeof error.code === 'string')
+  return (
+    error instanceof Refusal ||
+    (error instanceof Error && error.name === 'Refusal' && 'code' in error && typeof error.code === 'string')
+  )
 }
 function isUpstream(error: unknown): error is UpstreamFailure {
-  return error instanceof UpstreamFailure || (error instanceof Error && error.name === 'UpstreamFailure' && 'retry' in error)
+  return (
+    error instanceof UpstreamFailure || (error instanceof Error && error.name === 'UpstreamFailure' && 'retry' in error)
+  )
 }
 
 /** What the caller may know of a failure. A defect gives a fixed text: never a stack, a path or SQL. */
 export function outcomeOf(error: unknown, requestId: string): Outcome {
   if (isRefusal(error)) {
-    const problem = { status: rowOf(error.code).status, code: error.code, message: error.message, details: error.details ?? {}, requestId }
-    return { kind: 'refusal', problem, retryAfterSecs: error.retryAfterSecs ?? (error.code === 'rate_limit' ? 60 : undefined) }
+    const problem = {
+      status: rowOf(error.code).status,
+      code: error.code,
+      message: error.message,
+      details: error.details ?? {},
+      requestId,
+    }
+    return {
+      kind: 'refusal',
+      problem,
+      retryAfterSecs: error.retryAfterSecs ?? (error.code === 'rate_limit' ? 60 : undefined),
+    }
   }
   if (isUpstream(error)) {
     const later = error.retry === 'later'
@@ -30,7 +55,8 @@ export function outcomeOf(error: unknown, requestId: string): Outcome {
     return { kind: 'upstream', problem, retryAfterSecs: error.retryAfterSecs }
   }
   return {
-    kind: 'defect', retryAfterSecs: undefined,
+    kind: 'defect',
+    retryAfterSecs: undefined,
     problem: { status: 500, code: 'internal_error', message: 'Internal server error', details: {}, requestId },
   }
 }
@@ -38,5 +64,7 @@ export function outcomeOf(error: unknown, requestId: string): Outcome {
 /** The body of an error answer in the format its code asks for. */
 export function errorBody(problem: Problem): unknown {
   if (rowOf(problem.code).format === 'flat') return { error: problem.message }
-  return { error: { code: problem.code, message: problem.message, details: problem.details, request_id: problem.requestId } }
+  return {
+    error: { code: problem.code, message: problem.message, details: problem.details, request_id: problem.requestId },
+  }
 }

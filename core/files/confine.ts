@@ -19,19 +19,28 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u
  * link, a hard-linked file, a device, a pipe, or anything at or below a `denied` path. What it names need not exist. Between this
  * check and the use of the path another process may swap a folder for a link; `openConfined` has no such gap.
  */
-export async function confine(root: string, name: string, options: { readonly denied?: readonly string[] } = {}): Promise<string> {
+export async function confine(
+  root: string,
+  name: string,
+  options: { readonly denied?: readonly string[] } = {},
+): Promise<string> {
   const segments = checkName(name)
   const base = await realpath(root)
   const path = join(base, ...segments)
   for (const denied of options.denied ?? []) {
-    const real = await realpath(denied).catch((error: unknown) => { if (isMissing(error)) return denied; throw error })
+    const real = await realpath(denied).catch((error: unknown) => {
+      if (isMissing(error)) return denied
+      throw error
+    })
     if (path === real || path.startsWith(real + sep)) throw forbidden(name)
   }
   let current = base
   for (const [index, segment] of segments.entries()) {
     current = join(current, segment)
     let stat
-    try { stat = await lstat(current) } catch (error) {
+    try {
+      stat = await lstat(current)
+    } catch (error) {
       // The rest does not exist yet, so there is nothing in it to lead elsewhere.
       if (isMissing(error)) return path
       if (hasCode(error, 'ENOTDIR')) throw forbidden(name)
@@ -47,12 +56,22 @@ export async function confine(root: string, name: string, options: { readonly de
  * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes it when it is
  * missing and never truncates before the check; its folder must exist. The caller closes the handle.
  */
-export async function openConfined(root: string, name: string, mode: 'read' | 'write', options: { readonly denied?: readonly string[] } = {}): Promise<FileHandle> {
+export async function openConfined(
+  root: string,
+  name: string,
+  mode: 'read' | 'write',
+  options: { readonly denied?: readonly string[] } = {},
+): Promise<FileHandle> {
   const path = await confine(root, name, options)
   // Without O_NONBLOCK a pipe put there meanwhile would hold the reader for ever.
-  const flags = constants.O_NOFOLLOW | constants.O_NONBLOCK | (mode === 'read' ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT)
+  const flags =
+    constants.O_NOFOLLOW |
+    constants.O_NONBLOCK |
+    (mode === 'read' ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT)
   let handle: FileHandle
-  try { handle = await open(path, flags, 0o600) } catch (error) {
+  try {
+    handle = await open(path, flags, 0o600)
+  } catch (error) {
     if (hasCode(error, 'ELOOP') || hasCode(error, 'ENXIO')) throw forbidden(name)
     throw error
   }
@@ -72,7 +91,10 @@ async function pathOf(handle: FileHandle, path: string): Promise<string> {
 }
 
 function checkName(name: string): string[] {
-  const refuse = (why: string): never => { enforced(SYSTEM); throw new Refusal('invalid_request', `The name of the file ${why}`) }
+  const refuse = (why: string): never => {
+    enforced(SYSTEM)
+    throw new Refusal('invalid_request', `The name of the file ${why}`)
+  }
   if (name === '') refuse('is empty')
   if (Buffer.byteLength(name) > NAME_BYTES) refuse(`is longer than ${NAME_BYTES} bytes`)
   if (CONTROL.test(name)) refuse('has control characters')
@@ -98,5 +120,6 @@ function forbidden(name: string): Refusal {
   enforced(SYSTEM)
   return new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)
 }
-const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code
 const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT')

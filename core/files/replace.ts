@@ -7,7 +7,11 @@ import { confine, openConfined } from './confine.ts'
  * Replaces a confined file as a whole, durable when it settles: a reader, and a restart after a crash, finds the old bytes or the new
  * ones. Missing folders are made. Throws like `confine`. Settles with whether the file is new.
  */
-export async function replaceConfined(root: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }> {
+export async function replaceConfined(
+  root: string,
+  name: string,
+  content: string | Uint8Array,
+): Promise<{ readonly created: boolean }> {
   const path = await confine(root, name)
   const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const folder = name.includes('/') ? `${name.slice(0, name.lastIndexOf('/'))}/` : ''
@@ -17,7 +21,9 @@ export async function replaceConfined(root: string, name: string, content: strin
     try {
       await handle.writeFile(content)
       await handle.sync()
-    } finally { await handle.close() }
+    } finally {
+      await handle.close()
+    }
     // Looked at again: what was a folder before the write may be a link now.
     const target = await confine(root, name)
     const old = await openConfined(root, name, 'read').catch((error: unknown) => {
@@ -43,5 +49,9 @@ async function syncFolder(path: string): Promise<void> {
   // Windows cannot open one, and needs not.
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')
-  try { await handle.sync() } finally { await handle.close() }
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }

@@ -6,18 +6,25 @@ import type { Hook, HookKind, Hooks, Listener } from './hook.ts'
 
 type Listening = (value: unknown) => unknown
 type Call = (value: unknown) => Promise<unknown>
-interface Registered { readonly plugin: string; readonly kind: HookKind; readonly rank: number; readonly call: Call }
+interface Registered {
+  readonly plugin: string
+  readonly kind: HookKind
+  readonly rank: number
+  readonly call: Call
+}
 
 const nothing = Promise.resolve()
 /** One after the other in order; each gets what the one before returned when `threads`. */
-const serial = (threads: boolean) => async (calls: readonly Listening[], [first]: readonly unknown[]): Promise<unknown> => {
-  let value = first
-  for (const call of calls) {
-    const answer = await call(value)
-    if (threads) value = answer
+const serial =
+  (threads: boolean) =>
+  async (calls: readonly Listening[], [first]: readonly unknown[]): Promise<unknown> => {
+    let value = first
+    for (const call of calls) {
+      const answer = await call(value)
+      if (threads) value = answer
+    }
+    return value
   }
-  return value
-}
 const together = async (calls: readonly Listening[], [payload]: readonly unknown[]): Promise<void> => {
   await Promise.all(calls.map((call) => call(payload)))
 }
@@ -33,7 +40,9 @@ export class HookBus {
   readonly #onDefect: OnDefect
 
   /** `onDefect` is told of listeners that fail after the fact. */
-  constructor(onDefect: OnDefect) { this.#onDefect = onDefect }
+  constructor(onDefect: OnDefect) {
+    this.#onDefect = onDefect
+  }
 
   /** The hooks of one plugin. Its listeners keep their place in the order when it is reloaded. */
   forPlugin(scope: Scope): Hooks {
@@ -42,7 +51,10 @@ export class HookBus {
     return {
       on: <T, K extends HookKind>(hook: Hook<T, K>, listener: Listener<T, K>) => {
         const run = listener as (value: unknown) => unknown
-        const call: Call = hook.kind === 'notify' ? isolated(hook.id, scope, this.#onDefect, run) : (value) => scope.run(() => run(value))
+        const call: Call =
+          hook.kind === 'notify'
+            ? isolated(hook.id, scope, this.#onDefect, run)
+            : (value) => scope.run(() => run(value))
         const registered: Registered = { plugin: scope.name, kind: hook.kind, rank, call }
         this.#add(hook.id, registered)
         scope.own('hook', `${hook.kind} ${hook.id}`, () => this.#remove(hook.id, registered))
@@ -56,7 +68,9 @@ export class HookBus {
       apply: async <T>(hook: Hook<T, 'transform'>, value: T) => {
         if (this.#idle(hook.id)) return value
         // A listener returns the payload type it took: the hook's value is typed once for both sides.
-        return await this.#settle(hook.id, scope.name, () => this.#hookable.callHookWith(transforms, hook.id, [value])) as T
+        return (await this.#settle(hook.id, scope.name, () =>
+          this.#hookable.callHookWith(transforms, hook.id, [value]),
+        )) as T
       },
     }
   }
@@ -68,11 +82,18 @@ export class HookBus {
 
   /** Hooks that these plugins listen to wait until the returned function is called: a gate must not stand open during a reload. */
   hold(plugins: readonly string[]): () => void {
-    const ids = [...this.#registered].filter(([, listeners]) => listeners.some(({ plugin }) => plugins.includes(plugin)))
-    return this.#barrier.hold(ids.map(([id]) => id), plugins)
+    const ids = [...this.#registered].filter(([, listeners]) =>
+      listeners.some(({ plugin }) => plugins.includes(plugin)),
+    )
+    return this.#barrier.hold(
+      ids.map(([id]) => id),
+      plugins,
+    )
   }
 
-  #idle(id: string): boolean { return !this.#registered.has(id) && !this.#barrier.holds(id) }
+  #idle(id: string): boolean {
+    return !this.#registered.has(id) && !this.#barrier.holds(id)
+  }
 
   #settle(id: string, caller: string, call: () => Promise<unknown> | void): Promise<unknown> | void {
     if (this.#idle(id)) return nothing
@@ -83,12 +104,21 @@ export class HookBus {
   #add(id: string, registered: Registered): void {
     const others = this.#registered.get(id) ?? []
     const other = others[0]
-    if (other && other.kind !== registered.kind) throw new Error(`hook "${id}" is a ${other.kind} for plugin "${other.plugin}" and a ${registered.kind} for "${registered.plugin}"`)
-    this.#publish(id, [...others, registered].sort((a, b) => a.rank - b.rank))
+    if (other && other.kind !== registered.kind)
+      throw new Error(
+        `hook "${id}" is a ${other.kind} for plugin "${other.plugin}" and a ${registered.kind} for "${registered.plugin}"`,
+      )
+    this.#publish(
+      id,
+      [...others, registered].sort((a, b) => a.rank - b.rank),
+    )
   }
 
   #remove(id: string, registered: Registered): void {
-    this.#publish(id, (this.#registered.get(id) ?? []).filter((other) => other !== registered))
+    this.#publish(
+      id,
+      (this.#registered.get(id) ?? []).filter((other) => other !== registered),
+    )
   }
 
   #publish(id: string, listeners: readonly Registered[]): void {
@@ -102,7 +132,9 @@ export class HookBus {
 /** A notification tells what happened already, so a listener that fails stops nobody. */
 function isolated(id: string, scope: Scope, onDefect: OnDefect, run: (value: unknown) => unknown): Call {
   return async (value) => {
-    try { await scope.run(() => run(value)) } catch (error) {
+    try {
+      await scope.run(() => run(value))
+    } catch (error) {
       if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", listener of ${id}`)
     }
   }

@@ -5,9 +5,13 @@
  */
 export type HookKind = 'notify' | 'gate' | 'transform'
 /** A hook is a value, compared by `id`: a reloaded plugin holds its own copy of it. */
-export interface Hook<T, K extends HookKind = HookKind> { readonly id: string; readonly kind: K; readonly '~payload'?: T }
-export type Listener<T, K extends HookKind> =
-  K extends 'transform' ? (value: T) => T | Promise<T>
+export interface Hook<T, K extends HookKind = HookKind> {
+  readonly id: string
+  readonly kind: K
+  readonly '~payload'?: T
+}
+export type Listener<T, K extends HookKind> = K extends 'transform'
+  ? (value: T) => T | Promise<T>
   : (value: T) => void | Promise<void>
 
 export const notify = <T>(id: string): Hook<T, 'notify'> => ({ id, kind: 'notify' })

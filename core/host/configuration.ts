@@ -29,7 +29,12 @@ export interface ConfigurationParts {
 }
 
 /** Sections at the top of the file that one plugin reads (`section` in `config/parts.ts`). */
-const sectionOwners: Readonly<Record<string, string>> = { budget: 'budgets', webhook_triggers: 'webhooks', pairing: 'pairing', external_auth: 'sso' }
+const sectionOwners: Readonly<Record<string, string>> = {
+  budget: 'budgets',
+  webhook_triggers: 'webhooks',
+  pairing: 'pairing',
+  external_auth: 'sso',
+}
 
 export function createConfiguration(parts: ConfigurationParts): Configuration {
   const { live, host } = parts
@@ -46,18 +51,38 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const { host: address } = parseListenAddr(live.current.listen_addr)
     // A key about to be set may be blank, which counts as none once it is read from the file.
     if (!config.api_key?.trim() && !config.allow_no_auth && (!isLoopback(address) || config.http.public)) {
-      throw new Refusal('invalid_request', `api_key: other machines reach ${address}, so a key has to be set`, { details: { key: 'api_key' } })
+      throw new Refusal('invalid_request', `api_key: other machines reach ${address}, so a key has to be set`, {
+        details: { key: 'api_key' },
+      })
     }
     for (const plugin of pluginsOf(change)) {
       const definition = host.definitions().find(({ name }) => name === plugin)
-      try { if (definition) parseSection(definition, parts.section(config, plugin), sources) } catch (error) { throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), { details: { plugin }, cause: error }) }
+      try {
+        if (definition) parseSection(definition, parts.section(config, plugin), sources)
+      } catch (error) {
+        throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), {
+          details: { plugin },
+          cause: error,
+        })
+      }
     }
   }
   function pluginsOf({ changed }: ConfigChange): readonly string[] {
-    const loaded = new Set(host.plugins().filter(({ state }) => state === 'loaded' || state === 'failed').map(({ name }) => name))
+    const loaded = new Set(
+      host
+        .plugins()
+        .filter(({ state }) => state === 'loaded' || state === 'failed')
+        .map(({ name }) => name),
+    )
     const named = changed.flatMap((key) => {
       const [section, name] = splitKey(key)
-      return section === 'providers' || section === 'fallback_models' ? [parts.providersPlugin] : section === 'plugins' && name !== undefined ? [name] : section !== undefined && Object.hasOwn(sectionOwners, section) ? [sectionOwners[section] ?? ''] : []
+      return section === 'providers' || section === 'fallback_models'
+        ? [parts.providersPlugin]
+        : section === 'plugins' && name !== undefined
+          ? [name]
+          : section !== undefined && Object.hasOwn(sectionOwners, section)
+            ? [sectionOwners[section] ?? '']
+            : []
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }
@@ -65,13 +90,25 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const path = splitKey(key)
     // The parser of TOML is not needed before somebody writes.
     const { checkConfigValue } = await import('../config/set.ts')
-    try { checkConfigValue('the value', key, value) } catch (error) { throw refusalOf(error, 'invalid_request') }
+    try {
+      checkConfigValue('the value', key, value)
+    } catch (error) {
+      throw refusalOf(error, 'invalid_request')
+    }
     if (path[0] === 'providers' && ['api_key', 'api_keys'].includes(path[2] ?? '')) {
-      throw new Refusal('forbidden', `Keys of providers go to the vault: POST /api/providers/${path[1] ?? '{name}'}/key`, { details: { key } })
+      throw new Refusal(
+        'forbidden',
+        `Keys of providers go to the vault: POST /api/providers/${path[1] ?? '{name}'}/key`,
+        { details: { key } },
+      )
     }
     const plugin = path[0] === 'plugins' && path.length > 2 ? pluginKnowing(path) : undefined
     if (isMarked(path, 'file_only') || (plugin && isMarked(path.slice(2), 'file_only', plugin.config))) {
-      throw new Refusal('forbidden', `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`, { details: { key } })
+      throw new Refusal(
+        'forbidden',
+        `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`,
+        { details: { key } },
+      )
     }
     const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
     checkWhole(config, change, new Map([[key, 'the value']]))
@@ -80,9 +117,18 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
   function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
     const key = [first, plugin, ...rest].join('.')
     const definition = host.definitions().find(({ name }) => name === plugin)
-    if (!definition) throw new Refusal('invalid_request', `${key}: no plugin "${plugin}" is loaded that could check it: write it into config.toml on the machine`, { details: { key } })
+    if (!definition)
+      throw new Refusal(
+        'invalid_request',
+        `${key}: no plugin "${plugin}" is loaded that could check it: write it into config.toml on the machine`,
+        { details: { key } },
+      )
     if (findSchema(definition.config, rest)) return definition
-    throw new Refusal('invalid_request', `${key}: unknown key; the plugin knows ${knownKeys(definition.config).join(', ') || 'none'}`, { details: { key } })
+    throw new Refusal(
+      'invalid_request',
+      `${key}: unknown key; the plugin knows ${knownKeys(definition.config).join(', ') || 'none'}`,
+      { details: { key } },
+    )
   }
   async function take(): Promise<Applied> {
     if (!parts.reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
@@ -92,7 +138,11 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     live.replace(config, loaded, change)
     parts.taken(config)
     const renewed = await renew(pluginsOf(change))
-    return { ...change, warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)], ...renewed }
+    return {
+      ...change,
+      warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)],
+      ...renewed,
+    }
   }
   /** Plugins with a new section are replaced by themselves; those the caller runs in wait until it is answered. */
   async function renew(plugins: readonly string[]): Promise<Pick<Applied, 'reloaded' | 'later' | 'failed'>> {
@@ -101,7 +151,14 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const reloaded: string[] = []
     const failed: { plugin: string; reason: string }[] = []
     for (const plugin of plugins) {
-      const done = host.reconfigure(plugin).then(() => { reloaded.push(plugin) }, (error: unknown) => { failed.push({ plugin, reason: error instanceof Error ? error.message : String(error) }) })
+      const done = host.reconfigure(plugin).then(
+        () => {
+          reloaded.push(plugin)
+        },
+        (error: unknown) => {
+          failed.push({ plugin, reason: error instanceof Error ? error.message : String(error) })
+        },
+      )
       // How those end is told by the status of the plugin.
       if (!later.includes(plugin)) await done
     }
@@ -112,19 +169,38 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     read: () => redact(live.current) as Readonly<Record<string, unknown>>,
     sources: () => live.sources,
     restart: () => live.restart,
-    schema: async () => (await import('../config/json-schema.ts')).configJsonSchema(new Map(host.definitions().map(({ name, config }) => [name, config]))),
+    schema: async () =>
+      (await import('../config/json-schema.ts')).configJsonSchema(
+        new Map(host.definitions().map(({ name, config }) => [name, config])),
+      ),
     check,
-    set: (key, value) => inTurn(async () => {
-      await check(key, value)
-      const { setConfigValue } = await import('../config/set.ts')
-      try { await setConfigValue(fileOf(live.current), key, value) } catch (error) { throw refusalOf(error, 'conflict') }
-      try { return await take() } catch (error) {
-        throw new Refusal('conflict', `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ${reasonOf(refusalOf(error, 'conflict'))}`, { details: { key, status: 'saved_reload_failed' }, cause: error })
-      }
-    }),
-    reload: () => inTurn(async () => {
-      try { return await take() } catch (error) { throw refusalOf(error, 'invalid_request') }
-    }),
+    set: (key, value) =>
+      inTurn(async () => {
+        await check(key, value)
+        const { setConfigValue } = await import('../config/set.ts')
+        try {
+          await setConfigValue(fileOf(live.current), key, value)
+        } catch (error) {
+          throw refusalOf(error, 'conflict')
+        }
+        try {
+          return await take()
+        } catch (error) {
+          throw new Refusal(
+            'conflict',
+            `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ${reasonOf(refusalOf(error, 'conflict'))}`,
+            { details: { key, status: 'saved_reload_failed' }, cause: error },
+          )
+        }
+      }),
+    reload: () =>
+      inTurn(async () => {
+        try {
+          return await take()
+        } catch (error) {
+          throw refusalOf(error, 'invalid_request')
+        }
+      }),
   }
 }
 
@@ -133,7 +209,12 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 /** What is wrong with the files is told to the caller, with place, key and what was expected; anything else stays what it is. */
 function refusalOf(error: unknown, code: 'invalid_request' | 'conflict'): unknown {
   if (!(error instanceof ConfigError)) return error
-  const problems = error.problems.map(({ line, key, expected, found }) => ({ ...(key !== undefined && { key }), ...(line !== undefined && { line }), ...(expected !== undefined && { expected }), ...(found !== undefined && { found }) }))
+  const problems = error.problems.map(({ line, key, expected, found }) => ({
+    ...(key !== undefined && { key }),
+    ...(line !== undefined && { line }),
+    ...(expected !== undefined && { expected }),
+    ...(found !== undefined && { found }),
+  }))
   // Where the home lies on the machine is nobody's business here.
   const message = error.problems.map((problem) => printProblem({ ...problem, file: basename(problem.file) })).join('\n')
   return new Refusal(code, message, { details: { problems }, cause: error })

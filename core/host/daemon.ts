@@ -36,7 +36,11 @@ export interface DaemonConfig {
   readonly defaultModel: string | undefined
   readonly logLevel: string
 }
-export interface Build { readonly version: string; readonly buildDate: string; readonly gitSha: string }
+export interface Build {
+  readonly version: string
+  readonly buildDate: string
+  readonly gitSha: string
+}
 
 /** The daemon itself, provided by the core to every plugin that requires it. */
 export interface Daemon {
@@ -66,7 +70,13 @@ export interface Daemon {
 export const Daemon = defineService<Daemon>()('daemon')
 
 /** Somebody came with a wrong key. At most so many from one address in a minute: beyond that they are turned away before anybody compares. */
-export const AuthenticationFailed = notify<{ readonly clientAddress: string; readonly method: string; readonly path: string; readonly requestId: string; readonly what?: string }>('daemon:authentication-failed')
+export const AuthenticationFailed = notify<{
+  readonly clientAddress: string
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+  readonly what?: string
+}>('daemon:authentication-failed')
 
 /** The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

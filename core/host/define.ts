@@ -5,13 +5,19 @@ import type { PluginContext } from './context.ts'
 import type { Safekeeping } from './safekeeping.ts'
 
 /** Compared by id, never by identity: a reloaded plugin holds its own copy of every token. */
-export interface ServiceToken<T, Id extends string = string> { readonly id: Id; readonly '~type'?: T }
+export interface ServiceToken<T, Id extends string = string> {
+  readonly id: Id
+  readonly '~type'?: T
+}
 export type Tokens = Readonly<Record<string, ServiceToken<any>>>
 export type Services<T extends Tokens> = { readonly [K in keyof T]: T[K] extends ServiceToken<infer S> ? S : never }
 export type ConfigSchema = v.GenericSchema<any, Record<string, unknown>>
 
 /** `id` is unique in its plugin and never changes; the SQL runs on SQLite and PostgreSQL and is additive. */
-export interface Migration { readonly id: string; readonly sql: string }
+export interface Migration {
+  readonly id: string
+  readonly sql: string
+}
 
 /** What a plugin gets that works for the command line without being set up. */
 export interface OfflineParts {
@@ -25,7 +31,10 @@ export interface OfflineParts {
   readonly log: ConsolaInstance
 }
 /** Work for a command. What it answers is for its command alone, which parses it. */
-export type OfflineWork = (parts: OfflineParts, options: Readonly<Record<string, string | boolean | undefined>>) => Promise<unknown>
+export type OfflineWork = (
+  parts: OfflineParts,
+  options: Readonly<Record<string, string | boolean | undefined>>,
+) => Promise<unknown>
 
 export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O extends Tokens, P extends Tokens> {
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
@@ -49,8 +58,11 @@ export type AnyPlugin = PluginDefinition<any, any, any, any>
 export function defineService<T>() {
   return <Id extends string>(id: Id): ServiceToken<T, Id> => ({ id })
 }
-export function definePlugin<C extends ConfigSchema, R extends Tokens = {}, O extends Tokens = {}, P extends Tokens = {}>(
-  definition: PluginDefinition<C, R, O, P>,
-): PluginDefinition<C, R, O, P> {
+export function definePlugin<
+  C extends ConfigSchema,
+  R extends Tokens = {},
+  O extends Tokens = {},
+  P extends Tokens = {},
+>(definition: PluginDefinition<C, R, O, P>): PluginDefinition<C, R, O, P> {
   return definition
 }

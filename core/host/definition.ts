@@ -9,24 +9,37 @@ export class PluginProblem extends Error {
 const Token = v.object({ id: v.pipe(v.string(), v.minLength(1)) })
 const TokenRecord = v.optional(v.record(v.string(), Token))
 const Definition = v.object({
-  name: v.pipe(v.string('must be a string'), v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'), v.maxLength(64)),
+  name: v.pipe(
+    v.string('must be a string'),
+    v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'),
+    v.maxLength(64),
+  ),
   version: v.pipe(v.string('must be a string'), v.minLength(1, 'must not be empty')),
-  config: v.pipe(v.looseObject({ kind: v.literal('schema') }, 'must be a valibot schema, v.object({}) when there is nothing to configure')),
+  config: v.pipe(
+    v.looseObject(
+      { kind: v.literal('schema') },
+      'must be a valibot schema, v.object({}) when there is nothing to configure',
+    ),
+  ),
   requires: TokenRecord,
   optional: TokenRecord,
   provides: TokenRecord,
-  migrations: v.optional(v.pipe(
-    v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), sql: v.pipe(v.string(), v.minLength(1)) })),
-    v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
-  )),
+  migrations: v.optional(
+    v.pipe(
+      v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), sql: v.pipe(v.string(), v.minLength(1)) })),
+      v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
+    ),
+  ),
   offline: v.optional(v.record(v.string(), v.function())),
   setup: v.function('must be a function'),
 })
 
 /** The definition a module exports by default. Throws `PluginProblem` that says what is wrong with it. */
 export function checkDefinition(exported: unknown, file: string): AnyPlugin {
-  const candidate = typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : undefined
-  if (candidate === undefined || candidate === null) throw new PluginProblem(`${file} has no default export: it must "export default definePlugin({ … })"`)
+  const candidate =
+    typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : undefined
+  if (candidate === undefined || candidate === null)
+    throw new PluginProblem(`${file} has no default export: it must "export default definePlugin({ … })"`)
   const result = v.safeParse(Definition, candidate)
   if (!result.success) {
     const problems = result.issues.map((issue) => `${v.getDotPath(issue) ?? 'the default export'}: ${issue.message}`)
@@ -38,4 +51,6 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
 
 export const requiredIds = (definition: AnyPlugin): readonly string[] => idsOf(definition.requires)
 export const providedIds = (definition: AnyPlugin): readonly string[] => idsOf(definition.provides)
-function idsOf(tokens: Tokens | undefined): readonly string[] { return [...new Set(Object.values(tokens ?? {}).map(({ id }) => id))] }
+function idsOf(tokens: Tokens | undefined): readonly string[] {
+  return [...new Set(Object.values(tokens ?? {}).map(({ id }) => id))]
+}

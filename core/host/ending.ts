@@ -9,5 +9,11 @@ export async function endWithin(name: string, end: () => unknown, ms: number, lo
       resolve()
     }, ms)
   })
-  try { await Promise.race([end(), late]) } catch (error) { log.error(`${name} did not end cleanly`, error) } finally { clearTimeout(timer) }
+  try {
+    await Promise.race([end(), late])
+  } catch (error) {
+    log.error(`${name} did not end cleanly`, error)
+  } finally {
+    clearTimeout(timer)
+  }
 }

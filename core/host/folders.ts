@@ -7,8 +7,12 @@ import { fileURLToPath } from 'node:url'
 const entries = ['index.js', 'index.ts'] as const
 
 /** A file that may be a plugin by itself; a plugin of several files is a folder. */
-function isModule(path: string): boolean { return isModuleName(basename(path)) && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false) }
-function isModuleName(name: string): boolean { return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name) }
+function isModule(path: string): boolean {
+  return isModuleName(basename(path)) && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false)
+}
+function isModuleName(name: string): boolean {
+  return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name)
+}
 
 /** The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes before source. */
 export function findEntry(folder: string): string | undefined {
@@ -18,24 +22,39 @@ export function findEntry(folder: string): string | undefined {
 
 /** Plugin folders directly in a folder, by name, and with `files` plugins of one file; none when it does not exist. */
 export async function pluginFoldersIn(parent: string, { files = false } = {}): Promise<readonly string[]> {
-  return list(parent).filter((entry) => (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModuleName(entry.name))) && !entry.name.startsWith('.'))
-    .map((entry) => join(parent, entry.name)).filter((folder) => findEntry(folder) !== undefined).sort()
+  return list(parent)
+    .filter(
+      (entry) =>
+        (entry.isDirectory() || entry.isSymbolicLink() || (files && entry.isFile() && isModuleName(entry.name))) &&
+        !entry.name.startsWith('.'),
+    )
+    .map((entry) => join(parent, entry.name))
+    .filter((folder) => findEntry(folder) !== undefined)
+    .sort()
 }
 
 /** At once: one small folder, read while nothing else can go on. */
 function list(parent: string): readonly Dirent[] {
-  try { return readdirSync(parent, { withFileTypes: true }) } catch (error) {
+  try {
+    return readdirSync(parent, { withFileTypes: true })
+  } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return []
     throw error
   }
 }
 
-export function isPluginFolder(folder: string): boolean { return findEntry(folder) !== undefined }
+export function isPluginFolder(folder: string): boolean {
+  return findEntry(folder) !== undefined
+}
 
 /** The plugin folders that these paths name: a plugin folder stands for itself, another folder for those in it. */
 export async function namedFolders(paths: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(paths.map((path) => resolve(path)).map((path) => (isPluginFolder(path) ? [path] : pluginFoldersIn(path, { files: true }))))
+  const found = await Promise.all(
+    paths
+      .map((path) => resolve(path))
+      .map((path) => (isPluginFolder(path) ? [path] : pluginFoldersIn(path, { files: true }))),
+  )
   return found.flat()
 }
 
@@ -50,13 +69,24 @@ export function builtInParents(): readonly string[] {
 
 export async function builtInFolders(): Promise<readonly string[]> {
   // Whatever is a folder in the build is a plugin: a start looks into none of them.
-  return (await Promise.all(builtInParents().map((parent) => (existsSync(togetherFile(parent))
-    ? list(parent).filter((entry) => entry.isDirectory()).map((entry) => join(parent, entry.name)).sort()
-    : pluginFoldersIn(parent))))).flat()
+  return (
+    await Promise.all(
+      builtInParents().map((parent) =>
+        existsSync(togetherFile(parent))
+          ? list(parent)
+              .filter((entry) => entry.isDirectory())
+              .map((entry) => join(parent, entry.name))
+              .sort()
+          : pluginFoldersIn(parent),
+      ),
+    )
+  ).flat()
 }
 
 /** The file of a build that has the plugins of a folder together. */
-export function togetherFile(parent: string): string { return `${parent}.js` }
+export function togetherFile(parent: string): string {
+  return `${parent}.js`
+}
 
 /** Names in a plugin folder that are not the plugin's own code: dependencies, hidden files, what editors leave. */
 export function isForeign(name: string): boolean {
@@ -66,25 +96,40 @@ export function isForeign(name: string): boolean {
 const DEPTH = 8
 /** A plugin folder and the folders of its code below it; none when it is gone. */
 export async function directoriesOf(folder: string, depth = 0): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined /* gone meanwhile, or no folder */)
+  const entries = await readdir(folder, { withFileTypes: true }).catch(
+    () => undefined /* gone meanwhile, or no folder */,
+  )
   if (!entries) return []
   const inner = entries.filter((entry) => entry.isDirectory() && !isForeign(entry.name) && depth < DEPTH)
-  return [folder, ...(await Promise.all(inner.map((entry) => directoriesOf(join(folder, entry.name), depth + 1)))).flat()]
+  return [
+    folder,
+    ...(await Promise.all(inner.map((entry) => directoriesOf(join(folder, entry.name), depth + 1)))).flat(),
+  ]
 }
 
 /** Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is gone. */
 export async function fingerprint(folder: string): Promise<string> {
   if (isModule(folder)) return line(folder)
   const directories = await directoriesOf(folder)
-  const lines = await Promise.all(directories.map(async (directory) => {
-    const entries = await readdir(directory, { withFileTypes: true })
-    return Promise.all(entries.filter((entry) => !entry.isDirectory() && !isForeign(entry.name)).map((entry) => line(join(directory, entry.name))))
-  }))
+  const lines = await Promise.all(
+    directories.map(async (directory) => {
+      const entries = await readdir(directory, { withFileTypes: true })
+      return Promise.all(
+        entries
+          .filter((entry) => !entry.isDirectory() && !isForeign(entry.name))
+          .map((entry) => line(join(directory, entry.name))),
+      )
+    }),
+  )
   return lines.flat().sort().join('\n')
 }
 /** The fingerprints of those that are there. */
 export async function fingerprints(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const all = await Promise.all(folders.map(async (folder) => [folder, await fingerprint(folder).catch(() => undefined /* gone meanwhile */)] as const))
+  const all = await Promise.all(
+    folders.map(
+      async (folder) => [folder, await fingerprint(folder).catch(() => undefined /* gone meanwhile */)] as const,
+    ),
+  )
   return new Map(all.flatMap(([folder, found]) => (found === undefined ? [] : [[folder, found] as const])))
 }
 

@@ -15,12 +15,18 @@ export interface Plan {
  * Orders plugins by the services they require. `present` are ids that are there already, `unavailable` says who would
  * provide an id that is not, and why it is not loaded.
  */
-export function plan(nodes: readonly Node[], present: ReadonlySet<string>, unavailable: ReadonlyMap<string, string> = new Map()): Plan {
+export function plan(
+  nodes: readonly Node[],
+  present: ReadonlySet<string>,
+  unavailable: ReadonlyMap<string, string> = new Map(),
+): Plan {
   const refused = new Map<string, string>()
   const providers = new Map<string, Node>()
   for (const node of nodes) {
     for (const id of node.provides) {
-      const other = present.has(id) ? 'a plugin that is loaded' : providers.get(id) && `plugin "${providers.get(id)?.name}"`
+      const other = present.has(id)
+        ? 'a plugin that is loaded'
+        : providers.get(id) && `plugin "${providers.get(id)?.name}"`
       if (other) refused.set(node.name, `service "${id}" is provided by ${other} already`)
     }
     if (!refused.has(node.name)) for (const id of node.provides) providers.set(id, node)
@@ -47,7 +53,8 @@ export function plan(nodes: readonly Node[], present: ReadonlySet<string>, unava
       }
       visit(provider, [...path, node])
       const reason = refused.get(provider.name)
-      if (reason && !refused.has(node.name)) refused.set(node.name, `needs service "${id}" of plugin "${provider.name}", which is not loaded: ${reason}`)
+      if (reason && !refused.has(node.name))
+        refused.set(node.name, `needs service "${id}" of plugin "${provider.name}", which is not loaded: ${reason}`)
     }
     state.set(node.name, 'done')
     if (!refused.has(node.name)) order.push(node.name)

@@ -17,6 +17,8 @@ export function lazyGuests(): Guests & AsyncDisposable {
   const make = async (): Promise<GuestProcess> => new (await import('../wasm/guest-process.ts')).GuestProcess()
   return {
     run: async (request) => (await (guests ??= make())).run(request),
-    async [Symbol.asyncDispose]() { (await guests)?.[Symbol.dispose]() },
+    async [Symbol.asyncDispose]() {
+      ;(await guests)?.[Symbol.dispose]()
+    },
   }
 }

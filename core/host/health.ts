@@ -24,11 +24,15 @@ export class HealthMonitor implements Disposable {
 
   constructor(parts: HealthParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => { void this.check() }, CHECK_MS)
+    this.#timer = setInterval(() => {
+      void this.check()
+    }, CHECK_MS)
     this.#timer.unref()
   }
 
-  countPanic(): void { this.#panics++ }
+  countPanic(): void {
+    this.#panics++
+  }
 
   /** The daemon is not well while a part without which nothing it says can be trusted is not; `undefined` takes it back. */
   impaired(part: string, why: string | undefined): void {
@@ -40,7 +44,13 @@ export class HealthMonitor implements Disposable {
     // One that takes longer than the pause between two is as good as none.
     if (this.#checking) return this.#note(false)
     this.#checking = true
-    try { this.#note(await this.#parts.check()) } catch { this.#note(false) /* that it fails is the answer */ } finally { this.#checking = false }
+    try {
+      this.#note(await this.#parts.check())
+    } catch {
+      this.#note(false) /* that it fails is the answer */
+    } finally {
+      this.#checking = false
+    }
   }
 
   #note(connected: boolean): void {
@@ -49,7 +59,9 @@ export class HealthMonitor implements Disposable {
     this.#connected = connected
   }
 
-  warnings(): readonly string[] { return [...this.#parts.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)] }
+  warnings(): readonly string[] {
+    return [...this.#parts.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)]
+  }
 
   health(): Health {
     return {
@@ -61,5 +73,7 @@ export class HealthMonitor implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void { clearInterval(this.#timer) }
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
 }

@@ -13,7 +13,10 @@ import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
 import type { Slot } from './slot.ts'
 
 /** Code and configuration that were checked and can be set up. */
-interface Ready { readonly definition: AnyPlugin; readonly config: unknown }
+interface Ready {
+  readonly definition: AnyPlugin
+  readonly config: unknown
+}
 
 /** Loads, replaces and removes plugins, one change at a time. A change touches only the plugin and those that require it. */
 export class Host {
@@ -27,103 +30,144 @@ export class Host {
   }
 
   /** A service of the core itself. */
-  provide<T>(token: ServiceToken<T>, service: T): void { this.#slots.provide(token.id, service) }
+  provide<T>(token: ServiceToken<T>, service: T): void {
+    this.#slots.provide(token.id, service)
+  }
 
   /** Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. Throws `ConfigError` where sections are strict. */
   start(folders: readonly string[]): Promise<void> {
-    return this.#change(() => [], async () => {
-      const slots = [...new Set(folders.map((folder) => resolve(folder)))].map((folder) => this.#slots.add(folder))
-      await Promise.all(slots.map((slot) => this.#read(slot, false)))
-      for (const slot of slots) this.#refuseDuplicate(slot, slots.slice(0, slots.indexOf(slot)).filter(({ state }) => state === 'loading'))
-      await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
-    })
+    return this.#change(
+      () => [],
+      async () => {
+        const slots = [...new Set(folders.map((folder) => resolve(folder)))].map((folder) => this.#slots.add(folder))
+        await Promise.all(slots.map((slot) => this.#read(slot, false)))
+        for (const slot of slots)
+          this.#refuseDuplicate(
+            slot,
+            slots.slice(0, slots.indexOf(slot)).filter(({ state }) => state === 'loading'),
+          )
+        await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
+      },
+    )
   }
 
   /** Loads the plugin in a folder, and those that have waited for a service of it. */
   load(folder: string): Promise<void> {
     const path = resolve(folder)
-    return this.#change(() => [], async () => {
-      const known = this.#slots.in(path)
-      if (known?.instance) throw new Refusal('conflict', `Plugin "${known.name}" is loaded already`)
-      await this.#load(known ?? this.#slots.add(path))
-    })
+    return this.#change(
+      () => [],
+      async () => {
+        const known = this.#slots.in(path)
+        if (known?.instance) throw new Refusal('conflict', `Plugin "${known.name}" is loaded already`)
+        await this.#load(known ?? this.#slots.add(path))
+      },
+    )
   }
 
   /** Takes a plugin down, after those that require it. Its tables and stored values stay. */
   unload(name: string): Promise<void> {
-    return this.#change(() => this.#slots.subtree(name), async () => {
-      const slot = this.#find(name)
-      await this.#takeOut(slot)
-      slot.state = 'disabled'
-    })
+    return this.#change(
+      () => this.#slots.subtree(name),
+      async () => {
+        const slot = this.#find(name)
+        await this.#takeOut(slot)
+        slot.state = 'disabled'
+      },
+    )
   }
 
   /** Replaces a plugin by what its folder holds now. The old code goes on when the new cannot be used. */
   reload(name: string): Promise<void> {
-    return this.#change(() => this.#slots.subtree(name), async () => {
-      const slot = this.#find(name)
-      await (slot.instance ? this.#replace(slot) : this.#load(slot))
-    })
+    return this.#change(
+      () => this.#slots.subtree(name),
+      async () => {
+        const slot = this.#find(name)
+        await (slot.instance ? this.#replace(slot) : this.#load(slot))
+      },
+    )
   }
 
   /** Sets a plugin up again with the section the configuration has for it now; its code stays. The old section goes on when the new cannot be used. */
   reconfigure(name: string): Promise<void> {
-    return this.#change(() => this.#slots.subtree(name), async () => {
-      const slot = this.#find(name)
-      await (slot.instance ? this.#replace(slot, slot.definition) : this.#load(slot))
-    })
+    return this.#change(
+      () => this.#slots.subtree(name),
+      async () => {
+        const slot = this.#find(name)
+        await (slot.instance ? this.#replace(slot, slot.definition) : this.#load(slot))
+      },
+    )
   }
 
   /** What goes down with a plugin: itself and those that require it. */
-  subtree(name: string): readonly string[] { return this.#slots.subtree(name) }
+  subtree(name: string): readonly string[] {
+    return this.#slots.subtree(name)
+  }
 
   /** Makes the plugin in a folder what the folder says: loads, replaces or forgets it. For the watcher. */
   sync(folder: string): Promise<void> {
     const path = resolve(folder)
-    return this.#change(() => this.#slots.subtree(this.#slots.in(path)?.name ?? ''), async () => {
-      const { log } = this.#parts
-      const slot = this.#slots.in(path)
-      if (!findEntry(path)) {
-        if (!slot) return
-        await this.#takeOut(slot)
-        this.#slots.forget(slot)
-        log.info(`plugin "${slot.name}" unloaded: its folder is gone`)
-      } else if (slot?.instance) {
-        await this.#replace(slot)
-        log.info(`plugin "${slot.name}" reloaded`)
-      } else {
-        const coming = slot ?? this.#slots.add(path)
-        await this.#load(coming)
-        log.info(`plugin "${coming.name}" loaded`)
-      }
-    })
+    return this.#change(
+      () => this.#slots.subtree(this.#slots.in(path)?.name ?? ''),
+      async () => {
+        const { log } = this.#parts
+        const slot = this.#slots.in(path)
+        if (!findEntry(path)) {
+          if (!slot) return
+          await this.#takeOut(slot)
+          this.#slots.forget(slot)
+          log.info(`plugin "${slot.name}" unloaded: its folder is gone`)
+        } else if (slot?.instance) {
+          await this.#replace(slot)
+          log.info(`plugin "${slot.name}" reloaded`)
+        } else {
+          const coming = slot ?? this.#slots.add(path)
+          await this.#load(coming)
+          log.info(`plugin "${coming.name}" loaded`)
+        }
+      },
+    )
   }
 
   plugins(): readonly PluginStatus[] {
-    return this.#slots.all().map((slot) => statusOf(slot, this.#parts.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
+    return this.#slots
+      .all()
+      .map((slot) => statusOf(slot, this.#parts.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
   }
 
   /** Definitions of the loaded plugins, for documents made of their schemas. */
-  definitions(): readonly AnyPlugin[] { return this.#slots.loaded().flatMap((slot) => slot.definition ?? []) }
+  definitions(): readonly AnyPlugin[] {
+    return this.#slots.loaded().flatMap((slot) => slot.definition ?? [])
+  }
 
   /** Calls back after every change, whether it worked or not. Returns what ends that. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
-    return () => { this.#observers.delete(observer) }
+    return () => {
+      this.#observers.delete(observer)
+    }
   }
 
   /** Tells every plugin that its end is coming: what waits for somebody lets go. */
-  leave(): void { for (const slot of this.#slots.loaded()) slot.instance?.scope.leave() }
+  leave(): void {
+    for (const slot of this.#slots.loaded()) slot.instance?.scope.leave()
+  }
 
   /** Takes every plugin down, dependents first. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#change(() => [], async () => {
-      for (const slot of this.#slots.loaded().toReversed()) await this.#takeDown(slot)
-    })
+    return this.#change(
+      () => [],
+      async () => {
+        for (const slot of this.#slots.loaded().toReversed()) await this.#takeDown(slot)
+      },
+    )
   }
 
   async #change(affected: () => readonly string[], change: () => Promise<void>): Promise<void> {
-    try { await this.#queue.add(affected, change) } finally { for (const observer of this.#observers) observer() }
+    try {
+      await this.#queue.add(affected, change)
+    } finally {
+      for (const observer of this.#observers) observer()
+    }
   }
 
   #find(name: string): Slot {
@@ -146,10 +190,19 @@ export class Host {
     }
     try {
       const definition = await this.#parts.loader.load(slot.folder, fresh)
-      Object.assign(slot, { name: definition.name, definition, error: undefined, waiting: false } satisfies Partial<Slot>)
+      Object.assign(slot, {
+        name: definition.name,
+        definition,
+        error: undefined,
+        waiting: false,
+      } satisfies Partial<Slot>)
       if (this.#parts.disabled().includes(definition.name)) slot.state = 'disabled'
-      else Object.assign(slot, { config: this.#parts.pluginConfig(definition), state: 'loading' } satisfies Partial<Slot>)
-    } catch (error) { if (!fresh && this.#parts.strict && isWritten(error)) throw error; else this.#fail(slot, reasonOf(error)) }
+      else
+        Object.assign(slot, { config: this.#parts.pluginConfig(definition), state: 'loading' } satisfies Partial<Slot>)
+    } catch (error) {
+      if (!fresh && this.#parts.strict && isWritten(error)) throw error
+      else this.#fail(slot, reasonOf(error))
+    }
   }
 
   #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
@@ -159,17 +212,29 @@ export class Host {
 
   async #load(slot: Slot): Promise<void> {
     await this.#read(slot, true)
-    if (slot.state === 'disabled') throw new Refusal('conflict', `Plugin "${slot.name}" is disabled by the configuration`)
-    this.#refuseDuplicate(slot, this.#slots.all().filter(({ instance }) => instance))
+    if (slot.state === 'disabled')
+      throw new Refusal('conflict', `Plugin "${slot.name}" is disabled by the configuration`)
+    this.#refuseDuplicate(
+      slot,
+      this.#slots.all().filter(({ instance }) => instance),
+    )
     if (slot.state === 'loading') await this.#bringUp([slot])
-    if (slot.state !== 'loaded') throw new Refusal('conflict', `Plugin "${slot.name}" was not loaded: ${slot.error ?? 'unknown reason'}`)
+    if (slot.state !== 'loaded')
+      throw new Refusal('conflict', `Plugin "${slot.name}" was not loaded: ${slot.error ?? 'unknown reason'}`)
     await this.#bringUpWaiting(slot)
   }
 
   /** Those that waited for a service, or failed with one of this plugin, get another chance now that it changed. */
   async #bringUpWaiting(changed: Slot): Promise<void> {
-    const concerned = this.#slots.all().filter((slot) => slot.state === 'failed' && slot.definition && slot.config !== undefined
-      && (slot.waiting || requiredBy(slot).some((id) => providedBy(changed).includes(id))))
+    const concerned = this.#slots
+      .all()
+      .filter(
+        (slot) =>
+          slot.state === 'failed' &&
+          slot.definition &&
+          slot.config !== undefined &&
+          (slot.waiting || requiredBy(slot).some((id) => providedBy(changed).includes(id))),
+      )
     const ready = new Set(plan(concerned.map(toNode), this.#slots.present()).order)
     const coming = concerned.filter((slot) => ready.has(slot.name))
     if (coming.length > 0) await this.#bringUp(coming)
@@ -189,26 +254,57 @@ export class Host {
     for (const slot of coming) {
       if (slot.state !== 'loading' || !slot.definition) continue
       const lacking = requiredIds(slot.definition).find((id) => !this.#slots.present().has(id))
-      if (lacking !== undefined) this.#fail(slot, `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`, true)
-      else try { await this.#setUp(slot, { definition: slot.definition, config: slot.config }) } catch (error) { this.#fail(slot, `setup failed: ${reasonOf(error)}`) }
+      if (lacking !== undefined)
+        this.#fail(
+          slot,
+          `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`,
+          true,
+        )
+      else
+        try {
+          await this.#setUp(slot, { definition: slot.definition, config: slot.config })
+        } catch (error) {
+          this.#fail(slot, `setup failed: ${reasonOf(error)}`)
+        }
     }
   }
 
   async #migrate(slots: readonly Slot[]): Promise<void> {
-    const pending = slots.flatMap((slot) => (slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : []))
+    const pending = slots.flatMap((slot) =>
+      slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : [],
+    )
     if (pending.length === 0) return
     await this.#parts.beforeMigrations(pending)
     // Side by side, so that the tables of all plugins cost a first start few syncs.
-    await Promise.all(pending.map(async ({ slot, name, migrations }) => {
-      try { await this.#parts.migrate(name, migrations, { strict: true }) } catch (error) { this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`) }
-    }))
+    await Promise.all(
+      pending.map(async ({ slot, name, migrations }) => {
+        try {
+          await this.#parts.migrate(name, migrations, { strict: true })
+        } catch (error) {
+          this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`)
+        }
+      }),
+    )
   }
 
   async #setUp(slot: Slot, { definition, config }: Ready): Promise<void> {
     const { log, members, setupMs, drainMs } = this.#parts
     slot.state = 'loading'
-    const instance = await mount(definition, config, { log, members, find: (id) => this.#slots.service(id), setupMs, drainMs: drainMs() })
-    Object.assign(slot, { definition, config, instance, state: 'loaded', error: undefined, waiting: false } satisfies Partial<Slot>)
+    const instance = await mount(definition, config, {
+      log,
+      members,
+      find: (id) => this.#slots.service(id),
+      setupMs,
+      drainMs: drainMs(),
+    })
+    Object.assign(slot, {
+      definition,
+      config,
+      instance,
+      state: 'loaded',
+      error: undefined,
+      waiting: false,
+    } satisfies Partial<Slot>)
   }
 
   /** Closes the running copy. What it left undone is reported and returned; the plugin is gone all the same. */
@@ -223,7 +319,9 @@ export class Host {
       const reason = `did not unload cleanly: ${(error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]).join('; ')}`
       this.#parts.log.error(`plugin "${slot.name}" ${reason}`)
       return reason
-    } finally { slot.instance = undefined }
+    } finally {
+      slot.instance = undefined
+    }
   }
 
   async #takeOut(slot: Slot): Promise<void> {
@@ -237,7 +335,9 @@ export class Host {
         const id = requiredBy(dependent).find((needed) => gone.some((other) => providedBy(other).includes(needed)))
         this.#fail(dependent, `needs service "${id}": plugin "${slot.name}" was unloaded`, true)
       }
-    } finally { release() }
+    } finally {
+      release()
+    }
   }
 
   /** `kept` is the code to go on with; without it the folder is read again. */
@@ -265,14 +365,24 @@ export class Host {
   /** The new code, checked against everything that runs. Nothing has been touched when this throws. */
   async #readReplacement(slot: Slot, kept: AnyPlugin | undefined): Promise<Ready> {
     try {
-      const definition = kept ?? await this.#parts.loader.load(slot.folder, true)
-      if (definition.name !== slot.name) throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
+      const definition = kept ?? (await this.#parts.loader.load(slot.folder, true))
+      if (definition.name !== slot.name)
+        throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
       const config = this.#parts.pluginConfig(definition)
-      const nodes = this.#slots.loaded().map((other) => (other === slot ? { name: slot.name, requires: requiredIds(definition), provides: providedIds(definition) } : toNode(other)))
+      const nodes = this.#slots
+        .loaded()
+        .map((other) =>
+          other === slot
+            ? { name: slot.name, requires: requiredIds(definition), provides: providedIds(definition) }
+            : toNode(other),
+        )
       const [refused] = plan(nodes, this.#slots.coreIds()).refused
-      if (refused) throw new PluginProblem(refused[0] === slot.name ? refused[1] : `plugin "${refused[0]}" ${refused[1]}`)
+      if (refused)
+        throw new PluginProblem(refused[0] === slot.name ? refused[1] : `plugin "${refused[0]}" ${refused[1]}`)
       return { definition, config }
-    } catch (error) { throw this.#goesOn(slot, reasonOf(error), error) }
+    } catch (error) {
+      throw this.#goesOn(slot, reasonOf(error), error)
+    }
   }
 
   async #swap(slot: Slot, next: Ready, old: Ready): Promise<void> {
@@ -281,8 +391,13 @@ export class Host {
       await this.#setUp(slot, next)
       slot.reloads++
     } catch (error) {
-      try { await this.#setUp(slot, old) } catch (again) {
-        this.#fail(slot, `setup of the new code failed: ${reasonOf(error)}; setup of the old code failed too: ${reasonOf(again)}`)
+      try {
+        await this.#setUp(slot, old)
+      } catch (again) {
+        this.#fail(
+          slot,
+          `setup of the new code failed: ${reasonOf(error)}; setup of the old code failed too: ${reasonOf(again)}`,
+        )
         throw new Refusal('conflict', `Plugin "${slot.name}" is not loaded: ${slot.error}`, { cause: error })
       }
       throw this.#goesOn(slot, `setup failed: ${reasonOf(error)}`, error)
@@ -296,4 +411,6 @@ export class Host {
   }
 }
 
-function reasonOf(error: unknown): string { return error instanceof Error ? error.message : String(error) }
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

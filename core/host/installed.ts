@@ -5,14 +5,22 @@ import type { Guards } from './guards.ts'
 import type { HealthMonitor } from './health.ts'
 
 /** The guards as the daemon has them, for those who try whether they hold. */
-export function installedGuards({ http, sieve, health }: { readonly http: HttpServer; readonly sieve: SecretSieve; readonly health: HealthMonitor }): Guards {
+export function installedGuards({
+  http,
+  sieve,
+  health,
+}: {
+  readonly http: HttpServer
+  readonly sieve: SecretSieve
+  readonly health: HealthMonitor
+}): Guards {
   let planted: string | undefined
   return {
     exchange: (bytes) => http.exchange(bytes),
     host: () => (http.address ? new URL(http.address.url).host : undefined),
     charged: (address) => http.charged(address),
     plantedSecret() {
-      if (planted === undefined) sieve.learn(planted = `planted-${randomBytes(24).toString('base64url')}`)
+      if (planted === undefined) sieve.learn((planted = `planted-${randomBytes(24).toString('base64url')}`))
       return planted
     },
     holdsSecret: (args) => sieve.holds(args),

@@ -5,7 +5,21 @@ import type { AnyPlugin, Tokens } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
 /** What the core hands to one plugin, already tied to its scope. */
-export type Members = Pick<PluginContext<never, Tokens, Tokens>, 'routes' | 'credentials' | 'hooks' | 'tools' | 'storage' | 'db' | 'vault' | 'jobs' | 'metrics' | 'fetch' | 'admit' | 'spawn'>
+export type Members = Pick<
+  PluginContext<never, Tokens, Tokens>,
+  | 'routes'
+  | 'credentials'
+  | 'hooks'
+  | 'tools'
+  | 'storage'
+  | 'db'
+  | 'vault'
+  | 'jobs'
+  | 'metrics'
+  | 'fetch'
+  | 'admit'
+  | 'spawn'
+>
 
 /** One running copy of a plugin. */
 export interface Instance {
@@ -27,7 +41,10 @@ export async function mount(definition: AnyPlugin, config: unknown, mounting: Mo
   const scope = new Scope(definition.name)
   try {
     const context = createContext(definition, config, scope, mounting)
-    const provided: unknown = await withinTime(scope.run(() => definition.setup(context)), mounting.setupMs)
+    const provided: unknown = await withinTime(
+      scope.run(() => definition.setup(context)),
+      mounting.setupMs,
+    )
     return { scope, services: collect(definition, provided) }
   } catch (error) {
     await scope.close(mounting.drainMs).catch((closing: unknown) => {
@@ -37,7 +54,12 @@ export async function mount(definition: AnyPlugin, config: unknown, mounting: Mo
   }
 }
 
-function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { log, members, find }: Mounting): PluginContext<unknown, Tokens, Tokens> {
+function createContext(
+  definition: AnyPlugin,
+  config: unknown,
+  scope: Scope,
+  { log, members, find }: Mounting,
+): PluginContext<unknown, Tokens, Tokens> {
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {
@@ -53,7 +75,9 @@ function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { l
     log: taggedWhenUsed(log, definition.name),
     leaving: scope.leaving,
     signal: scope.signal,
-    own: (label, dispose) => { scope.own('own', label, dispose) },
+    own: (label, dispose) => {
+      scope.own('own', label, dispose)
+    },
     run: (work) => scope.run(work),
   }
 }
@@ -62,8 +86,8 @@ function createContext(definition: AnyPlugin, config: unknown, scope: Scope, { l
 function taggedWhenUsed(log: ConsolaInstance, name: string): ConsolaInstance {
   let tagged: ConsolaInstance | undefined
   return new Proxy(log, {
-    get: (_, property) => Reflect.get(tagged ??= log.withTag(name), property) as unknown,
-    set: (_, property, value) => Reflect.set(tagged ??= log.withTag(name), property, value),
+    get: (_, property) => Reflect.get((tagged ??= log.withTag(name)), property) as unknown,
+    set: (_, property, value) => Reflect.set((tagged ??= log.withTag(name)), property, value),
   })
 }
 
@@ -71,7 +95,8 @@ function collect(definition: AnyPlugin, provided: unknown): ReadonlyMap<string, 
   const tokens: Tokens = definition.provides ?? {}
   const given = new Map(typeof provided === 'object' && provided !== null ? Object.entries(provided) : [])
   const missing = Object.keys(tokens).filter((key) => given.get(key) === undefined)
-  if (missing.length > 0) throw new PluginProblem(`setup did not return what the plugin provides: ${missing.join(', ')}`)
+  if (missing.length > 0)
+    throw new PluginProblem(`setup did not return what the plugin provides: ${missing.join(', ')}`)
   return new Map(Object.entries(tokens).map(([key, { id }]) => [id, given.get(key)]))
 }
 
@@ -80,5 +105,9 @@ async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new PluginProblem(`setup did not end within ${ms} ms`)), ms)
   })
-  try { return await Promise.race([work, late]) } finally { clearTimeout(timer) }
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

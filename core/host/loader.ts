@@ -33,10 +33,12 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
     if (built !== undefined) return checkDefinition({ default: built }, folder)
     const entry = findEntry(folder)
     if (!entry) throw new PluginProblem(`${folder} holds no plugin: there is no index.ts or index.js`)
-    const native = builtIns.has(folder) && (!fresh || await isUnchanged(folder, entry))
+    const native = builtIns.has(folder) && (!fresh || (await isUnchanged(folder, entry)))
     if (native) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, Date.now()))
     try {
-      const exported: unknown = native ? await importBuiltIn(folder, entry) : await (await (jiti ??= openJiti(cacheDir))).import(entry)
+      const exported: unknown = native
+        ? await importBuiltIn(folder, entry)
+        : await (await (jiti ??= openJiti(cacheDir))).import(entry)
       return checkDefinition(exported, entry)
     } catch (error) {
       throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })
@@ -46,7 +48,9 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
   async function importBuiltIn(folder: string, entry: string): Promise<unknown> {
     const definition = await readTogether(folder)
     // An expression, so that a bundler leaves it alone.
-    return definition === undefined ? await import(/* @vite-ignore */ pathToFileURL(entry).href) : { default: definition }
+    return definition === undefined
+      ? await import(/* @vite-ignore */ pathToFileURL(entry).href)
+      : { default: definition }
   }
 
   /** All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond. */
@@ -54,12 +58,18 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
     const file = togetherFile(dirname(folder))
     const at = Date.now()
     let all = together.get(file)
-    if (!all) together.set(file, all = existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined))
+    if (!all)
+      together.set(
+        file,
+        (all = existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined)),
+      )
     try {
       const definition = (await all)?.[toName(basename(folder))]
       if (definition !== undefined) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, at))
       return definition
-    } catch (error) { throw new PluginProblem(describe(error, dirname(file)), { cause: error }) }
+    } catch (error) {
+      throw new PluginProblem(describe(error, dirname(file)), { cause: error })
+    }
   }
 
   /** Built code that nobody touched needs no second copy: its module holds no state (design 2.3). */
@@ -86,12 +96,18 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
 }
 
 /** The name of a plugin folder in the file of all built-ins. */
-export function toName(folder: string): string { return `plugin_${folder.replaceAll('-', '_')}` }
+export function toName(folder: string): string {
+  return `plugin_${folder.replaceAll('-', '_')}`
+}
 
 /** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. */
 async function openJiti(cacheDir: string): Promise<Jiti> {
   const [{ createJiti }, sdk, channels, providers, valibot] = await Promise.all([
-    import('jiti'), import('svc/sdk'), import('svc/channels'), import('svc/providers'), import('valibot'),
+    import('jiti'),
+    import('svc/sdk'),
+    import('svc/channels'),
+    import('svc/providers'),
+    import('valibot'),
   ])
   return createJiti(join(cacheDir, 'index.js'), {
     moduleCache: false,
@@ -107,6 +123,9 @@ function describe(error: unknown, folder: string): string {
   if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
   const message = error.message.replaceAll(/\s+/g, ' ').trim()
   if (/:\d+(:\d+)?$/.test(message)) return message
-  const place = error.stack?.split('\n').map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1]).find((found) => found?.startsWith(folder))
+  const place = error.stack
+    ?.split('\n')
+    .map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1])
+    .find((found) => found?.startsWith(folder))
   return place ? `${message} (${place})` : `${message} (in ${folder})`
 }

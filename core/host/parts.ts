@@ -20,7 +20,13 @@ export interface HostParts {
   /** Lets new work of these plugins wait until the returned function is called. */
   readonly hold: (plugins: readonly string[]) => () => void
   /** `strict` refuses tables that a newer version changed. */
-  readonly migrate: (plugin: string, migrations: readonly Migration[], options?: { readonly strict: boolean }) => Promise<unknown>
+  readonly migrate: (
+    plugin: string,
+    migrations: readonly Migration[],
+    options?: { readonly strict: boolean },
+  ) => Promise<unknown>
   /** Called before migrations are applied. */
-  readonly beforeMigrations: (plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]) => Promise<void>
+  readonly beforeMigrations: (
+    plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
+  ) => Promise<void>
 }

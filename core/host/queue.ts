@@ -6,7 +6,9 @@ export class ChangeQueue {
   readonly #patienceMs: () => number
 
   /** `patienceMs`: how long a change waits for the request that asked for it. */
-  constructor(patienceMs: () => number) { this.#patienceMs = patienceMs }
+  constructor(patienceMs: () => number) {
+    this.#patienceMs = patienceMs
+  }
 
   /**
    * `affected` names the plugins the change will take down, asked when it is its turn. When the caller runs inside one of
@@ -14,12 +16,14 @@ export class ChangeQueue {
    */
   add<T>(affected: () => readonly string[], change: () => Promise<T>): Promise<T> {
     const callers = runningCalls()
-    const turn = outsideCalls(() => this.#last.then(async () => {
-      const names = affected()
-      const ending = callers.filter((call) => names.includes(call.plugin)).map((call) => call.settled())
-      if (ending.length > 0) await atMost(Promise.all(ending), this.#patienceMs())
-      return change()
-    }))
+    const turn = outsideCalls(() =>
+      this.#last.then(async () => {
+        const names = affected()
+        const ending = callers.filter((call) => names.includes(call.plugin)).map((call) => call.settled())
+        if (ending.length > 0) await atMost(Promise.all(ending), this.#patienceMs())
+        return change()
+      }),
+    )
     // The failure belongs to whoever asked; the next change happens all the same.
     this.#last = turn.catch(() => undefined)
     return turn
@@ -28,6 +32,12 @@ export class ChangeQueue {
 
 async function atMost(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, ms) })
-  try { await Promise.race([work, late]) } finally { clearTimeout(timer) }
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

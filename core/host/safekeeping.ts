@@ -24,7 +24,11 @@ export interface Safekeeping {
   /** The vault's key under a passphrase. */
   sealKey(passphrase: string): Promise<string>
   /** The text of the key file and the key for one purpose. Throws `invalid_request` for a wrong passphrase. */
-  unsealKey(sealed: string, passphrase: string, purpose: string): Promise<{ readonly keyFile: string; readonly derived: Uint8Array }>
+  unsealKey(
+    sealed: string,
+    passphrase: string,
+    purpose: string,
+  ): Promise<{ readonly keyFile: string; readonly derived: Uint8Array }>
   /** From here on the swap will happen: at the next start, before anything is opened. Durable when it returns. */
   plan(swap: SwapPlan): void
   /** What the last start put in place and nobody has told of yet. */
@@ -41,10 +45,18 @@ export function createSafekeeping(config: Config, snapshot: (file: string) => Pr
     dataDir: data,
     databaseName() {
       const path = /^sqlite:(.+)$/.exec(url)?.[1]
-      if (path === undefined) throw new Refusal('conflict', 'The data is on a PostgreSQL server, which is copied and restored with its own tools, such as pg_dump')
+      if (path === undefined)
+        throw new Refusal(
+          'conflict',
+          'The data is on a PostgreSQL server, which is copied and restored with its own tools, such as pg_dump',
+        )
       if (path === ':memory:') throw new Refusal('conflict', 'The database is in memory: there is nothing to keep')
       const name = relative(data, resolve(path))
-      if (name.startsWith('..') || name.includes(sep)) throw new Refusal('conflict', `The database lies outside ${data}: database_url has to name a file in data_dir for backups`)
+      if (name.startsWith('..') || name.includes(sep))
+        throw new Refusal(
+          'conflict',
+          `The database lies outside ${data}: database_url has to name a file in data_dir for backups`,
+        )
       return name
     },
     snapshot,

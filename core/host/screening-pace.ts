@@ -9,7 +9,9 @@ import type { Pace } from '../screening/pace.ts'
  */
 export async function timeScreening(signal: AbortSignal): Promise<Pace> {
   signal.throwIfAborted()
-  const file = ['../screening/pace.ts', './screening-pace.js', '../screening-pace.js'].map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+  const file = ['../screening/pace.ts', './screening-pace.js', '../screening-pace.js']
+    .map((name) => new URL(name, import.meta.url))
+    .find((url) => existsSync(url))
   if (!file) throw new Error('the code that times the screening is missing: this installation is not complete')
   return await new Promise((resolve, reject) => {
     const stop = (): void => {
@@ -17,10 +19,14 @@ export async function timeScreening(signal: AbortSignal): Promise<Pace> {
       reject(signal.reason)
     }
     // What it says is our own code's.
-    const own = forkOwn(fileURLToPath(file), (pace) => resolve(pace as Pace), () => {
-      signal.removeEventListener('abort', stop)
-      reject(new Error('the process that times the screening ended without an answer'))
-    })
+    const own = forkOwn(
+      fileURLToPath(file),
+      (pace) => resolve(pace as Pace),
+      () => {
+        signal.removeEventListener('abort', stop)
+        reject(new Error('the process that times the screening ended without an answer'))
+      },
+    )
     signal.addEventListener('abort', stop, { once: true })
   })
 }

@@ -23,34 +23,58 @@ export interface Slot {
 
 export function statusOf(slot: Slot, source: string): PluginStatus {
   return {
-    name: slot.name, version: slot.definition?.version ?? '', state: slot.state, source,
-    requires: requiredBy(slot), provides: providedBy(slot),
-    ledger: slot.instance?.scope.ledger() ?? [], reloads: slot.reloads, error: slot.error,
+    name: slot.name,
+    version: slot.definition?.version ?? '',
+    state: slot.state,
+    source,
+    requires: requiredBy(slot),
+    provides: providedBy(slot),
+    ledger: slot.instance?.scope.ledger() ?? [],
+    reloads: slot.reloads,
+    error: slot.error,
   }
 }
 
 export const requiredBy = (slot: Slot): readonly string[] => (slot.definition ? requiredIds(slot.definition) : [])
 export const providedBy = (slot: Slot): readonly string[] => (slot.definition ? providedIds(slot.definition) : [])
-export function toNode(slot: Slot): Node { return { name: slot.name, requires: requiredBy(slot), provides: providedBy(slot) } }
+export function toNode(slot: Slot): Node {
+  return { name: slot.name, requires: requiredBy(slot), provides: providedBy(slot) }
+}
 
 /** Every plugin folder the host knows, and the services that are there. */
 export class Slots {
   readonly #slots = new Map<string, Slot>()
   readonly #core = new Map<string, unknown>()
 
-  provide(id: string, service: unknown): void { this.#core.set(id, service) }
+  provide(id: string, service: unknown): void {
+    this.#core.set(id, service)
+  }
 
-  all(): readonly Slot[] { return [...this.#slots.values()] }
-  in(folder: string): Slot | undefined { return this.#slots.get(folder) }
+  all(): readonly Slot[] {
+    return [...this.#slots.values()]
+  }
+  in(folder: string): Slot | undefined {
+    return this.#slots.get(folder)
+  }
 
   add(folder: string): Slot {
     const slot: Slot = {
-      folder, name: basename(folder), state: 'loading', definition: undefined, config: undefined, instance: undefined, error: undefined, waiting: false, reloads: 0,
+      folder,
+      name: basename(folder),
+      state: 'loading',
+      definition: undefined,
+      config: undefined,
+      instance: undefined,
+      error: undefined,
+      waiting: false,
+      reloads: 0,
     }
     this.#slots.set(folder, slot)
     return slot
   }
-  forget(slot: Slot): void { this.#slots.delete(slot.folder) }
+  forget(slot: Slot): void {
+    this.#slots.delete(slot.folder)
+  }
 
   /** The one that runs under this name, else any that has it. */
   find(name: string): Slot | undefined {
@@ -60,7 +84,11 @@ export class Slots {
 
   /** Those that run, each after everything it requires. */
   loaded(): readonly Slot[] {
-    const running = new Map(this.all().filter(({ instance }) => instance).map((slot) => [slot.name, slot]))
+    const running = new Map(
+      this.all()
+        .filter(({ instance }) => instance)
+        .map((slot) => [slot.name, slot]),
+    )
     return plan([...running.values()].map(toNode), this.coreIds()).order.flatMap((name) => running.get(name) ?? [])
   }
 
@@ -72,16 +100,21 @@ export class Slots {
   }
 
   /** What goes down with a plugin: itself and its dependents. */
-  subtree(name: string): readonly string[] { return [name, ...this.dependents(name).map((slot) => slot.name)] }
+  subtree(name: string): readonly string[] {
+    return [name, ...this.dependents(name).map((slot) => slot.name)]
+  }
 
   service(id: string): unknown {
     if (this.#core.has(id)) return this.#core.get(id)
     // Plugins ask for what is optional again and again, so no list is made for it.
-    for (const { state, instance } of this.#slots.values()) if (state === 'loaded' && instance?.services.has(id)) return instance.services.get(id)
+    for (const { state, instance } of this.#slots.values())
+      if (state === 'loaded' && instance?.services.has(id)) return instance.services.get(id)
     return undefined
   }
 
-  coreIds(): Set<string> { return new Set(this.#core.keys()) }
+  coreIds(): Set<string> {
+    return new Set(this.#core.keys())
+  }
   /** Ids of the services that are there. */
   present(): Set<string> {
     const ids = this.coreIds()
@@ -92,7 +125,13 @@ export class Slots {
   /** Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be loaded. */
   unavailable(coming: readonly Slot[]): ReadonlyMap<string, string> {
     const missing = this.all().filter((slot) => !slot.instance && !coming.includes(slot))
-    return new Map(missing.flatMap((slot) => providedBy(slot)
-      .map((id) => [id, `plugin "${slot.name}" provides it but is not loaded${slot.error ? `: ${slot.error}` : ''}`] as const)))
+    return new Map(
+      missing.flatMap((slot) =>
+        providedBy(slot).map(
+          (id) =>
+            [id, `plugin "${slot.name}" provides it but is not loaded${slot.error ? `: ${slot.error}` : ''}`] as const,
+        ),
+      ),
+    )
   }
 }

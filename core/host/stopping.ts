@@ -1,7 +1,10 @@
 import type { Call } from '../scope/call.ts'
 
 /** What the daemon was asked for. */
-export interface Stop { readonly kind: 'shutdown' | 'restart'; readonly reason: string }
+export interface Stop {
+  readonly kind: 'shutdown' | 'restart'
+  readonly reason: string
+}
 
 /** The wish that the daemon ends. The first one counts. */
 export class Stopping {
@@ -10,13 +13,19 @@ export class Stopping {
   #reason: string | undefined
 
   /** `patienceMs`: how long the request that asks may take to be answered. */
-  constructor(patienceMs: () => number) { this.#patienceMs = patienceMs }
+  constructor(patienceMs: () => number) {
+    this.#patienceMs = patienceMs
+  }
 
   /** Settles when the one who asked has got an answer. */
-  get asked(): Promise<Stop> { return this.#asked.promise }
+  get asked(): Promise<Stop> {
+    return this.#asked.promise
+  }
 
   /** Why, from the moment it was asked for. */
-  get reason(): string | undefined { return this.#reason }
+  get reason(): string | undefined {
+    return this.#reason
+  }
 
   ask(stop: Stop, callers: readonly Call[], before?: () => Promise<void>): void {
     if (this.#reason !== undefined) return

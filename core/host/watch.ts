@@ -23,7 +23,14 @@ export interface WatchOptions {
 const PATIENCE = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */
-export async function watchPlugins({ host, log, roots, folders, known, settleMs = 60 }: WatchOptions): Promise<Disposable> {
+export async function watchPlugins({
+  host,
+  log,
+  roots,
+  folders,
+  known,
+  settleMs = 60,
+}: WatchOptions): Promise<Disposable> {
   const watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   const timers = new Map<string, NodeJS.Timeout>()
   /** What each plugin folder looked like when it was last handed to the host; absent: not a plugin then. */
@@ -72,7 +79,10 @@ export async function watchPlugins({ host, log, roots, folders, known, settleMs 
   }
   // Each directory by itself: Node's recursive watching on Linux watches files, and loses one that an editor replaces.
   const follow = async (folder: string): Promise<void> => {
-    for (const directory of await directoriesOf(folder)) open(directory, (name) => { if (name === null || !isForeign(name)) schedule(folder) })
+    for (const directory of await directoriesOf(folder))
+      open(directory, (name) => {
+        if (name === null || !isForeign(name)) schedule(folder)
+      })
   }
   const adopt = async (folder: string): Promise<void> => {
     const now = await fingerprint(folder).catch(() => undefined /* gone meanwhile */)
@@ -87,7 +97,9 @@ export async function watchPlugins({ host, log, roots, folders, known, settleMs 
     if (isPluginFolder(root)) {
       await adopt(root)
       // The folder itself may go and come back.
-      open(dirname(root), (name) => { if (name === null || join(dirname(root), name) === root) schedule(root) })
+      open(dirname(root), (name) => {
+        if (name === null || join(dirname(root), name) === root) schedule(root)
+      })
       continue
     }
     await mkdir(root, { recursive: true })
@@ -105,7 +117,9 @@ export async function watchPlugins({ host, log, roots, folders, known, settleMs 
       if (name === null || isForeign(name)) return
       const folder = join(root, name)
       // Files may be written into a new folder after it was seen: from now on they are heard.
-      follow(folder).catch((error: unknown) => log.debug(`${folder} cannot be watched`, error)).finally(() => schedule(folder))
+      follow(folder)
+        .catch((error: unknown) => log.debug(`${folder} cannot be watched`, error))
+        .finally(() => schedule(folder))
     })
   }
 

@@ -39,7 +39,12 @@ export class Admission {
     const { host, allowedHosts, allowedOrigins } = this.#settings()
     const keySet = this.auth.required()
     let rules = this.#rules
-    if (rules.host !== host || rules.keySet !== keySet || rules.allowedHosts !== allowedHosts || rules.allowedOrigins !== allowedOrigins) {
+    if (
+      rules.host !== host ||
+      rules.keySet !== keySet ||
+      rules.allowedHosts !== allowedHosts ||
+      rules.allowedOrigins !== allowedOrigins
+    ) {
       rules = this.#rules = { host, keySet, allowedHosts, allowedOrigins, accepted: new Set() }
     }
     const cors = checkOrigin(rules, caller, crossSite)

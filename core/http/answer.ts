@@ -36,7 +36,10 @@ export function answerOf(route: AnyRoute, method: string, value: unknown, develo
   if (isReply(value)) return whole(method, value.status, value.body, flatten(value.headers))
   if (development) {
     const result = v.safeParse(route.returns, value)
-    if (!result.success) throw new Error(`${route.method} ${route.path} answered what its "returns" does not allow: ${v.summarize(result.issues)}`)
+    if (!result.success)
+      throw new Error(
+        `${route.method} ${route.path} answered what its "returns" does not allow: ${v.summarize(result.issues)}`,
+      )
   }
   const status = route.status ?? 200
   if (value === undefined || status === 204) return new Answer(204, [], null)
@@ -44,17 +47,31 @@ export function answerOf(route: AnyRoute, method: string, value: unknown, develo
 }
 
 /** An error answer in the format of its code, or of the route when it has its own. */
-export function errorAnswer(method: string, outcome: Outcome, route: AnyRoute | undefined, extra: readonly string[] = []): Answer {
+export function errorAnswer(
+  method: string,
+  outcome: Outcome,
+  route: AnyRoute | undefined,
+  extra: readonly string[] = [],
+): Answer {
   const { problem, retryAfterSecs } = outcome
   const headers = ['content-type', 'application/json', ...extra]
   if (problem.status === 401) headers.push('www-authenticate', 'Bearer')
   if (retryAfterSecs !== undefined) headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterSecs))))
-  return whole(method, problem.status, JSON.stringify(route?.renderError ? route.renderError(problem) : errorBody(problem)), headers)
+  return whole(
+    method,
+    problem.status,
+    JSON.stringify(route?.renderError ? route.renderError(problem) : errorBody(problem)),
+    headers,
+  )
 }
 
 /** The answer that carries an event stream; `undefined` for HEAD. */
 export function streamAnswer(body: EventStreamBody | undefined, headers: EventStream['headers'] = {}): Answer {
-  return new Answer(200, ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no', ...flatten(headers)], body ?? null)
+  return new Answer(
+    200,
+    ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no', ...flatten(headers)],
+    body ?? null,
+  )
 }
 
 function flatten(headers: Readonly<Record<string, string>>): string[] {

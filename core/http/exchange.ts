@@ -51,24 +51,41 @@ export class NodeExchange implements Exchange {
     this.query = mark === -1 ? '' : target.slice(mark + 1)
     this.requestId = response.requestId ??= randomUUID()
     const { headers } = request
-    this.hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0')
+    this.hasBody =
+      headers['transfer-encoding'] !== undefined ||
+      (headers['content-length'] !== undefined && headers['content-length'] !== '0')
   }
 
-  get status(): number { return this.response.headersSent ? this.response.statusCode : 0 }
-  get peer(): string { return this.request.socket.remoteAddress ?? '' }
+  get status(): number {
+    return this.response.headersSent ? this.response.statusCode : 0
+  }
+  get peer(): string {
+    return this.request.socket.remoteAddress ?? ''
+  }
 
   header(name: string): string | undefined {
     const value = this.request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
 
-  setCors(headers: readonly string[]): void { this.response.cors = headers }
+  setCors(headers: readonly string[]): void {
+    this.response.cors = headers
+  }
 
   onClose(listener: (complete: boolean) => void): void {
     const { response } = this
-    if (response.destroyed || response.closed) { listener(response.writableFinished); return }
+    if (response.destroyed || response.closed) {
+      listener(response.writableFinished)
+      return
+    }
     const earlier = this.#ending
-    this.#ending = earlier === undefined ? listener : (complete) => { earlier(complete); listener(complete) }
+    this.#ending =
+      earlier === undefined
+        ? listener
+        : (complete) => {
+            earlier(complete)
+            listener(complete)
+          }
     if (earlier === undefined) response.on('close', () => this.#closed())
   }
 
@@ -91,7 +108,10 @@ export class NodeExchange implements Exchange {
       }
       const onData = (chunk: Buffer): void => {
         size += chunk.length
-        if (size <= maxBytes) { chunks.push(chunk); return }
+        if (size <= maxBytes) {
+          chunks.push(chunk)
+          return
+        }
         settle()
         reject(tooLarge(maxBytes, key))
       }
@@ -121,14 +141,21 @@ export class NodeExchange implements Exchange {
     // Node throws the rest away without an event, so the socket's own counter is watched.
     const watch = setInterval(() => {
       if (request.complete || socket.destroyed) clearInterval(watch)
-      else if (socket.bytesRead - before > discardBytes || performance.now() > deadline) { clearInterval(watch); socket.destroy() }
+      else if (socket.bytesRead - before > discardBytes || performance.now() > deadline) {
+        clearInterval(watch)
+        socket.destroy()
+      }
     }, 100).unref()
     request.resume()
   }
 }
 
 function tooLarge(maxBytes: number, key: string | undefined): Refusal {
-  return new Refusal('payload_too_large', `The body is larger than ${maxBytes} bytes${key === undefined ? '' : `, which is all ${key} allows`}`, { details: { max_bytes: maxBytes } })
+  return new Refusal(
+    'payload_too_large',
+    `The body is larger than ${maxBytes} bytes${key === undefined ? '' : `, which is all ${key} allows`}`,
+    { details: { max_bytes: maxBytes } },
+  )
 }
 
 /** A proxy may send the whole address as target; only its path is ours to read, and the Host header still decides. */
@@ -170,7 +197,9 @@ export class WebExchange implements Exchange {
     return this.request.headers.get(name) ?? (name === 'host' ? this.#host : undefined)
   }
 
-  setCors(headers: readonly string[]): void { this.cors = headers }
+  setCors(headers: readonly string[]): void {
+    this.cors = headers
+  }
 
   onClose(listener: (complete: boolean) => void): void {
     if (this.#closed !== undefined) listener(this.#closed)
@@ -187,11 +216,12 @@ export class WebExchange implements Exchange {
   async read(maxBytes: number, key?: string): Promise<Uint8Array> {
     const chunks: Uint8Array[] = []
     let size = 0
-    if (this.request.body) for await (const chunk of this.request.body) {
-      size += chunk.byteLength
-      if (size > maxBytes) throw tooLarge(maxBytes, key)
-      chunks.push(chunk)
-    }
+    if (this.request.body)
+      for await (const chunk of this.request.body) {
+        size += chunk.byteLength
+        if (size > maxBytes) throw tooLarge(maxBytes, key)
+        chunks.push(chunk)
+      }
     return Buffer.concat(chunks, size)
   }
 }

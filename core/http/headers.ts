@@ -2,24 +2,46 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES, ServerResponse } from 'node:http'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 
-export const contentSecurityPolicy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-  + "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+export const contentSecurityPolicy =
+  "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+  "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
 /** On every answer (Interface 8). The policy and the caching rule stand last, because an answer may tighten the one and set the other. */
 const fixed = [
-  'X-Frame-Options', 'DENY',
-  'X-Content-Type-Options', 'nosniff',
-  'Strict-Transport-Security', 'max-age=63072000; includeSubDomains',
-  'Referrer-Policy', 'no-referrer',
-  'Cross-Origin-Resource-Policy', 'same-origin',
-  'Cross-Origin-Opener-Policy', 'same-origin',
+  'X-Frame-Options',
+  'DENY',
+  'X-Content-Type-Options',
+  'nosniff',
+  'Strict-Transport-Security',
+  'max-age=63072000; includeSubDomains',
+  'Referrer-Policy',
+  'no-referrer',
+  'Cross-Origin-Resource-Policy',
+  'same-origin',
+  'Cross-Origin-Opener-Policy',
+  'same-origin',
 ] as const
-const usual: readonly string[] = [...fixed, 'Content-Security-Policy', contentSecurityPolicy, 'Cache-Control', 'no-store']
+const usual: readonly string[] = [
+  ...fixed,
+  'Content-Security-Policy',
+  contentSecurityPolicy,
+  'Cache-Control',
+  'no-store',
+]
 /** Names an answer cannot set itself. */
-const kept = new Set([...fixed.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()), 'x-request-id', 'server', 'x-powered-by'])
+const kept = new Set([
+  ...fixed.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()),
+  'x-request-id',
+  'server',
+  'x-powered-by',
+])
 
 /** The complete header list of an answer: ours, its own, and what CORS asks for. All lists are flat: name, value, name, value. */
-export function answerHeaders(requestId: string, own: readonly string[], cors: readonly string[] | undefined): string[] {
+export function answerHeaders(
+  requestId: string,
+  own: readonly string[],
+  cors: readonly string[] | undefined,
+): string[] {
   const all = usual.slice()
   const policyAt = fixed.length + 1
   for (let at = 0; at < own.length; at += 2) {
@@ -50,11 +72,16 @@ export class GuardedResponse extends ServerResponse {
   /** Lines of the head that are ready to be sent. */
   ready = ''
 
-  override writeHead(status: number, reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[], headers?: OutgoingHttpHeaders | OutgoingHttpHeader[]): this {
+  override writeHead(
+    status: number,
+    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+  ): this {
     const given = typeof reason === 'object' ? reason : headers
-    const own = Array.isArray(given) ? given as string[] : given === undefined ? [] : flatten(given)
-    const id = this.requestId ??= randomUUID()
-    if (storeHeader === undefined || this.cors !== undefined || !isPlain(own)) return super.writeHead(status, answerHeaders(id, own, this.cors))
+    const own = Array.isArray(given) ? (given as string[]) : given === undefined ? [] : flatten(given)
+    const id = (this.requestId ??= randomUUID())
+    if (storeHeader === undefined || this.cors !== undefined || !isPlain(own))
+      return super.writeHead(status, answerHeaders(id, own, this.cors))
     this.ready = `${usualLines}X-Request-Id: ${id}\r\n`
     return super.writeHead(status, own)
   }
@@ -63,28 +90,41 @@ export class GuardedResponse extends ServerResponse {
 // has no public name; without it every answer takes the list.
 if (storeHeader !== undefined) {
   Object.defineProperty(GuardedResponse.prototype, '_storeHeader', {
-    value(this: GuardedResponse, firstLine: string, headers: unknown) { storeHeader.call(this, firstLine + this.ready, headers) },
+    value(this: GuardedResponse, firstLine: string, headers: unknown) {
+      storeHeader.call(this, firstLine + this.ready, headers)
+    },
   })
 }
 
 /** Whether an answer says nothing but what its body is, as most do. */
 function isPlain(own: readonly string[]): boolean {
-  for (let at = 0; at < own.length; at += 2) if (own[at] !== 'content-type' && own[at] !== 'content-length') return false
+  for (let at = 0; at < own.length; at += 2)
+    if (own[at] !== 'content-type' && own[at] !== 'content-length') return false
   return true
 }
 
 /** The same for a response of a server we could not give the class to (listhen makes its own). */
 export function guardResponse(response: ServerResponse<IncomingMessage>): GuardedResponse {
-  return Object.setPrototypeOf(Object.assign(response, { requestId: undefined, cors: undefined, ready: '' }), GuardedResponse.prototype)
+  return Object.setPrototypeOf(
+    Object.assign(response, { requestId: undefined, cors: undefined, ready: '' }),
+    GuardedResponse.prototype,
+  )
 }
 
 function flatten(headers: OutgoingHttpHeaders): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : Array.isArray(value) ? value.flatMap((one) => [name, one]) : [name, String(value)])
+    value === undefined ? [] : Array.isArray(value) ? value.flatMap((one) => [name, one]) : [name, String(value)],
+  )
 }
 
 /** A complete answer for a bare socket: parser errors and refused upgrades have no response object. The connection ends with it. */
-export function rawAnswer(status: number, body: string, requestId: string, own: readonly string[] = [], cors?: readonly string[]): string {
+export function rawAnswer(
+  status: number,
+  body: string,
+  requestId: string,
+  own: readonly string[] = [],
+  cors?: readonly string[],
+): string {
   const headers = answerHeaders(requestId, own, cors)
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nDate: ${new Date().toUTCString()}\r\n${lines(headers)}`
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`

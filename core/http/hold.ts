@@ -1,6 +1,9 @@
 import { Refusal } from '../errors/error.ts'
 
-export interface HoldLimits { readonly maxRequests: number; readonly maxMs: number }
+export interface HoldLimits {
+  readonly maxRequests: number
+  readonly maxMs: number
+}
 
 /** Requests for a plugin that is being replaced wait here instead of failing. */
 export class Holds {
@@ -27,13 +30,18 @@ export class Holds {
     }
   }
 
-  holds(plugin: string): boolean { return this.#held.size > 0 && this.#held.has(plugin) }
-  get waiting(): number { return this.#waiting }
+  holds(plugin: string): boolean {
+    return this.#held.size > 0 && this.#held.has(plugin)
+  }
+  get waiting(): number {
+    return this.#waiting
+  }
 
   /** Settles when the plugin is back. Throws `service_unavailable` when too many wait already, or too long. */
   async wait(plugin: string, limits: HoldLimits, gone: (listener: () => void) => void): Promise<void> {
     const until = performance.now() + limits.maxMs
-    const refusal = (): Refusal => new Refusal('service_unavailable', `The plugin "${plugin}" is being replaced`, { retryAfterSecs: 1 })
+    const refusal = (): Refusal =>
+      new Refusal('service_unavailable', `The plugin "${plugin}" is being replaced`, { retryAfterSecs: 1 })
     if (this.#waiting >= limits.maxRequests) throw refusal()
     this.#waiting++
     try {
@@ -45,12 +53,17 @@ export class Holds {
         const timer = setTimeout(resolve, left)
         waiting.add(resolve)
         let away = false
-        gone(() => { away = true; resolve() })
+        gone(() => {
+          away = true
+          resolve()
+        })
         await promise
         clearTimeout(timer)
         waiting.delete(resolve)
         if (away) throw refusal()
       }
-    } finally { this.#waiting-- }
+    } finally {
+      this.#waiting--
+    }
   }
 }

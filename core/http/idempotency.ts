@@ -25,7 +25,10 @@ type Settled =
   | { readonly kind: 'recall'; readonly effectId: string }
   /** Refused before anything was done: whoever waited tries for itself. */
   | { readonly kind: 'released' }
-interface Flight { readonly fingerprint: string; readonly settled: Promise<Settled> }
+interface Flight {
+  readonly fingerprint: string
+  readonly settled: Promise<Settled>
+}
 
 export interface IdempotencyParts {
   readonly reservations: Reservations
@@ -51,11 +54,14 @@ export class Idempotency implements Disposable {
   readonly #parts: IdempotencyParts
   readonly #flights = new Map<string, Flight>()
   #timer: NodeJS.Timeout | undefined
-  constructor(parts: IdempotencyParts) { this.#parts = parts }
+  constructor(parts: IdempotencyParts) {
+    this.#parts = parts
+  }
 
   /** Throws `invalid_request` for a key that is none, and `conflict` when it was used for something else. */
   async answer(work: Work): Promise<Once> {
-    if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MOST_KEY_CHARS) throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MOST_KEY_CHARS} visible ASCII characters`)
+    if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MOST_KEY_CHARS)
+      throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MOST_KEY_CHARS} visible ASCII characters`)
     const name = `${work.scope}\n${work.key}`
     for (;;) {
       const flight = this.#flights.get(name)
@@ -80,22 +86,35 @@ export class Idempotency implements Disposable {
   /** Removes what is older than 24 hours, now and every hour. */
   start(): void {
     const sweep = (): void => {
-      this.#parts.reservations.forget(new Date(this.#now() - DAY_MS).toISOString()).catch((error: unknown) => this.#parts.onDefect(error, 'idempotency keys'))
+      this.#parts.reservations
+        .forget(new Date(this.#now() - DAY_MS).toISOString())
+        .catch((error: unknown) => this.#parts.onDefect(error, 'idempotency keys'))
     }
     this.#timer ??= setInterval(sweep, SWEEP_MS).unref()
     sweep()
   }
-  [Symbol.dispose](): void { clearInterval(this.#timer) }
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
 
-  #now(): number { return this.#parts.now?.() ?? Date.now() }
+  #now(): number {
+    return this.#parts.now?.() ?? Date.now()
+  }
 
   async #first(work: Work): Promise<{ readonly once: Once; readonly as: Settled }> {
     const { reservations, owner } = this.#parts
-    const found = await reservations.reserve(work, { fingerprint: work.fingerprint, effectId: effectId(this.#now()), owner })
+    const found = await reservations.reserve(work, {
+      fingerprint: work.fingerprint,
+      effectId: effectId(this.#now()),
+      owner,
+    })
     if (found.made) return this.#run(work, found.effectId)
     if (found.fingerprint !== work.fingerprint) throw usedBefore()
     if (found.answer !== undefined) {
-      const as: Settled = found.answer === 'recall' ? { kind: 'recall', effectId: found.effectId } : { kind: 'stored', stored: found.answer }
+      const as: Settled =
+        found.answer === 'recall'
+          ? { kind: 'recall', effectId: found.effectId }
+          : { kind: 'stored', stored: found.answer }
       return { once: await this.#replay(work, as), as }
     }
     return this.#resolve(work, found)
@@ -104,16 +123,25 @@ export class Idempotency implements Disposable {
   /** It was left open by a process that died, or whose database failed when the answer was to be stored. */
   async #resolve(work: Work, found: Reservation): Promise<{ readonly once: Once; readonly as: Settled }> {
     const { reservations, owner } = this.#parts
-    if (!(await reservations.takeOver(work, found.owner, owner))) throw new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', { retryAfterSecs: 1 })
+    if (!(await reservations.takeOver(work, found.owner, owner)))
+      throw new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', {
+        retryAfterSecs: 1,
+      })
     let value: unknown
-    try { value = await work.recall?.(found.effectId) } catch (error) { return this.#kept(work, found.effectId, work.failed(error), true) }
+    try {
+      value = await work.recall?.(found.effectId)
+    } catch (error) {
+      return this.#kept(work, found.effectId, work.failed(error), true)
+    }
     if (value === undefined) return this.#run(work, found.effectId)
     return this.#done(work, found.effectId, value, true)
   }
 
   async #run(work: Work, id: string): Promise<{ readonly once: Once; readonly as: Settled }> {
     let value: unknown
-    try { value = await work.handle(id) } catch (error) {
+    try {
+      value = await work.handle(id)
+    } catch (error) {
       const answer = work.failed(error)
       if (await this.#begun(work, id, error)) return this.#kept(work, id, answer, false)
       await this.#parts.reservations.release(work)
@@ -125,22 +153,44 @@ export class Idempotency implements Disposable {
   async #begun({ recall }: Work, id: string, error: unknown): Promise<boolean> {
     if (!recall) return !(error instanceof Refusal)
     // That it failed is told by throwing: then it was begun.
-    try { return (await recall(id)) !== undefined } catch { return true }
+    try {
+      return (await recall(id)) !== undefined
+    } catch {
+      return true
+    }
   }
 
-  async #done(work: Work, id: string, value: unknown, replayed: boolean): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #done(
+    work: Work,
+    id: string,
+    value: unknown,
+    replayed: boolean,
+  ): Promise<{ readonly once: Once; readonly as: Settled }> {
     const answer = work.render(value)
     if (answer) return this.#kept(work, id, answer, replayed)
     await this.#settle(work, 'recall')
     return { once: { value: value as EventStream, replayed }, as: { kind: 'recall', effectId: id } }
   }
 
-  async #kept(work: Work, id: string, answer: Answer, replayed: boolean): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #kept(
+    work: Work,
+    id: string,
+    answer: Answer,
+    replayed: boolean,
+  ): Promise<{ readonly once: Once; readonly as: Settled }> {
     const { status, body, headers } = answer
-    if (body !== null && typeof body !== 'string') throw new Error('an idempotent route answers JSON or an event stream')
-    const stored: StoredAnswer = { status, body: body ?? '', type: headers[headers.indexOf('content-type') + 1] ?? 'application/json' }
+    if (body !== null && typeof body !== 'string')
+      throw new Error('an idempotent route answers JSON or an event stream')
+    const stored: StoredAnswer = {
+      status,
+      body: body ?? '',
+      type: headers[headers.indexOf('content-type') + 1] ?? 'application/json',
+    }
     const kept = await this.#settle(work, stored)
-    return { once: { answer, replayed }, as: kept || !work.recall ? { kind: 'stored', stored } : { kind: 'recall', effectId: id } }
+    return {
+      once: { answer, replayed },
+      as: kept || !work.recall ? { kind: 'stored', stored } : { kind: 'recall', effectId: id },
+    }
   }
 
   async #settle(place: Place, answer: StoredAnswer | 'recall'): Promise<boolean> {
@@ -161,25 +211,36 @@ export class Idempotency implements Disposable {
       return { answer: new Answer(status, headers, status === 204 ? null : body), replayed: true }
     }
     const value = await work.recall?.(settled.effectId)
-    if (value === undefined) throw new Refusal('conflict', 'What this Idempotency-Key was used for is not there any more')
+    if (value === undefined)
+      throw new Refusal('conflict', 'What this Idempotency-Key was used for is not there any more')
     const answer = work.render(value)
     return answer ? { answer, replayed: true } : { value: value as EventStream, replayed: true }
   }
 }
 
-function usedBefore(): Refusal { return new Refusal('conflict', 'This Idempotency-Key was used for another request') }
+function usedBefore(): Refusal {
+  return new Refusal('conflict', 'This Idempotency-Key was used for another request')
+}
 
 /** Of the query and the body; the same for JSON whose keys stand in another order. */
 export function fingerprintOf(query: string, body: Uint8Array): string {
   let text: string | Uint8Array = body
   // What is no JSON is compared as it is.
-  try { text = JSON.stringify(sorted(JSON.parse(Buffer.from(body).toString('utf8')))) } catch { text = body }
+  try {
+    text = JSON.stringify(sorted(JSON.parse(Buffer.from(body).toString('utf8'))))
+  } catch {
+    text = body
+  }
   return hash('sha256', Buffer.concat([Buffer.from(`${query}\n`), Buffer.from(text)]), 'hex')
 }
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, sorted(inner)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  )
 }
 
 /** A UUID of version 7: it begins with the time, so that rows named by it lie together. */

@@ -19,7 +19,9 @@ export function decodeParams(raw: Readonly<Record<string, string>> | undefined):
 }
 
 function decode(value: string): string {
-  try { return decodeURIComponent(value) } catch (error) {
+  try {
+    return decodeURIComponent(value)
+  } catch (error) {
     throw new Refusal('invalid_request', 'The path has a malformed percent-encoding', { cause: error })
   }
 }
@@ -43,7 +45,10 @@ export function isRaw(body: AnyRoute['body']): body is RawBody {
 
 /** The parsed body of a route that declares one. `seen` is given its bytes. */
 export async function readBody(
-  exchange: Exchange, body: NonNullable<AnyRoute['body']>, limits: { readonly maxBodyBytes: number; readonly maxJsonDepth: number }, seen?: (bytes: Uint8Array) => void,
+  exchange: Exchange,
+  body: NonNullable<AnyRoute['body']>,
+  limits: { readonly maxBodyBytes: number; readonly maxJsonDepth: number },
+  seen?: (bytes: Uint8Array) => void,
 ): Promise<unknown> {
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -54,14 +59,17 @@ export async function readBody(
   if (type !== undefined && type.includes(',') && type.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').includes(',')) {
     throw new Refusal('invalid_request', 'There is more than one Content-Type; send one')
   }
-  const bytes = exchange.hasBody ? await (isRaw(body) ? exchange.read(body.maxBytes) : exchange.read(limits.maxBodyBytes, 'http.max_body_bytes')) : empty
+  const bytes = exchange.hasBody
+    ? await (isRaw(body) ? exchange.read(body.maxBytes) : exchange.read(limits.maxBodyBytes, 'http.max_body_bytes'))
+    : empty
   seen?.(bytes)
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
   checkJsonType(type)
   const value = parseJson(bytes, limits.maxJsonDepth)
   // A schema of an object takes a list for one without fields.
-  if (Array.isArray(value) && wantsObject(body)) throw new Refusal('invalid_request', 'body: Expected an object but received a list')
+  if (Array.isArray(value) && wantsObject(body))
+    throw new Refusal('invalid_request', 'body: Expected an object but received a list')
   return parse(body, value)
 }
 function wantsObject(schema: v.GenericSchema): boolean {
@@ -84,5 +92,8 @@ function checkJsonType(type: string | undefined): void {
   if (type === undefined) return
   const essence = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (essence === 'application/json' || /^application\/[a-z0-9.!#$&^_-]+\+json$/.test(essence)) return
-  throw new Refusal('invalid_request', `Content-Type ${essence === '' ? 'is empty' : essence} is not accepted here; send application/json`)
+  throw new Refusal(
+    'invalid_request',
+    `Content-Type ${essence === '' ? 'is empty' : essence} is not accepted here; send application/json`,
+  )
 }

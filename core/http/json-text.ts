@@ -8,13 +8,17 @@ export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
   const text = raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw
   if (text.length > maxDepth * 2) checkDepth(text, maxDepth)
   let value: unknown
-  try { value = JSON.parse(text) } catch {
+  try {
+    value = JSON.parse(text)
+  } catch {
     const position = errorPosition(text)
     const before = text.slice(0, position)
     const line = before.split('\n').length
     const column = position - before.lastIndexOf('\n')
     const what = position >= text.length ? 'it ends too early' : `unexpected ${JSON.stringify(text[position])}`
-    throw new Refusal('invalid_request', `The body is not valid JSON: ${what} at line ${line}, column ${column}`, { details: { position, line, column } })
+    throw new Refusal('invalid_request', `The body is not valid JSON: ${what} at line ${line}, column ${column}`, {
+      details: { position, line, column },
+    })
   }
   // The key may be written with escapes, so either sign asks for a look at the value itself.
   if (text.includes('__proto__') || text.includes('\\u')) dropProto(value)
@@ -26,9 +30,17 @@ function checkDepth(text: string, maxDepth: number): void {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === 0x22) { at = stringEnd(text, at); continue }
+    if (code === 0x22) {
+      at = stringEnd(text, at)
+      continue
+    }
     if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels (http.max_json_depth)`, { details: { position: at } })
+      if (++depth > maxDepth)
+        throw new Refusal(
+          'invalid_request',
+          `The body is nested deeper than ${maxDepth} levels (http.max_json_depth)`,
+          { details: { position: at } },
+        )
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
@@ -61,7 +73,8 @@ function scanString(text: string, start: number): number {
     if (code < 0x20) return -1 - at
     if (code !== 0x5c) continue
     const escape = text[++at] ?? ''
-    if (escape === 'u' ? !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5)) : !'"\\/bfnrt'.includes(escape)) return -1 - Math.min(at, text.length)
+    if (escape === 'u' ? !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5)) : !'"\\/bfnrt'.includes(escape))
+      return -1 - Math.min(at, text.length)
   }
   return -1 - text.length
 }
@@ -92,14 +105,25 @@ function errorPosition(text: string): number {
       expect = 'value'
     } else if (expect === 'key' || expect === 'first-key') {
       if (string) expect = 'colon'
-      else if (sign === '}' && expect === 'first-key') { open.pop(); expect = 'more' } else return start
+      else if (sign === '}' && expect === 'first-key') {
+        open.pop()
+        expect = 'more'
+      } else return start
     } else if (expect === 'more') {
       const inside = open.at(-1)
       if (sign === ',' && inside) expect = inside === '{' ? 'key' : 'value'
       else if ((sign === '}' && inside === '{') || (sign === ']' && inside === '[')) open.pop()
       else return start
-    } else if (sign === '{') { open.push('{'); expect = 'first-key' } else if (sign === '[') { open.push('['); expect = 'first-value' }
-    else if (sign === ']' && expect === 'first-value') { open.pop(); expect = 'more' } else if (sign === undefined) expect = 'more'
+    } else if (sign === '{') {
+      open.push('{')
+      expect = 'first-key'
+    } else if (sign === '[') {
+      open.push('[')
+      expect = 'first-value'
+    } else if (sign === ']' && expect === 'first-value') {
+      open.pop()
+      expect = 'more'
+    } else if (sign === undefined) expect = 'more'
     else return start
     at = end
   }

@@ -11,7 +11,11 @@ import { errorBody, outcomeOf } from '../errors/render.ts'
 import { GuardedResponse, guardResponse, rawAnswer } from './headers.ts'
 import type { HttpSettings } from './settings.ts'
 
-export interface Address { readonly url: string; readonly host: string; readonly port: number }
+export interface Address {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+}
 export interface Listener {
   readonly address: Address
   /** Accepts no more connections; settles when the last one is closed. */
@@ -31,27 +35,35 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
   const { settings } = options
   const keySet = (settings.apiKey?.trim() ?? '') !== ''
   if (!keySet && settings.allowNoAuth !== true && (settings.public === true || !isLoopback(settings.host))) {
-    throw new Error(`refusing to listen on ${settings.public === true ? 'all network interfaces' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`)
+    throw new Error(
+      `refusing to listen on ${settings.public === true ? 'all network interfaces' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`,
+    )
   }
   if (settings.tls !== undefined || settings.open === true || settings.public === true) return openWithListhen(options)
-  const server = createServer({
-    ServerResponse: GuardedResponse,
-    // Answered by the pipeline, with a body that says so.
-    requireHostHeader: false,
-    // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the first one would count.
-    joinDuplicateHeaders: true,
-    insecureHTTPParser: false,
-    ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }),
-    keepAliveTimeout: 65_000,
-    headersTimeout: settings.headersTimeoutMs,
-    requestTimeout: settings.requestTimeoutMs,
-    connectionsCheckingInterval: Math.min(5_000, settings.headersTimeoutMs, settings.requestTimeoutMs),
-  }, options.request)
+  const server = createServer(
+    {
+      ServerResponse: GuardedResponse,
+      // Answered by the pipeline, with a body that says so.
+      requireHostHeader: false,
+      // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the first one would count.
+      joinDuplicateHeaders: true,
+      insecureHTTPParser: false,
+      ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }),
+      keepAliveTimeout: 65_000,
+      headersTimeout: settings.headersTimeoutMs,
+      requestTimeout: settings.requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, settings.headersTimeoutMs, settings.requestTimeoutMs),
+    },
+    options.request,
+  )
   // A server that makes a subclass of the response is still a server; its type parameter is invariant.
   prepare(server as unknown as Server, options)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host: settings.host, port: settings.port }, () => { server.off('error', reject); resolve() })
+    server.listen({ host: settings.host, port: settings.port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
   })
   return listenerOf(server as unknown as Server, settings.host, 'http')
 }
@@ -61,11 +73,12 @@ function listenerOf(server: Server, host: string, scheme: 'http' | 'https'): Lis
   const shown = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
   return {
     address: { url: `${scheme}://${shown}:${port}`, host, port },
-    stop: () => new Promise((resolve) => {
-      // Not the server's own close: that cuts idle connections, and a request just under way on one of them, without an answer.
-      // The only failure is that it was closed already, which is what we want.
-      NetServer.prototype.close.call(server, () => resolve())
-    }),
+    stop: () =>
+      new Promise((resolve) => {
+        // Not the server's own close: that cuts idle connections, and a request just under way on one of them, without an answer.
+        // The only failure is that it was closed already, which is what we want.
+        NetServer.prototype.close.call(server, () => resolve())
+      }),
     destroy() {
       server.close()
       server.closeAllConnections()
@@ -76,10 +89,15 @@ function listenerOf(server: Server, host: string, scheme: 'http' | 'https'): Lis
 function prepare(server: Server, options: ListenOptions): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => answerParserError(error, socket))
   server.on('upgrade', options.upgrade)
-  server.on('connect', (_request, socket) => endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not served')))
+  server.on('connect', (_request, socket) =>
+    endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not served')),
+  )
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) => {
     const id = randomUUID()
-    const { problem } = outcomeOf(new Refusal('invalid_request', `The expectation ${String(request.headers.expect)} cannot be met`), id)
+    const { problem } = outcomeOf(
+      new Refusal('invalid_request', `The expectation ${String(request.headers.expect)} cannot be met`),
+      id,
+    )
     const guarded = response instanceof GuardedResponse ? response : guardResponse(response)
     guarded.requestId = id
     const body = JSON.stringify(errorBody(problem))
@@ -90,10 +108,24 @@ function prepare(server: Server, options: ListenOptions): void {
 /** What the parser refuses never becomes a request: the answer is written by hand, with the headers of every answer. */
 function answerParserError(error: NodeJS.ErrnoException, socket: Duplex): void {
   // A connection that is gone, or is in the middle of an answer already, can be told nothing.
-  if (error.code === 'ECONNRESET' || !socket.writable || ('_httpMessage' in socket && hasAnswered(socket._httpMessage))) { socket.destroy(); return }
-  if (error.code === 'HPE_HEADER_OVERFLOW') endWith(socket, new Refusal('invalid_request', 'The request headers are too large: http.max_header_bytes allows no more'), 431)
-  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') endWith(socket, new Refusal('invalid_request', 'The request was not complete in time'), 408)
-  else if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') endWith(socket, new Refusal('payload_too_large', 'The chunk extensions are too large'))
+  if (
+    error.code === 'ECONNRESET' ||
+    !socket.writable ||
+    ('_httpMessage' in socket && hasAnswered(socket._httpMessage))
+  ) {
+    socket.destroy()
+    return
+  }
+  if (error.code === 'HPE_HEADER_OVERFLOW')
+    endWith(
+      socket,
+      new Refusal('invalid_request', 'The request headers are too large: http.max_header_bytes allows no more'),
+      431,
+    )
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    endWith(socket, new Refusal('invalid_request', 'The request was not complete in time'), 408)
+  else if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
+    endWith(socket, new Refusal('payload_too_large', 'The chunk extensions are too large'))
   else endWith(socket, new Refusal('invalid_request', 'The request is not valid HTTP/1.1'))
 }
 function hasAnswered(message: unknown): boolean {
@@ -101,14 +133,23 @@ function hasAnswered(message: unknown): boolean {
 }
 
 /** Answers a bare socket and ends it. */
-export function endWith(socket: Duplex, error: unknown, status?: number, own: readonly string[] = [], cors?: readonly string[], requestId: string = randomUUID()): void {
+export function endWith(
+  socket: Duplex,
+  error: unknown,
+  status?: number,
+  own: readonly string[] = [],
+  cors?: readonly string[],
+  requestId: string = randomUUID(),
+): void {
   const { problem, retryAfterSecs } = outcomeOf(error, requestId)
   const headers = [...own]
   if (problem.status === 401) headers.push('WWW-Authenticate', 'Bearer')
   if (retryAfterSecs !== undefined) headers.push('Retry-After', String(Math.max(1, Math.ceil(retryAfterSecs))))
   // The other side may be gone before the answer is: nothing to do about it.
   socket.on('error', () => socket.destroy())
-  socket.end(rawAnswer(status ?? problem.status, JSON.stringify(errorBody(problem)), requestId, headers, cors), () => socket.destroy())
+  socket.end(rawAnswer(status ?? problem.status, JSON.stringify(errorBody(problem)), requestId, headers, cors), () =>
+    socket.destroy(),
+  )
 }
 
 /** TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an older h3 of its own. */
@@ -118,9 +159,18 @@ async function openWithListhen(options: ListenOptions): Promise<Listener> {
   // Public means: every interface. A tunnel would fetch and run a program of someone else; that stays the operator's own step.
   const host = settings.public === true && isLoopback(settings.host) ? '0.0.0.0' : settings.host
   const listening = await listen((request, response) => options.request(request, guardResponse(response)), {
-    hostname: host, port: settings.port, public: !isLoopback(host),
+    hostname: host,
+    port: settings.port,
+    public: !isLoopback(host),
     https: settings.tls === undefined ? false : settings.tls === true ? true : { ...settings.tls },
-    open: settings.open === true, isProd: false, isTest: false, showURL: false, clipboard: false, qr: false, autoClose: false, ws: false,
+    open: settings.open === true,
+    isProd: false,
+    isTest: false,
+    showURL: false,
+    clipboard: false,
+    qr: false,
+    autoClose: false,
+    ws: false,
   })
   const server = listening.server as Server
   const listener = listenerOf(server, host, settings.tls === undefined ? 'http' : 'https')
@@ -132,7 +182,11 @@ async function openWithListhen(options: ListenOptions): Promise<Listener> {
   server.headersTimeout = settings.headersTimeoutMs
   server.requestTimeout = settings.requestTimeoutMs
   server.keepAliveTimeout = 65_000
-  Object.assign(server, { requireHostHeader: false, joinDuplicateHeaders: true, ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }) })
+  Object.assign(server, {
+    requireHostHeader: false,
+    joinDuplicateHeaders: true,
+    ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }),
+  })
   prepare(server, options)
   return listener
 }

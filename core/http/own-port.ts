@@ -15,9 +15,15 @@ const MOST_BYTES = 65_536
 /** Sends bytes to the daemon's own port as any stranger could, and reads the answer until the connection ends. Rejects when there is none in time. */
 export async function exchangeWith({ url }: Address, bytes: string, timeoutMs: number): Promise<RawAnswer> {
   const { hostname, port, protocol } = new URL(url)
-  const target = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || (protocol === 'https:' ? 443 : 80) }
+  const target = {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+  }
   // The certificate may be one the daemon made for itself; nothing secret is sent.
-  const socket = protocol === 'https:' ? (await import('node:tls')).connect({ ...target, rejectUnauthorized: false }) : connect(target)
+  const socket =
+    protocol === 'https:'
+      ? (await import('node:tls')).connect({ ...target, rejectUnauthorized: false })
+      : connect(target)
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0

@@ -5,7 +5,9 @@ export interface Pattern {
   /** Equal for two paths that differ in parameter names only. */
   readonly shape: string
 }
-type Segment = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'one' | 'rest'; readonly name: string }
+type Segment =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'one' | 'rest'; readonly name: string }
 
 const PARAMETER = /^(\*\*)?:([A-Za-z_]\w*)$/
 const PLAIN = /^[\w.~@!$&'+,;=-]+$/
@@ -39,8 +41,13 @@ export function matchPattern(pattern: Pattern, path: string): Record<string, str
   for (const [at, segment] of pattern.segments.entries()) {
     const part = parts[at]
     if (part === undefined || part === '') return undefined
-    if (segment.kind === 'rest') { params[segment.name] = parts.slice(at).join('/'); return params }
-    if (segment.kind === 'text') { if (segment.text !== part) return undefined } else params[segment.name] = part
+    if (segment.kind === 'rest') {
+      params[segment.name] = parts.slice(at).join('/')
+      return params
+    }
+    if (segment.kind === 'text') {
+      if (segment.text !== part) return undefined
+    } else params[segment.name] = part
   }
   return parts.length === pattern.segments.length ? params : undefined
 }

@@ -60,7 +60,9 @@ class Input implements RouteInput<unknown, unknown, unknown> {
     this.#exchange = exchange
     this.#run = run
   }
-  get signal(): AbortSignal { return this.#run.signal }
+  get signal(): AbortSignal {
+    return this.#run.signal
+  }
   /** May be taken off the input: it needs no `this`. */
   get header(): (name: string) => string | undefined {
     const exchange = this.#exchange
@@ -94,7 +96,13 @@ export class Pipeline {
       if (passage.startedAt === undefined) {
         passage.startedAt = performance.now()
         this.#observe(exchange, entry, passage.startedAt)
-        if (this.draining) return this.#failed(exchange, entry, new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }), ['connection', 'close'])
+        if (this.draining)
+          return this.#failed(
+            exchange,
+            entry,
+            new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }),
+            ['connection', 'close'],
+          )
         this.#parts.admission.origin(exchange, entry?.route.crossSite)
       }
       const { admission, holds } = this.#parts
@@ -103,20 +111,35 @@ export class Pipeline {
       if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
       if (!entry) return this.#unmatched(exchange, address)
       // Again after a hold: the new route may ask for more than the old one did.
-      const principal = passage.principal = admission.authenticate(entry.route.auth, exchange, address, entry.route.token?.())
-      if (entry.route.ownerOnly === true && 'id' in principal) throw new Refusal('forbidden', `${principal.kind === 'device' ? 'A paired device' : 'Somebody who signed in'} cannot do this: use the API key`)
+      const principal = (passage.principal = admission.authenticate(
+        entry.route.auth,
+        exchange,
+        address,
+        entry.route.token?.(),
+      ))
+      if (entry.route.ownerOnly === true && 'id' in principal)
+        throw new Refusal(
+          'forbidden',
+          `${principal.kind === 'device' ? 'A paired device' : 'Somebody who signed in'} cannot do this: use the API key`,
+        )
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
       return this.#serve(exchange, entry, { address, principal }, passage.context.params)
-    } catch (error) { return this.#failed(exchange, entry, error) }
+    } catch (error) {
+      return this.#failed(exchange, entry, error)
+    }
   }
 
   async #held(passage: Passage, entry: Entry): Promise<Answer> {
     const { exchange } = passage
     const { holdMaxRequests = 256, holdMaxMs = 10_000 } = this.#parts.settings()
     try {
-      await this.#parts.holds.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (gone) => exchange.onClose(gone))
+      await this.#parts.holds.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (gone) =>
+        exchange.onClose(gone),
+      )
       return await this.#table().dispatch(passage)
-    } catch (error) { return this.#failed(exchange, entry, error) }
+    } catch (error) {
+      return this.#failed(exchange, entry, error)
+    }
   }
 
   #unmatched(exchange: Exchange, address: string): Answer {
@@ -128,19 +151,36 @@ export class Pipeline {
     const allow = [...new Set([...methods, ...(socket ? ['GET'] : []), 'OPTIONS'])].join(', ')
     if (exchange.method === 'OPTIONS') {
       const origin = exchange.header('origin')
-      return new Answer(204, origin === undefined ? ['allow', allow] : ['allow', allow, ...preflight(exchange, allow)], null)
+      return new Answer(
+        204,
+        origin === undefined ? ['allow', allow] : ['allow', allow, ...preflight(exchange, allow)],
+        null,
+      )
     }
     // Like any other GET: what is wrong with the request is not said to somebody without the key.
     if (socket && exchange.method === 'GET') {
       this.#parts.admission.authenticate(socket.entry.route.auth, exchange, address)
       throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
     }
-    return this.#failed(exchange, undefined, new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, { details: { allow: allow.split(', ') } }), ['allow', allow])
+    return this.#failed(
+      exchange,
+      undefined,
+      new Refusal('method_not_allowed', `${exchange.method} is not allowed here`, {
+        details: { allow: allow.split(', ') },
+      }),
+      ['allow', allow],
+    )
   }
 
-  #serve(exchange: Exchange, entry: Entry, caller: { address: string; principal: Principal }, raw: Record<string, string> | undefined): Answer | Promise<Answer> {
+  #serve(
+    exchange: Exchange,
+    entry: Entry,
+    caller: { address: string; principal: Principal },
+    raw: Record<string, string> | undefined,
+  ): Answer | Promise<Answer> {
     const { route, scope } = entry
-    if (scope.state === 'closed') throw new Refusal('service_unavailable', 'The plugin was unloaded', { retryAfterSecs: 1 })
+    if (scope.state === 'closed')
+      throw new Refusal('service_unavailable', 'The plugin was unloaded', { retryAfterSecs: 1 })
     const run = new Running(exchange, scope, this.#signals, route.feed === true)
     const input = new Input(exchange, caller, run)
     try {
@@ -150,21 +190,34 @@ export class Pipeline {
       const key = route.idempotent === true ? exchange.header('idempotency-key') : undefined
       if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
-      return readBody(exchange, route.body, this.#parts.settings()).then((body) => {
-        input.body = body
-        if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
-        try { this.#parts.admission.charge(caller.address, route.costOf(body)) } catch (error) { return this.#failedRun(exchange, entry, run, error) }
-        return this.#call(exchange, entry, run, input)
-      }, (error: unknown) => this.#failedRun(exchange, entry, run, error))
-    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+      return readBody(exchange, route.body, this.#parts.settings()).then(
+        (body) => {
+          input.body = body
+          if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
+          try {
+            this.#parts.admission.charge(caller.address, route.costOf(body))
+          } catch (error) {
+            return this.#failedRun(exchange, entry, run, error)
+          }
+          return this.#call(exchange, entry, run, input)
+        },
+        (error: unknown) => this.#failedRun(exchange, entry, run, error),
+      )
+    } catch (error) {
+      return this.#failedRun(exchange, entry, run, error)
+    }
   }
 
   #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
     try {
       const value: unknown = entry.route.handle(input)
       if (!(value instanceof Promise)) return this.#render(exchange, entry, run, input, value)
-      return value.then((settled: unknown) => this.#render(exchange, entry, run, input, settled)).catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
-    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+      return value
+        .then((settled: unknown) => this.#render(exchange, entry, run, input, settled))
+        .catch((error: unknown) => this.#failedRun(exchange, entry, run, error))
+    } catch (error) {
+      return this.#failedRun(exchange, entry, run, error)
+    }
   }
 
   /** The request is done once for its key, and what came of it is answered again to whoever repeats it. */
@@ -173,24 +226,35 @@ export class Pipeline {
     const { settings, idempotency } = this.#parts
     try {
       let bytes = new Uint8Array(0)
-      if (route.body !== undefined) input.body = await readBody(exchange, route.body, settings(), (seen) => { bytes = Uint8Array.from(seen) })
+      if (route.body !== undefined)
+        input.body = await readBody(exchange, route.body, settings(), (seen) => {
+          bytes = Uint8Array.from(seen)
+        })
       if (route.costOf) this.#parts.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const once = await idempotency?.answer({
-        scope: `${exchange.method} ${exchange.path}`, key, fingerprint: fingerprintOf(exchange.query, bytes),
+        scope: `${exchange.method} ${exchange.path}`,
+        key,
+        fingerprint: fingerprintOf(exchange.query, bytes),
         handle: (id) => {
           input.effectId = id
           return route.handle(input)
         },
         ...(recall ? { recall: (id: string) => recall(id, input) } : {}),
-        render: (value) => (isStream(value) ? undefined : answerOf(route, exchange.method, value, settings().development)),
-        failed: (error) => this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
+        render: (value) =>
+          isStream(value) ? undefined : answerOf(route, exchange.method, value, settings().development),
+        failed: (error) =>
+          this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
       })
       if (!once) throw new Error('a key without anyone to keep it')
       const answer = 'answer' in once ? once.answer : this.#stream(exchange, entry, run, input, once.value)
       if ('answer' in once) run.settle()
-      return once.replayed ? new Answer(answer.status, ['idempotent-replayed', 'true', ...answer.headers], answer.body) : answer
-    } catch (error) { return this.#failedRun(exchange, entry, run, error) }
+      return once.replayed
+        ? new Answer(answer.status, ['idempotent-replayed', 'true', ...answer.headers], answer.body)
+        : answer
+    } catch (error) {
+      return this.#failedRun(exchange, entry, run, error)
+    }
   }
 
   #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer {
@@ -200,21 +264,34 @@ export class Pipeline {
     return answer
   }
 
-  #stream(exchange: Exchange, { route, scope }: Entry, run: Running, { principal }: Input, events: EventStream): Answer {
+  #stream(
+    exchange: Exchange,
+    { route, scope }: Entry,
+    run: Running,
+    { principal }: Input,
+    events: EventStream,
+  ): Answer {
     const { auth } = this.#parts.admission
     const generation = auth.generation()
     let release: (() => void | Promise<void>) | undefined
     const body = new EventStreamBody({
-      events, keepAlive: this.keepAlive,
+      events,
+      keepAlive: this.keepAlive,
       allowed: () => route.auth !== 'bearer' || auth.holds(principal, generation),
       failed: (error) => this.#streamFailed(exchange, route, run, error),
       last: () => lastEvent(route, exchange.requestId),
       feed: route.feed === true,
-      ended: () => { run.settle(); void release?.() },
+      ended: () => {
+        run.settle()
+        void release?.()
+      },
     })
     if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
     // A source that does not hear the abort must not keep its client either.
-    else run.onUnload(() => { setTimeout(() => body.close(), 1_000).unref() })
+    else
+      run.onUnload(() => {
+        setTimeout(() => body.close(), 1_000).unref()
+      })
     if (exchange.method !== 'HEAD') return streamAnswer(body, events.headers)
     body.cancel()
     return streamAnswer(undefined)
@@ -248,7 +325,8 @@ export class Pipeline {
     if (outcome.kind === 'defect') {
       log.error('request failed', { where, requestId: exchange.requestId, error })
       onDefect(error, where)
-    } else if (outcome.kind === 'upstream') log.warn('an upstream system failed', { where, requestId: exchange.requestId, error })
+    } else if (outcome.kind === 'upstream')
+      log.warn('an upstream system failed', { where, requestId: exchange.requestId, error })
     return outcome
   }
 
@@ -260,12 +338,22 @@ export class Pipeline {
       const ms = performance.now() - startedAt
       const status = exchange.status
       count.end(exchange.method, complete ? status : 499, ms)
-      if (log.level >= 4) log.debug('request', { method: exchange.method, route: entry?.route.path ?? '(no route)', status, ms: Math.round(ms * 10) / 10, complete, requestId: exchange.requestId })
+      if (log.level >= 4)
+        log.debug('request', {
+          method: exchange.method,
+          route: entry?.route.path ?? '(no route)',
+          status,
+          ms: Math.round(ms * 10) / 10,
+          complete,
+          requestId: exchange.requestId,
+        })
     })
   }
 }
 
-function restart(cause: unknown): Refusal { return new Refusal('service_unavailable', 'service restart', { cause, retryAfterSecs: 1 }) }
+function restart(cause: unknown): Refusal {
+  return new Refusal('service_unavailable', 'service restart', { cause, retryAfterSecs: 1 })
+}
 function errorEvent(route: AnyRoute, problem: ReturnType<typeof outcomeOf>['problem']): ServerSentEvent {
   return { event: 'error', data: JSON.stringify(route.renderError ? route.renderError(problem) : errorBody(problem)) }
 }

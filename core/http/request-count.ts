@@ -9,13 +9,24 @@ export class RequestCount {
 
   constructor(metrics: MetricRegistry) {
     // Read when asked for: a label text per request would cost more than the rest of the counting.
-    metrics.counted('svc_http_requests_total', 'HTTP requests answered, by method and status.', () => [...this.#totals].flatMap(([method, statuses]) => [...statuses].map(([status, value]) => ({ value, labels: { method, status: String(status) } }))))
-    this.#duration = metrics.core.histogram('svc_http_request_duration_seconds', 'Seconds from the head of a request to the end of its answer.',
-      [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60])
+    metrics.counted('svc_http_requests_total', 'HTTP requests answered, by method and status.', () =>
+      [...this.#totals].flatMap(([method, statuses]) =>
+        [...statuses].map(([status, value]) => ({ value, labels: { method, status: String(status) } })),
+      ),
+    )
+    this.#duration = metrics.core.histogram(
+      'svc_http_request_duration_seconds',
+      'Seconds from the head of a request to the end of its answer.',
+      [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60],
+    )
   }
 
-  get running(): number { return this.#running }
-  begin(): void { this.#running++ }
+  get running(): number {
+    return this.#running
+  }
+  begin(): void {
+    this.#running++
+  }
 
   end(method: string, status: number, ms: number): void {
     const shown = knownMethods.has(method) ? method : 'OTHER'
@@ -32,7 +43,9 @@ export class RequestCount {
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
       new Promise<void>((resolve) => this.#idle.push(resolve)),
-      new Promise<void>((resolve) => { timer = setTimeout(resolve, ms) }),
+      new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms)
+      }),
     ])
     clearTimeout(timer)
     return this.#running

@@ -17,13 +17,21 @@ export interface RawBody {
   /** The bytes may be a form with a file under this name, which the handler reads itself; for the OpenAPI document only. */
   readonly form?: string
 }
-export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({ '~body': 'raw', maxBytes, ...(json ? { json } : {}) })
+export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({
+  '~body': 'raw',
+  maxBytes,
+  ...(json ? { json } : {}),
+})
 
 /**
  * One event of a stream. `data` is encoded already, so that it is serialised once however many read it. With nothing but an `id` it is no
  * event: it is what a client sends as `Last-Event-ID` when it comes back.
  */
-export interface ServerSentEvent { readonly event?: string; readonly data: string; readonly id?: string }
+export interface ServerSentEvent {
+  readonly event?: string
+  readonly data: string
+  readonly id?: string
+}
 /** Answered as `text/event-stream`. Pulled only as fast as the client reads; ended by `return()` when it leaves. */
 export type EventStream = AsyncIterable<ServerSentEvent> & {
   /** Headers of the answer, which are out before the first event. */
@@ -37,7 +45,11 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | null
 }
-export function reply(body: string | Uint8Array | null, headers: Readonly<Record<string, string>> = {}, status = 200): Reply {
+export function reply(
+  body: string | Uint8Array | null,
+  headers: Readonly<Record<string, string>> = {},
+  status = 200,
+): Reply {
   return { '~reply': true, status, headers, body }
 }
 
@@ -50,7 +62,9 @@ export interface RequestFacts {
   header(name: string): string | undefined
 }
 export interface RouteInput<P, Q, B> extends RequestFacts {
-  readonly params: P; readonly query: Q; readonly body: B
+  readonly params: P
+  readonly query: Q
+  readonly body: B
   /** Aborts when the client goes away before the answer is complete, and when the plugin unloads. */
   readonly signal: AbortSignal
   /** With an Idempotency-Key on an `idempotent` route: the id (a UUID) that what this request makes has to take, the same on every retry. */
@@ -59,7 +73,12 @@ export interface RouteInput<P, Q, B> extends RequestFacts {
 
 export type { Problem } from '../errors/render.ts'
 
-export interface Route<P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | RawBody | undefined, R extends Schema> {
+export interface Route<
+  P extends Schema | undefined,
+  Q extends Schema | undefined,
+  B extends Schema | RawBody | undefined,
+  R extends Schema,
+> {
   readonly method: Method
   /** `:name` is one segment, `**:name` the rest of the path with its slashes. Decoded once. */
   readonly path: `/${string}`
@@ -80,7 +99,9 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
   readonly cost: number
   /** Charged besides when the body is read: what the items of a bulk request cost, so that many at once are no cheaper than one by one. */
   costOf?(body: Out<B>): number
-  readonly params?: P; readonly query?: Q; readonly body?: B
+  readonly params?: P
+  readonly query?: Q
+  readonly body?: B
   /** The JSON of a successful answer. */
   readonly returns: R
   readonly status?: 200 | 201 | 202 | 204
@@ -101,19 +122,34 @@ export interface Route<P extends Schema | undefined, Q extends Schema | undefine
    * What came of the effect with this id, for a request whose answer is not stored: it was a stream, or the process died. `undefined`
    * when there is no such effect; throws what it failed by. Needed by an idempotent route that may stream.
    */
-  recall?(effectId: string, input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | undefined>
+  recall?(
+    effectId: string,
+    input: RouteInput<Out<P>, Out<Q>, Out<B>>,
+  ): Awaitable<v.InferOutput<R> | EventStream | undefined>
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
   /** What the daemon itself sends later because of this request; for the OpenAPI document only. `to` is where, in the request's body. */
-  readonly callback?: { readonly name: string; readonly to: string; readonly summary: string; readonly body: Schema; readonly headers: Readonly<Record<string, string>>; readonly example: unknown }
+  readonly callback?: {
+    readonly name: string
+    readonly to: string
+    readonly summary: string
+    readonly body: Schema
+    readonly headers: Readonly<Record<string, string>>
+    readonly example: unknown
+  }
   /** Another body format for errors of this route (the OpenAI-compatible API has its own). */
   readonly renderError?: (problem: Problem) => unknown
   handle(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | Reply>
 }
 export type AnyRoute = Route<any, any, any, any>
-export function defineRoute<R extends Schema, P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined, B extends Schema | RawBody | undefined = undefined>(
-  route: Route<P, Q, B, R>,
-): Route<P, Q, B, R> { return route }
+export function defineRoute<
+  R extends Schema,
+  P extends Schema | undefined = undefined,
+  Q extends Schema | undefined = undefined,
+  B extends Schema | RawBody | undefined = undefined,
+>(route: Route<P, Q, B, R>): Route<P, Q, B, R> {
+  return route
+}
 
 /** One open WebSocket. */
 export interface Socket {
@@ -130,7 +166,10 @@ export interface Socket {
   drained(): Promise<void>
   close(code: number, reason: string): void
 }
-export interface SocketInput<P, Q> extends RequestFacts { readonly params: P; readonly query: Q }
+export interface SocketInput<P, Q> extends RequestFacts {
+  readonly params: P
+  readonly query: Q
+}
 
 export interface SocketRoute<P extends Schema | undefined, Q extends Schema | undefined, S> {
   readonly path: `/${string}`
@@ -141,7 +180,8 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   readonly frameCost: number
   /** Instead of `frameCost`, where frames differ; it sees every frame, so it must be quick. */
   costOf?(text: string): number
-  readonly params?: P; readonly query?: Q
+  readonly params?: P
+  readonly query?: Q
   readonly errors?: readonly ErrorCode[]
   /** Runs before the protocol switches: a `Refusal` here is an ordinary HTTP answer (Interface 7: 400, 404). */
   accept(input: SocketInput<Out<P>, Out<Q>>): Awaitable<S>
@@ -155,7 +195,9 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
 export type AnySocketRoute = SocketRoute<any, any, any>
 export function defineSocket<S, P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined>(
   route: SocketRoute<P, Q, S>,
-): SocketRoute<P, Q, S> { return route }
+): SocketRoute<P, Q, S> {
+  return route
+}
 
 export interface Routes {
   /** Throws when the method and path are taken. */

@@ -7,8 +7,16 @@ import type { Pattern } from './pattern.ts'
 import type { Passage } from './pipeline.ts'
 import type { AnyRoute, AnySocketRoute } from './route.ts'
 
-export interface Entry { readonly route: AnyRoute; readonly scope: Scope; readonly pattern: Pattern }
-export interface SocketEntry { readonly route: AnySocketRoute; readonly scope: Scope; readonly pattern: Pattern }
+export interface Entry {
+  readonly route: AnyRoute
+  readonly scope: Scope
+  readonly pattern: Pattern
+}
+export interface SocketEntry {
+  readonly route: AnySocketRoute
+  readonly scope: Scope
+  readonly pattern: Pattern
+}
 
 type Handler = (passage: Passage, entry: Entry | undefined) => Answer | Promise<Answer>
 
@@ -26,25 +34,39 @@ export class RouteTable {
   /** Counts changes. */
   version = 0
 
-  constructor(handler: Handler) { this.#handler = handler }
+  constructor(handler: Handler) {
+    this.#handler = handler
+  }
 
   add(scope: Scope, route: AnyRoute): void {
     const pattern = compilePattern(route.path)
     const key = `${route.method} ${pattern.shape}`
     const taken = this.#entries.get(key)
-    if (taken) throw new Error(`route ${route.method} ${route.path} of plugin "${scope.name}" is taken by "${taken.scope.name}" (${taken.route.path})`)
+    if (taken)
+      throw new Error(
+        `route ${route.method} ${route.path} of plugin "${scope.name}" is taken by "${taken.scope.name}" (${taken.route.path})`,
+      )
     this.#entries.set(key, { route, scope, pattern })
     this.#changed()
-    scope.own('route', `${route.method} ${route.path}`, () => { this.#entries.delete(key); this.#changed() })
+    scope.own('route', `${route.method} ${route.path}`, () => {
+      this.#entries.delete(key)
+      this.#changed()
+    })
   }
 
   addSocket(scope: Scope, route: AnySocketRoute): void {
     const pattern = compilePattern(route.path)
     const taken = this.#sockets.get(pattern.shape)
-    if (taken) throw new Error(`socket ${route.path} of plugin "${scope.name}" is taken by "${taken.scope.name}" (${taken.route.path})`)
+    if (taken)
+      throw new Error(
+        `socket ${route.path} of plugin "${scope.name}" is taken by "${taken.scope.name}" (${taken.route.path})`,
+      )
     this.#sockets.set(pattern.shape, { route, scope, pattern })
     this.#changed()
-    scope.own('route', `WebSocket ${route.path}`, () => { this.#sockets.delete(pattern.shape); this.#changed() })
+    scope.own('route', `WebSocket ${route.path}`, () => {
+      this.#sockets.delete(pattern.shape)
+      this.#changed()
+    })
   }
 
   /** Keeps the present routes of these plugins matchable until the returned function is called. */
@@ -68,10 +90,18 @@ export class RouteTable {
     return typeof found === 'symbol' ? this.#handler(passage, undefined) : found
   }
 
-  routes(): readonly AnyRoute[] { return [...this.#entries.values()].map((entry) => entry.route) }
-  sockets(): readonly AnySocketRoute[] { return [...this.#sockets.values()].map((entry) => entry.route) }
-  entries(): readonly Entry[] { return [...this.#entries.values()] }
-  socketEntries(): readonly SocketEntry[] { return [...this.#sockets.values()] }
+  routes(): readonly AnyRoute[] {
+    return [...this.#entries.values()].map((entry) => entry.route)
+  }
+  sockets(): readonly AnySocketRoute[] {
+    return [...this.#sockets.values()].map((entry) => entry.route)
+  }
+  entries(): readonly Entry[] {
+    return [...this.#entries.values()]
+  }
+  socketEntries(): readonly SocketEntry[] {
+    return [...this.#sockets.values()]
+  }
 
   /** The methods a path answers to, for 405 and OPTIONS. Slow, and needed only there. */
   methods(path: string): readonly string[] {
@@ -92,7 +122,10 @@ export class RouteTable {
     return best
   }
 
-  #changed(): void { this.version++; this.#app = undefined }
+  #changed(): void {
+    this.version++
+    this.#app = undefined
+  }
 
   #build(): H3 {
     const app = new H3()
@@ -108,5 +141,7 @@ export class RouteTable {
 /** Letters, digits and the like are the same path written with an escape or without (RFC 3986, 6.2.2.2). */
 export function canonicalPath(path: string): string {
   if (!path.includes('%')) return path
-  return path.replace(/%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
+  return path.replace(/%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/gi, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  )
 }

@@ -7,12 +7,23 @@ export class ScopeSignals {
 
   add(scope: Scope, run: Running): void {
     const known = this.#listening.get(scope)
-    if (known) { known.add(run); return }
+    if (known) {
+      known.add(run)
+      return
+    }
     const runs = new Set([run])
     this.#listening.set(scope, runs)
-    scope.signal.addEventListener('abort', () => { for (const one of runs) one.abort(scope.signal.reason) }, { once: true })
+    scope.signal.addEventListener(
+      'abort',
+      () => {
+        for (const one of runs) one.abort(scope.signal.reason)
+      },
+      { once: true },
+    )
   }
-  delete(scope: Scope, run: Running): void { this.#listening.get(scope)?.delete(run) }
+  delete(scope: Scope, run: Running): void {
+    this.#listening.get(scope)?.delete(run)
+  }
 }
 
 /** A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer is out. */
@@ -47,8 +58,12 @@ export class Running {
     return this.#controller.signal
   }
 
-  get clientLeft(): boolean { return this.#closed?.complete === false }
-  get unloading(): boolean { return this.#scope.signal.aborted }
+  get clientLeft(): boolean {
+    return this.#closed?.complete === false
+  }
+  get unloading(): boolean {
+    return this.#scope.signal.aborted
+  }
 
   abort(reason: unknown): void {
     this.#controller?.abort(reason)

@@ -89,20 +89,40 @@ export function createHttp(options: HttpOptions): HttpServer {
   const now = (): number => performance.now()
   const limiter = createLimiter({ tokens: settings().tokensPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
   const failures = createLimiter({ tokens: settings().failedAuthPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
-  const sweep = (): void => { upgrades.sweep(); pipeline.keepAlive.sweep() }
+  const sweep = (): void => {
+    upgrades.sweep()
+    pipeline.keepAlive.sweep()
+  }
   const credentials = new CredentialRegistry(sweep)
   const auth = createAuth({
-    apiKey: () => settings().apiKey, failures, further: credentials,
-    onFailure: (failure) => { failures.resize(settings().failedAuthPerMinute); options.onAuthFailure?.(failure) },
+    apiKey: () => settings().apiKey,
+    failures,
+    further: credentials,
+    onFailure: (failure) => {
+      failures.resize(settings().failedAuthPerMinute)
+      options.onAuthFailure?.(failure)
+    },
     onChange: sweep,
   })
   const admission = new Admission(settings, limiter, auth)
   const holds = new Holds()
   const count = new RequestCount(metrics)
-  const pipeline: Pipeline = new Pipeline({ settings, log, admission, holds, count, idempotency: options.idempotency, onDefect: options.onDefect }, () => table)
+  const pipeline: Pipeline = new Pipeline(
+    { settings, log, admission, holds, count, idempotency: options.idempotency, onDefect: options.onDefect },
+    () => table,
+  )
   const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))
   const tickets = new Tickets(auth)
-  const upgrades: Upgrades = new Upgrades({ settings, log, admission, holds, tickets, table: () => table, draining: () => pipeline.draining, onDefect: options.onDefect })
+  const upgrades: Upgrades = new Upgrades({
+    settings,
+    log,
+    admission,
+    holds,
+    tickets,
+    table: () => table,
+    draining: () => pipeline.draining,
+    onDefect: options.onDefect,
+  })
   const own = new Scope('http')
   table.add(own, tickets.route())
   metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [{ value: upgrades.size }])
@@ -120,8 +140,12 @@ export function createHttp(options: HttpOptions): HttpServer {
 
   const server: HttpServer = {
     forPlugin: (scope) => ({
-      add(...routes) { for (const route of routes) table.add(scope, route) },
-      addSocket(...routes) { for (const route of routes) table.addSocket(scope, route) },
+      add(...routes) {
+        for (const route of routes) table.add(scope, route)
+      },
+      addSocket(...routes) {
+        for (const route of routes) table.addSocket(scope, route)
+      },
     }),
     credentials: (scope) => ({
       accept: (source) => credentials.accept(scope, source),
@@ -131,7 +155,9 @@ export function createHttp(options: HttpOptions): HttpServer {
     hold(plugins) {
       const names = new Set(plugins)
       const endings = [table.keep(names), credentials.keep(names), holds.hold(plugins)]
-      return () => { for (const end of endings) end() }
+      return () => {
+        for (const end of endings) end()
+      }
     },
     async fetch(request) {
       const exchange = new WebExchange(request)
@@ -144,7 +170,10 @@ export function createHttp(options: HttpOptions): HttpServer {
         const through = new PassThrough()
         answer.body.pipe(through)
         through.on('close', () => exchange.close(through.readableEnded))
-        return new Response(Readable.toWeb(through) as WebStream<Uint8Array> as ReadableStream<Uint8Array>, { status: answer.status, headers })
+        return new Response(Readable.toWeb(through) as WebStream<Uint8Array> as ReadableStream<Uint8Array>, {
+          status: answer.status,
+          headers,
+        })
       }
       exchange.close(true)
       return new Response(answer.body as BodyInit | null, { status: answer.status, headers })
@@ -152,7 +181,8 @@ export function createHttp(options: HttpOptions): HttpServer {
     async listen() {
       if (listener) throw new Error('already listening')
       listener = await openListener({
-        settings: settings(), log,
+        settings: settings(),
+        log,
         request(request, response) {
           const exchange = new NodeExchange(request, response)
           // Whatever breaks here is a bug of this layer; it must cost one connection and not the process.
@@ -165,9 +195,13 @@ export function createHttp(options: HttpOptions): HttpServer {
             const answer = table.dispatch(passageOf(exchange))
             if (answer instanceof Promise) answer.then((settled) => send(response, settled)).catch(broken)
             else send(response, answer)
-          } catch (error) { broken(error) }
+          } catch (error) {
+            broken(error)
+          }
         },
-        upgrade: (request, socket, head) => { void upgrades.upgrade(request, socket, head) },
+        upgrade: (request, socket, head) => {
+          void upgrades.upgrade(request, socket, head)
+        },
       })
       return listener.address
     },
@@ -185,11 +219,16 @@ export function createHttp(options: HttpOptions): HttpServer {
       listener?.destroy()
       await closed
     },
-    renewed() { auth.generation() },
+    renewed() {
+      auth.generation()
+    },
     routes: () => table.routes(),
     sockets: () => table.sockets(),
-    get address() { return listener?.address },
-    exchange: async (bytes) => (listener ? await (await import('./own-port.ts')).exchangeWith(listener.address, bytes, exchangeMs) : undefined),
+    get address() {
+      return listener?.address
+    },
+    exchange: async (bytes) =>
+      listener ? await (await import('./own-port.ts')).exchangeWith(listener.address, bytes, exchangeMs) : undefined,
     charged: (address) => limiter.arrival(limiterKey(foldAddress(address))),
     openapi() {
       if (document?.version !== table.version) document = { version: table.version, made: describe() }

@@ -29,8 +29,12 @@ export interface SocketParts {
 
 /** Frames that wait for the one before them. More, and the client is sending faster than anyone could mean. */
 const maxQueuedFrames = 64
-export const normal = 1000, away = 1001
-const unsupported = 1003, policy = 1008, failed = 1011, overloaded = 1013
+export const normal = 1000,
+  away = 1001
+const unsupported = 1003,
+  policy = 1008,
+  failed = 1011,
+  overloaded = 1013
 
 /** One open WebSocket of a plugin: frames in order, one at a time; everything that leaves is bounded. */
 export class LiveSocket implements Socket {
@@ -53,14 +57,24 @@ export class LiveSocket implements Socket {
     this.clientAddress = parts.clientAddress
     this.principal = parts.principal
     const { scope, route } = parts.entry
-    this.#release = scope.own('socket', `${route.path} ${this.id}`, () => { this.close(away, 'service restart') })
+    this.#release = scope.own('socket', `${route.path} ${this.id}`, () => {
+      this.close(away, 'service restart')
+    })
   }
 
-  get signal(): AbortSignal { return this.#controller.signal }
-  get bufferedBytes(): number { return this.#wire.bufferedBytes }
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+  get bufferedBytes(): number {
+    return this.#wire.bufferedBytes
+  }
   /** Milliseconds since the client sent something. */
-  get silentMs(): number { return performance.now() - this.#heardAt }
-  get closed(): boolean { return this.#controller.signal.aborted }
+  get silentMs(): number {
+    return performance.now() - this.#heardAt
+  }
+  get closed(): boolean {
+    return this.#controller.signal.aborted
+  }
 
   /** Runs the route's `open`; frames that arrive meanwhile wait. */
   async open(): Promise<void> {
@@ -72,7 +86,10 @@ export class LiveSocket implements Socket {
 
   send(text: string): void {
     if (this.closed) return
-    if (!this.#parts.allowed()) { this.revoke(); return }
+    if (!this.#parts.allowed()) {
+      this.revoke()
+      return
+    }
     this.#wire.send(text)
     if (this.#wire.bufferedBytes > this.#parts.limits().socketBufferBytes) this.#end(overloaded, 'too slow', true)
   }
@@ -82,28 +99,49 @@ export class LiveSocket implements Socket {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  close(code: number, reason: string): void { this.#end(code, reason, false) }
+  close(code: number, reason: string): void {
+    this.#end(code, reason, false)
+  }
 
   /** Ends it when the key it was opened with no longer holds. */
-  check(): void { if (!this.#parts.allowed()) this.revoke() }
-  revoke(): void { this.#end(policy, 'unauthorized', false) }
+  check(): void {
+    if (!this.#parts.allowed()) this.revoke()
+  }
+  revoke(): void {
+    this.#end(policy, 'unauthorized', false)
+  }
 
   /** A frame came in. */
   receive(text: string): void {
     if (this.closed) return
-    if (!this.#parts.allowed()) { this.revoke(); return }
+    if (!this.#parts.allowed()) {
+      this.revoke()
+      return
+    }
     this.#heardAt = performance.now()
     try {
       this.#parts.charge(text)
       const { socketFrameBytes: most } = this.#parts.limits()
-      if (text.length * 3 > most && Buffer.byteLength(text) > most) throw new Refusal('payload_too_large', `Message too large (max ${most >= 1024 ? `${Math.floor(most / 1024)}KB` : `${most} bytes`})`)
-    } catch (error) { void this.#refuse(error); return }
-    if (this.#queue.length >= maxQueuedFrames) { this.#end(policy, 'too many frames at once', false); return }
+      if (text.length * 3 > most && Buffer.byteLength(text) > most)
+        throw new Refusal(
+          'payload_too_large',
+          `Message too large (max ${most >= 1024 ? `${Math.floor(most / 1024)}KB` : `${most} bytes`})`,
+        )
+    } catch (error) {
+      void this.#refuse(error)
+      return
+    }
+    if (this.#queue.length >= maxQueuedFrames) {
+      this.#end(policy, 'too many frames at once', false)
+      return
+    }
     this.#queue.push(text)
     void this.#work()
   }
 
-  receiveBinary(): void { this.#end(unsupported, 'text frames only', false) }
+  receiveBinary(): void {
+    this.#end(unsupported, 'text frames only', false)
+  }
 
   /** The client took something. */
   wake(): void {
@@ -120,10 +158,16 @@ export class LiveSocket implements Socket {
     this.wake()
     await release()
     const { entry, state } = this.#parts
-    try { await entry.route.close?.(this, state) } catch (error) { this.#defect('close', error) }
+    try {
+      await entry.route.close?.(this, state)
+    } catch (error) {
+      this.#defect('close', error)
+    }
   }
 
-  #mark(): number { return this.#parts.limits().socketBufferBytes / 2 }
+  #mark(): number {
+    return this.#parts.limits().socketBufferBytes / 2
+  }
 
   async #work(): Promise<void> {
     if (this.#busy || !this.#opened) return
@@ -139,15 +183,26 @@ export class LiveSocket implements Socket {
   async #refuse(error: unknown): Promise<void> {
     const { entry, state } = this.#parts
     const { problem } = outcomeOf(error, this.id)
-    if (!entry.route.refused) { this.#end(policy, problem.message, false); return }
+    if (!entry.route.refused) {
+      this.#end(policy, problem.message, false)
+      return
+    }
     await this.#guard('refused', () => entry.route.refused?.(this, state, problem))
   }
 
   /** What a route's handler throws ends this socket and nothing else. */
   async #guard(step: string, run: () => unknown): Promise<void> {
-    try { await run() } catch (error) {
-      if (this.closed) { this.#parts.log.debug('a socket handler ended after its socket', { step, error }); return }
-      if (error instanceof Refusal) { this.#end(policy, error.message, false); return }
+    try {
+      await run()
+    } catch (error) {
+      if (this.closed) {
+        this.#parts.log.debug('a socket handler ended after its socket', { step, error })
+        return
+      }
+      if (error instanceof Refusal) {
+        this.#end(policy, error.message, false)
+        return
+      }
       this.#defect(step, error)
       this.#end(failed, 'internal error', false)
     }
@@ -162,7 +217,13 @@ export class LiveSocket implements Socket {
   #end(code: number, reason: string, now: boolean): void {
     if (this.closed) return
     // A close frame carries at most 123 bytes of reason.
-    this.#wire.close(code, Buffer.from(reason).subarray(0, 120).toString().replace(/\uFFFD$/, ''))
+    this.#wire.close(
+      code,
+      Buffer.from(reason)
+        .subarray(0, 120)
+        .toString()
+        .replace(/\uFFFD$/, ''),
+    )
     // A client that does not read would not read the close frame either.
     if (now) setTimeout(() => this.#wire.terminate(), 1_000).unref()
     void this.gone()

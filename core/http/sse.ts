@@ -10,7 +10,10 @@ export function encodeEvent(event: ServerSentEvent): string {
   // A block without data is no event for its reader: it only says where the reader stands.
   if (data === '' && event.event === undefined && event.id !== undefined) return `${head}\n`
   if (!data.includes('\n') && !data.includes('\r')) return `${head}data: ${data}\n\n`
-  return `${head}${data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`).join('')}\n`
+  return `${head}${data
+    .split(/\r\n|\r|\n/)
+    .map((line) => `data: ${line}\n`)
+    .join('')}\n`
 }
 
 /**
@@ -21,11 +24,15 @@ export class KeepAlive {
   #streams = new Set<EventStreamBody>()
   #timer: NodeJS.Timeout | undefined
   #ms: () => number
-  constructor(ms: () => number) { this.#ms = ms }
+  constructor(ms: () => number) {
+    this.#ms = ms
+  }
 
   add(stream: EventStreamBody): void {
     this.#streams.add(stream)
-    this.#timer ??= setInterval(() => { for (const one of this.#streams) one.keepAlive() }, this.#ms() / 2).unref()
+    this.#timer ??= setInterval(() => {
+      for (const one of this.#streams) one.keepAlive()
+    }, this.#ms() / 2).unref()
   }
   delete(stream: EventStreamBody): void {
     this.#streams.delete(stream)
@@ -34,10 +41,16 @@ export class KeepAlive {
     this.#timer = undefined
   }
   /** Ends the streams whose readers may no longer read. */
-  sweep(): void { for (const one of this.#streams) one.check() }
+  sweep(): void {
+    for (const one of this.#streams) one.check()
+  }
   /** Ends the streams with a last event: the endless ones, or all. */
-  end(which: 'feeds' | 'all'): void { for (const one of this.#streams) if (which === 'all' || one.feed) one.close() }
-  get size(): number { return this.#streams.size }
+  end(which: 'feeds' | 'all'): void {
+    for (const one of this.#streams) if (which === 'all' || one.feed) one.close()
+  }
+  get size(): number {
+    return this.#streams.size
+  }
 }
 
 export interface EventStreamOptions {
@@ -91,7 +104,9 @@ export class EventStreamBody {
     void this.#pump(out)
   }
 
-  get feed(): boolean { return this.#options.feed }
+  get feed(): boolean {
+    return this.#options.feed
+  }
 
   /** Instead of `pipe`, when nobody will read: the source may clean up. */
   cancel(): void {
@@ -130,7 +145,10 @@ export class EventStreamBody {
           this.#flush()
           await new Promise((resolve) => setImmediate(resolve))
         }
-        while (!this.#left && out.writableNeedDrain) await new Promise<void>((resolve) => { this.#wake = resolve })
+        while (!this.#left && out.writableNeedDrain)
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve
+          })
         if (this.#left) break
       }
     } catch (error) {
@@ -174,7 +192,11 @@ export class EventStreamBody {
     this.#left = true
     this.#resume()
     this.#returned = (async () => {
-      try { await this.#iterator.return?.() } catch (error) { this.#options.failed(error) }
+      try {
+        await this.#iterator.return?.()
+      } catch (error) {
+        this.#options.failed(error)
+      }
     })()
   }
 }

@@ -17,12 +17,15 @@ const prefix = 'svc.ticket.'
 export class Tickets {
   #open = new Map<string, { readonly until: number; readonly generation: number; readonly principal: Principal }>()
   #auth: Pick<Auth, 'generation' | 'holds'>
-  constructor(auth: Pick<Auth, 'generation' | 'holds'>) { this.#auth = auth }
+  constructor(auth: Pick<Auth, 'generation' | 'holds'>) {
+    this.#auth = auth
+  }
 
   issue(principal: Principal): string {
     const now = performance.now()
     for (const [value, { until }] of this.#open) if (until <= now) this.#open.delete(value)
-    if (this.#open.size >= maxTickets) throw new Refusal('service_unavailable', 'Too many tickets are open', { retryAfterSecs: ticketSecs })
+    if (this.#open.size >= maxTickets)
+      throw new Refusal('service_unavailable', 'Too many tickets are open', { retryAfterSecs: ticketSecs })
     const value = randomBytes(24).toString('base64url')
     this.#open.set(value, { until: now + ticketSecs * 1000, generation: this.#auth.generation(), principal })
     return value
@@ -32,14 +35,22 @@ export class Tickets {
   redeem(value: string): Principal | undefined {
     const ticket = this.#open.get(value)
     this.#open.delete(value)
-    return ticket !== undefined && ticket.until > performance.now() && this.#auth.holds(ticket.principal, ticket.generation) ? ticket.principal : undefined
+    return ticket !== undefined &&
+      ticket.until > performance.now() &&
+      this.#auth.holds(ticket.principal, ticket.generation)
+      ? ticket.principal
+      : undefined
   }
 
   route(): AnyRoute {
     return defineRoute({
-      method: 'POST', path: '/api/auth/ws-ticket', summary: 'Get a ticket for one WebSocket connection',
-      description: 'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
-      auth: 'bearer', cost: 1,
+      method: 'POST',
+      path: '/api/auth/ws-ticket',
+      summary: 'Get a ticket for one WebSocket connection',
+      description:
+        'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
+      auth: 'bearer',
+      cost: 1,
       returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
       handle: ({ principal }) => {
         const ticket = this.issue(principal)
@@ -50,7 +61,10 @@ export class Tickets {
 }
 
 /** The sub-protocols offered, told apart: the ticket, and the one to answer with. */
-export function offeredProtocols(header: string | undefined): { readonly ticket: string | undefined; readonly answer: string | undefined } {
+export function offeredProtocols(header: string | undefined): {
+  readonly ticket: string | undefined
+  readonly answer: string | undefined
+} {
   const offered = header?.split(',').map((part) => part.trim()) ?? []
   const ticket = offered.find((part) => part.startsWith(prefix))
   // A browser drops the connection when none of its offers is chosen. The ticket is used up by then and may be repeated.

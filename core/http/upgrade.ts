@@ -31,7 +31,13 @@ export interface UpgradeParts {
 }
 /** A dead peer is found after two rounds of pings. */
 const heartbeatMs = 120_000
-interface Accepted { readonly entry: SocketEntry; readonly state: unknown; readonly address: string; readonly principal: Principal; readonly generation: number }
+interface Accepted {
+  readonly entry: SocketEntry
+  readonly state: unknown
+  readonly address: string
+  readonly principal: Principal
+  readonly generation: number
+}
 
 /** Turns upgrade requests into sockets, by the same steps in the same order as a request; a refusal is a complete HTTP answer. */
 export class Upgrades {
@@ -43,9 +49,13 @@ export class Upgrades {
   #perAddress = new Map<string, number>()
   #idle: NodeJS.Timeout | undefined
 
-  constructor(parts: UpgradeParts) { this.#parts = parts }
+  constructor(parts: UpgradeParts) {
+    this.#parts = parts
+  }
 
-  get size(): number { return this.#live.size }
+  get size(): number {
+    return this.#live.size
+  }
 
   /** Ends every socket with 1001, and after the given time cuts those that did not answer. */
   async end(ms: number): Promise<void> {
@@ -55,8 +65,12 @@ export class Upgrades {
     for (const socket of this.#live) socket.close(away, 'service restart')
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
-      new Promise<void>((resolve) => { this.#empty = resolve }),
-      new Promise<void>((resolve) => { timer = setTimeout(resolve, ms) }),
+      new Promise<void>((resolve) => {
+        this.#empty = resolve
+      }),
+      new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms)
+      }),
     ])
     clearTimeout(timer)
     const adapter = await this.#adapter
@@ -67,7 +81,10 @@ export class Upgrades {
     const caller = new UpgradeCaller(request)
     let left = false
     const gone: (() => void)[] = []
-    const onClose = (): void => { left = true; for (const tell of gone) tell() }
+    const onClose = (): void => {
+      left = true
+      for (const tell of gone) tell()
+    }
     // Stays: between here and the library's own listener there is a turn of the loop.
     socket.on('error', () => socket.destroy())
     socket.on('close', onClose)
@@ -80,7 +97,11 @@ export class Upgrades {
       const adapter = await (this.#adapter ??= this.#open())
       const { answer } = offeredProtocols(caller.header('sec-websocket-protocol'))
       const headers = new Headers()
-      const all = answerHeaders(caller.requestId, answer === undefined ? [] : ['Sec-WebSocket-Protocol', answer], caller.cors)
+      const all = answerHeaders(
+        caller.requestId,
+        answer === undefined ? [] : ['Sec-WebSocket-Protocol', answer],
+        caller.cors,
+      )
       for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
       // The adapter hands the request to its hooks and keeps it for the life of the socket; ours need nothing but the context, and a
       // real Request would be several kilobytes of every idle socket.
@@ -98,7 +119,12 @@ export class Upgrades {
     const { socketsPerAddress = Infinity } = this.#parts.settings()
     const key = limiterKey(address)
     const open = this.#perAddress.get(key) ?? 0
-    if (open >= socketsPerAddress) throw new Refusal('rate_limit', `Too many WebSocket connections from this address (max ${socketsPerAddress}, http.sockets_per_address)`, { retryAfterSecs: 60 })
+    if (open >= socketsPerAddress)
+      throw new Refusal(
+        'rate_limit',
+        `Too many WebSocket connections from this address (max ${socketsPerAddress}, http.sockets_per_address)`,
+        { retryAfterSecs: 60 },
+      )
     this.#perAddress.set(key, open + 1)
     let left = false
     return () => {
@@ -118,14 +144,22 @@ export class Upgrades {
 
   async #accept(caller: UpgradeCaller, gone: (listener: () => void) => void): Promise<Accepted> {
     const { admission, holds, settings, table } = this.#parts
-    if (this.#parts.draining()) throw new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 })
+    if (this.#parts.draining())
+      throw new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 })
     admission.origin(caller)
     let found = table().findSocket(caller.path)
     const address = admission.address(caller)
     admission.charge(address, found ? found.entry.route.cost : 1)
-    if (!found) throw table().methods(caller.path).length > 0 ? new Refusal('invalid_request', 'This path is no WebSocket') : new Refusal('not_found', 'No such path')
-    if (caller.method !== 'GET' || caller.header('upgrade')?.toLowerCase() !== 'websocket') throw new Refusal('invalid_request', 'Only WebSocket upgrades are served')
-    if (!/^[+/0-9A-Za-z]{22}==$/.test(caller.header('sec-websocket-key') ?? '') || caller.header('sec-websocket-version') !== '13') {
+    if (!found)
+      throw table().methods(caller.path).length > 0
+        ? new Refusal('invalid_request', 'This path is no WebSocket')
+        : new Refusal('not_found', 'No such path')
+    if (caller.method !== 'GET' || caller.header('upgrade')?.toLowerCase() !== 'websocket')
+      throw new Refusal('invalid_request', 'Only WebSocket upgrades are served')
+    if (
+      !/^[+/0-9A-Za-z]{22}==$/.test(caller.header('sec-websocket-key') ?? '') ||
+      caller.header('sec-websocket-version') !== '13'
+    ) {
       throw new Refusal('invalid_request', 'The WebSocket handshake is malformed')
     }
     checkProtocols(caller.header('sec-websocket-protocol'))
@@ -147,15 +181,23 @@ export class Upgrades {
       const state: unknown = await entry.route.accept({
         params: entry.route.params ? parse(entry.route.params, decoded, 'path') : decoded,
         query: entry.route.query ? parse(entry.route.query, parseQuery(caller.query), 'query') : undefined,
-        requestId: caller.requestId, principal, clientAddress: address, header: (name: string) => caller.header(name),
+        requestId: caller.requestId,
+        principal,
+        clientAddress: address,
+        header: (name: string) => caller.header(name),
       })
       return { entry, state, address, principal, generation: admission.auth.generation() }
-    } finally { leave() }
+    } finally {
+      leave()
+    }
   }
 
   #authenticate(entry: SocketEntry, caller: UpgradeCaller, address: string): Principal {
     const { ticket } = offeredProtocols(caller.header('sec-websocket-protocol'))
-    const offered = entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined ? this.#parts.tickets.redeem(ticket) : undefined
+    const offered =
+      entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined
+        ? this.#parts.tickets.redeem(ticket)
+        : undefined
     return offered ?? this.#parts.admission.authenticate(entry.route.auth, caller, address)
   }
 
@@ -182,13 +224,33 @@ export class Upgrades {
         upgrade: (request) => ({ headers: contextOf(request).headers }),
         open: (peer) => {
           const { accepted } = contextOf(peer)
-          const wire = { send: (text: string) => { peer.send(text) }, close: (code: number, reason: string) => peer.close(code, reason), terminate: () => peer.terminate(), get bufferedBytes() { return peer.bufferedAmount } }
+          const wire = {
+            send: (text: string) => {
+              peer.send(text)
+            },
+            close: (code: number, reason: string) => peer.close(code, reason),
+            terminate: () => peer.terminate(),
+            get bufferedBytes() {
+              return peer.bufferedAmount
+            },
+          }
           let live: LiveSocket
           try {
             live = new LiveSocket(wire, {
-              entry: accepted.entry, state: accepted.state, clientAddress: accepted.address, principal: accepted.principal, log, limits: settings, onDefect,
-              charge: (text) => admission.charge(accepted.address, accepted.entry.route.costOf?.(text) ?? accepted.entry.route.frameCost),
-              allowed: () => accepted.entry.route.auth !== 'bearer' || admission.auth.holds(accepted.principal, accepted.generation),
+              entry: accepted.entry,
+              state: accepted.state,
+              clientAddress: accepted.address,
+              principal: accepted.principal,
+              log,
+              limits: settings,
+              onDefect,
+              charge: (text) =>
+                admission.charge(
+                  accepted.address,
+                  accepted.entry.route.costOf?.(text) ?? accepted.entry.route.frameCost,
+                ),
+              allowed: () =>
+                accepted.entry.route.auth !== 'bearer' || admission.auth.holds(accepted.principal, accepted.generation),
             })
           } catch (error) {
             // The plugin left between the answer and here.
@@ -219,7 +281,9 @@ export class Upgrades {
   }
 
   /** Sockets opened with a key or a credential that no longer holds end now. */
-  sweep(): void { for (const socket of this.#live) socket.check() }
+  sweep(): void {
+    for (const socket of this.#live) socket.check()
+  }
 }
 
 /** The library would refuse these itself, without the headers every answer carries. */
@@ -230,7 +294,10 @@ function checkProtocols(header: string | undefined): void {
   throw new Refusal('invalid_request', 'The Sec-WebSocket-Protocol header is malformed')
 }
 
-interface Context { readonly accepted: Accepted; readonly headers: Headers }
+interface Context {
+  readonly accepted: Accepted
+  readonly headers: Headers
+}
 function contextOf(holder: object): Context {
   const context: unknown = 'context' in holder ? holder.context : undefined
   if (!isContext(context)) throw new Error('a socket without its accepted upgrade')
@@ -257,10 +324,14 @@ class UpgradeCaller implements Caller {
     this.path = mark === -1 ? url : url.slice(0, mark)
     this.query = mark === -1 ? '' : url.slice(mark + 1)
   }
-  get peer(): string { return this.#request.socket.remoteAddress ?? '' }
+  get peer(): string {
+    return this.#request.socket.remoteAddress ?? ''
+  }
   header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
-  setCors(headers: readonly string[]): void { this.cors = headers }
+  setCors(headers: readonly string[]): void {
+    this.cors = headers
+  }
 }

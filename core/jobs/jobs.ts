@@ -11,9 +11,13 @@ export function createJobs(scope: Scope, onDefect: OnDefect): Jobs {
     return async () => {
       if (running || scope.state !== 'open') return
       running = true
-      try { await scope.run(() => run(scope.signal)) } catch (error) {
+      try {
+        await scope.run(() => run(scope.signal))
+      } catch (error) {
         if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", job ${label}`)
-      } finally { running = false }
+      } finally {
+        running = false
+      }
     }
   }
 
@@ -31,11 +35,15 @@ export function createJobs(scope: Scope, onDefect: OnDefect): Jobs {
         const { Cron } = await import('croner')
         if (!stopped) job = new Cron(expression, { timezone: 'UTC', mode: '5-part', unref: true }, tick)
       }
-      start().catch((error: unknown) => { onDefect(error, `plugin "${scope.name}", job ${label}: "${expression}"`) })
+      start().catch((error: unknown) => {
+        onDefect(error, `plugin "${scope.name}", job ${label}: "${expression}"`)
+      })
     },
     every(label, ms, run) {
       const tick = once(label, run)
-      const timer = setInterval(() => { void tick() }, ms)
+      const timer = setInterval(() => {
+        void tick()
+      }, ms)
       timer.unref()
       scope.own('job', `${label} (every ${ms} ms)`, () => clearInterval(timer))
     },

@@ -32,7 +32,10 @@ export function limiterKey(address: string): string {
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
   const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
-  return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
 }
 
 /** The socket's peer, or behind trusted proxies the rightmost hop that is not one of them. */
@@ -40,7 +43,12 @@ export function clientAddress(peer: string, forwardedFor: string | undefined, tr
   let address = foldAddress(peer)
   if (forwardedFor === undefined || !trusted(address)) return address
   for (const hop of forwardedFor.split(',').toReversed()) {
-    const candidate = foldAddress(hop.trim().replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'))
+    const candidate = foldAddress(
+      hop
+        .trim()
+        .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+        .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'),
+    )
     // A hop that is no address ends the chain: what stands left of it was not written by a proxy we know.
     if (isIP(candidate) === 0) return address
     address = candidate

@@ -34,7 +34,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const room = (): void => {
     if (arrival.size < maxKeys || sweep() < maxKeys) return
     // Every key is in use: the oldest insertion goes, so that a flood of addresses cannot grow the map.
-    for (const key of arrival.keys()) { arrival.delete(key); if (arrival.size < maxKeys) return }
+    for (const key of arrival.keys()) {
+      arrival.delete(key)
+      if (arrival.size < maxKeys) return
+    }
   }
   const next = (key: string, cost: number, at: number): number => {
     const tat = arrival.get(key)
@@ -67,6 +70,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       interval = windowMs / tokens
     },
     sweep,
-    get size() { return arrival.size },
+    get size() {
+      return arrival.size
+    },
   }
 }

@@ -36,7 +36,11 @@ export interface Log extends ConsolaInstance {
  * stacks are printed at level error only.
  */
 export function createLog(options: LogOptions = {}): Log {
-  const write = options.write ?? ((line: string) => { process.stderr.write(line) })
+  const write =
+    options.write ??
+    ((line: string) => {
+      process.stderr.write(line)
+    })
   const colored = options.colored ?? process.stderr.isTTY === true
   const lineChars = options.lineChars ?? 8192
   const mask = createMask()
@@ -54,14 +58,23 @@ export function createLog(options: LogOptions = {}): Log {
   const share = (instance: ConsolaInstance): ConsolaInstance => {
     const create = instance.create.bind(instance)
     instance.create = (overrides) => share(create(overrides))
-    return Object.defineProperty(instance, 'level', { get: () => level, set: (value: number) => { level = value } })
+    return Object.defineProperty(instance, 'level', {
+      get: () => level,
+      set: (value: number) => {
+        level = value
+      },
+    })
   }
   // Throttling would hold a timer and compare every message as JSON.
   const root = share(createConsola({ level, throttle: 0, reporters: [reporter] }))
   return Object.assign(root, {
     registerSecret: (value: string) => mask.register(value),
-    setLevel: (name: LogLevel) => { level = levels[name] },
-    setFormat: (name: 'text' | 'json') => { format = name },
+    setLevel: (name: LogLevel) => {
+      level = levels[name]
+    },
+    setFormat: (name: 'text' | 'json') => {
+      format = name
+    },
     mask,
   })
 }
@@ -74,15 +87,24 @@ function toLine(entry: LogObject, mask: Mask): LogLine {
   const given = args.length > 1 && isFields(last) ? Object.entries(args.pop() as Record<string, unknown>) : []
   // An error among the fields has a stack to read, too, where stacks are shown.
   const thrown = given.flatMap(([, value]) => (withStack && value instanceof Error ? [value] : []))
-  const short = given.map(([key, value]) => [key, withStack && value instanceof Error ? `${value.name}: ${value.message}` : value])
-  const fields = short.length > 0 ? (mask.value(Object.fromEntries(short), withStack) as Record<string, unknown>) : undefined
+  const short = given.map(([key, value]) => [
+    key,
+    withStack && value instanceof Error ? `${value.name}: ${value.message}` : value,
+  ])
+  const fields =
+    short.length > 0 ? (mask.value(Object.fromEntries(short), withStack) as Record<string, unknown>) : undefined
   const errors = [...args.filter((arg) => arg instanceof Error), ...thrown]
   const words = args.map((arg) => {
     if (arg instanceof Error) return mask.text(arg.name === 'Error' ? arg.message : `${arg.name}: ${arg.message}`)
-    return typeof arg === 'string' ? mask.text(arg) : JSON.stringify(mask.value(arg, false)) ?? 'undefined'
+    return typeof arg === 'string' ? mask.text(arg) : (JSON.stringify(mask.value(arg, false)) ?? 'undefined')
   })
   return {
-    time: entry.date, level, type: entry.type, tag: entry.tag, message: words.join(' '), fields,
+    time: entry.date,
+    level,
+    type: entry.type,
+    tag: entry.tag,
+    message: words.join(' '),
+    fields,
     errors: withStack ? errors.map((error) => mask.value(error, true)) : [],
   }
 }

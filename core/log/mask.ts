@@ -21,7 +21,10 @@ const rules: readonly [pattern: RegExp, replacement: string][] = [
   [/\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]+/g, hidden],
   [/\b([a-z][a-z\d+.-]{1,20}:\/\/)[^\s/?#@]{1,256}@/gi, `$1${hidden}@`],
   [/([?&;](?:[\w-]{0,40}(?:key|token|secret|password|passwd|signature|sig|auth|code))=)[^&#\s"']+/gi, `$1${hidden}`],
-  [/\b((?:[\w-]{0,40}[_-])?(?:api[_-]?key|token|secret|password|passwd|passphrase|authorization))(["']?\s{0,3}[=:]\s{0,3}["']?)(?!Bearer|Basic|\*\*\*)[^\s"',;&}\]]{4,}/gi, `$1$2${hidden}`],
+  [
+    /\b((?:[\w-]{0,40}[_-])?(?:api[_-]?key|token|secret|password|passwd|passphrase|authorization))(["']?\s{0,3}[=:]\s{0,3}["']?)(?!Bearer|Basic|\*\*\*)[^\s"',;&}\]]{4,}/gi,
+    `$1$2${hidden}`,
+  ],
 ]
 
 export function createMask(): Mask {
@@ -46,10 +49,21 @@ export function createMask(): Mask {
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
     if (Array.isArray(value) || value instanceof Set) {
       const items = [...value]
-      return [...items.slice(0, 50).map((item) => copy(item, withStack, depth + 1, inside)), ...(items.length > 50 ? [`[${items.length - 50} more]`] : [])]
+      return [
+        ...items.slice(0, 50).map((item) => copy(item, withStack, depth + 1, inside)),
+        ...(items.length > 50 ? [`[${items.length - 50} more]`] : []),
+      ]
     }
-    const entries = value instanceof Map ? [...value].map(([key, item]) => [String(key), item] as const) : Object.entries(value)
-    return Object.fromEntries(entries.slice(0, 100).map(([key, item]) => [text(key), namesSecret(key) && isShown(item) ? hidden : copy(item, withStack, depth + 1, inside)]))
+    const entries =
+      value instanceof Map ? [...value].map(([key, item]) => [String(key), item] as const) : Object.entries(value)
+    return Object.fromEntries(
+      entries
+        .slice(0, 100)
+        .map(([key, item]) => [
+          text(key),
+          namesSecret(key) && isShown(item) ? hidden : copy(item, withStack, depth + 1, inside),
+        ]),
+    )
   }
   return {
     register(value) {
@@ -67,7 +81,9 @@ function errorFields(error: Error, withStack: boolean): Record<string, unknown> 
   return {
     name: error.name,
     message: error.message,
-    ...Object.fromEntries(Object.entries(error).filter(([key]) => !['name', 'message', 'stack', 'cause', 'errors'].includes(key))),
+    ...Object.fromEntries(
+      Object.entries(error).filter(([key]) => !['name', 'message', 'stack', 'cause', 'errors'].includes(key)),
+    ),
     ...(error instanceof AggregateError ? { errors: error.errors } : {}),
     ...(error.cause === undefined ? {} : { cause: error.cause }),
     ...(withStack && error.stack ? { stack: error.stack } : {}),

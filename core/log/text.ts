@@ -37,9 +37,19 @@ export function formatText(line: LogLine, colored: boolean, lineChars: number): 
   const time = paint(90, line.time.toISOString().slice(11, 23))
   const level = paint(colors[line.level], line.level.padEnd(5))
   const tag = line.tag === '' ? '' : `${paint(35, `[${escapeControls(line.tag)}]`)} `
-  const fields = line.fields === undefined ? '' : Object.entries(line.fields).map(([key, value]) => ` ${paint(90, `${escapeControls(key)}=`)}${formatField(value)}`).join('')
+  const fields =
+    line.fields === undefined
+      ? ''
+      : Object.entries(line.fields)
+          .map(([key, value]) => ` ${paint(90, `${escapeControls(key)}=`)}${formatField(value)}`)
+          .join('')
   const head = `${time} ${level} ${tag}${shorten(escapeControls(line.message), lineChars)}${fields === '' ? '' : shorten(fields, lineChars)}`
-  const stacks = line.errors.map((error) => shorten(escapeControls(formatStack(error), true), lineChars).split('\n').map((text) => `\n    ${text}`).join(''))
+  const stacks = line.errors.map((error) =>
+    shorten(escapeControls(formatStack(error), true), lineChars)
+      .split('\n')
+      .map((text) => `\n    ${text}`)
+      .join(''),
+  )
   return `${head}${stacks.join('')}\n`
 }
 function formatField(value: unknown): string {
@@ -48,7 +58,13 @@ function formatField(value: unknown): string {
 }
 function formatStack(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error)
-  const { stack, name, message, cause, errors } = error as { stack?: unknown; name?: unknown; message?: unknown; cause?: unknown; errors?: unknown }
+  const { stack, name, message, cause, errors } = error as {
+    stack?: unknown
+    name?: unknown
+    message?: unknown
+    cause?: unknown
+    errors?: unknown
+  }
   const first = typeof stack === 'string' ? stack : `${String(name)}: ${String(message)}`
   const inner = Array.isArray(errors) ? errors.map((item) => `\n- ${formatStack(item)}`).join('') : ''
   return `${first}${inner}${cause === undefined ? '' : `\ncaused by ${formatStack(cause)}`}`
@@ -57,8 +73,12 @@ function formatStack(error: unknown): string {
 /** One JSON object: `time`, `level`, `tag`, `msg`, `fields`, `errors`. */
 export function formatJson(line: LogLine, lineChars: number): string {
   const body = {
-    time: line.time.toISOString(), level: line.level, ...(line.tag === '' ? {} : { tag: line.tag }),
-    msg: shorten(line.message, lineChars), ...(line.fields === undefined ? {} : { fields: line.fields }), ...(line.errors.length === 0 ? {} : { errors: line.errors }),
+    time: line.time.toISOString(),
+    level: line.level,
+    ...(line.tag === '' ? {} : { tag: line.tag }),
+    msg: shorten(line.message, lineChars),
+    ...(line.fields === undefined ? {} : { fields: line.fields }),
+    ...(line.errors.length === 0 ? {} : { errors: line.errors }),
   }
   const text = JSON.stringify(body)
   if (text.length <= lineChars * 2) return `${text}\n`

@@ -9,17 +9,20 @@ interface Family {
   lines(): Iterable<string>
 }
 
-const escapeLabel = (value: string): string => value.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))
+const escapeLabel = (value: string): string =>
+  value.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))
 const escapeHelp = (value: string): string => value.replace(/[\\\n]/g, (sign) => (sign === '\n' ? '\\n' : '\\\\'))
 const textOf = (value: number): string => (value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value))
 
 /** `{a="b"}`, or nothing. The text is the identity of a series. */
 function seriesOf(labels: Labels | undefined): string {
   if (labels === undefined) return ''
-  const pairs = Object.keys(labels).sort().map((name) => {
-    if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) throw new Error(`"${name}" is not a label name`)
-    return `${name}="${escapeLabel(labels[name] ?? '')}"`
-  })
+  const pairs = Object.keys(labels)
+    .sort()
+    .map((name) => {
+      if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) throw new Error(`"${name}" is not a label name`)
+      return `${name}="${escapeLabel(labels[name] ?? '')}"`
+    })
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
@@ -41,8 +44,12 @@ class Values implements Family, Counter, Gauge {
     if (series !== '' && this.#series.get('') === 0) this.#series.delete('')
     this.#series.set(series, (this.#series.get(series) ?? 0) + amount)
   }
-  set(value: number, labels?: Labels): void { this.#series.set(seriesOf(labels), value) }
-  *lines(): Iterable<string> { for (const [series, value] of this.#series) yield `${this.name}${series} ${textOf(value)}` }
+  set(value: number, labels?: Labels): void {
+    this.#series.set(seriesOf(labels), value)
+  }
+  *lines(): Iterable<string> {
+    for (const [series, value] of this.#series) yield `${this.name}${series} ${textOf(value)}`
+  }
 }
 
 class Buckets implements Family, Histogram {
@@ -54,13 +61,16 @@ class Buckets implements Family, Histogram {
   #plain: { labels: Labels; counts: Float64Array; sum: number; count: number }
 
   constructor(name: string, help: string, bounds: readonly number[]) {
-    if (bounds.some((bound, at) => at > 0 && bound <= (bounds[at - 1] ?? -Infinity))) throw new Error(`bounds of ${name} must ascend`)
+    if (bounds.some((bound, at) => at > 0 && bound <= (bounds[at - 1] ?? -Infinity)))
+      throw new Error(`bounds of ${name} must ascend`)
     this.name = name
     this.help = help
     this.#bounds = bounds
     this.#plain = this.#create({})
   }
-  #create(labels: Labels) { return { labels, counts: new Float64Array(this.#bounds.length), sum: 0, count: 0 } }
+  #create(labels: Labels) {
+    return { labels, counts: new Float64Array(this.#bounds.length), sum: 0, count: 0 }
+  }
 
   observe(value: number, labels?: Labels): void {
     let series = this.#plain
@@ -73,11 +83,16 @@ class Buckets implements Family, Histogram {
     series.sum += value
     series.count++
     const bounds = this.#bounds
-    for (let at = 0; at < bounds.length; at++) if (value <= (bounds[at] ?? 0)) { series.counts[at] = (series.counts[at] ?? 0) + 1; return }
+    for (let at = 0; at < bounds.length; at++)
+      if (value <= (bounds[at] ?? 0)) {
+        series.counts[at] = (series.counts[at] ?? 0) + 1
+        return
+      }
   }
 
   *lines(): Iterable<string> {
-    const all = this.#series.size === 0 || this.#plain.count > 0 ? [this.#plain, ...this.#series.values()] : this.#series.values()
+    const all =
+      this.#series.size === 0 || this.#plain.count > 0 ? [this.#plain, ...this.#series.values()] : this.#series.values()
     for (const { labels, counts, sum, count } of all) {
       let below = 0
       for (const [at, bound] of this.#bounds.entries()) {
@@ -102,7 +117,9 @@ class Observed implements Family {
     this.help = help
     this.#read = read
   }
-  *lines(): Iterable<string> { for (const { value, labels } of this.#read()) yield `${this.name}${seriesOf(labels)} ${textOf(value)}` }
+  *lines(): Iterable<string> {
+    for (const { value, labels } of this.#read()) yield `${this.name}${seriesOf(labels)} ${textOf(value)}`
+  }
 }
 
 /** Every metric of the process, by name. */
@@ -119,7 +136,11 @@ export class MetricRegistry {
 
   /** Metrics that are gone when the scope closes. */
   forPlugin(scope: Scope): Metrics {
-    return this.#metrics((name) => { scope.own('metric', name, () => { this.#families.delete(name) }) })
+    return this.#metrics((name) => {
+      scope.own('metric', name, () => {
+        this.#families.delete(name)
+      })
+    })
   }
 
   /** Prometheus text format 0.0.4. A family whose reading throws is left out, with a comment that says so. */
@@ -128,7 +149,9 @@ export class MetricRegistry {
     for (const family of [...this.#families.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
       out.push(`# HELP ${family.name} ${escapeHelp(family.help)}`, `# TYPE ${family.name} ${family.kind}`)
       const at = out.length
-      try { out.push(...family.lines()) } catch {
+      try {
+        out.push(...family.lines())
+      } catch {
         // One broken gauge must not hide the others from the scraper.
         out.splice(at, out.length, `# ${family.name} could not be read`)
       }
@@ -138,7 +161,8 @@ export class MetricRegistry {
 
   #add<F extends Family>(family: F, own: (name: string) => void): F {
     if (!/^svc_[a-zA-Z0-9_]+$/.test(family.name)) throw new Error(`metric "${family.name}" must be named svc_…`)
-    if (family.kind === 'counter' && !family.name.endsWith('_total')) throw new Error(`counter "${family.name}" must end in _total`)
+    if (family.kind === 'counter' && !family.name.endsWith('_total'))
+      throw new Error(`counter "${family.name}" must end in _total`)
     if (family.help.trim() === '') throw new Error(`metric "${family.name}" needs a help text`)
     if (this.#families.has(family.name)) throw new Error(`metric "${family.name}" exists already`)
     own(family.name)
@@ -150,7 +174,9 @@ export class MetricRegistry {
     return {
       counter: (name, help) => this.#add(new Values('counter', name, help), own),
       gauge: (name, help) => this.#add(new Values('gauge', name, help), own),
-      observed: (name, help, read) => { this.#add(new Observed('gauge', name, help, read), own) },
+      observed: (name, help, read) => {
+        this.#add(new Observed('gauge', name, help, read), own)
+      },
       histogram: (name, help, bounds) => this.#add(new Buckets(name, help, bounds), own),
     }
   }

@@ -30,13 +30,21 @@ export interface DaemonCall {
   /** Milliseconds for the whole answer; default 30 seconds. 0 waits for ever. */
   readonly timeoutMs?: number
 }
-export interface ServerEvent { readonly event: string; readonly data: unknown }
+export interface ServerEvent {
+  readonly event: string
+  readonly data: unknown
+}
 
 /** The REST API of a running daemon, as the command line uses it. Throws `DaemonRefusal` and `DaemonUnreachable`. */
 export interface DaemonClient {
   readonly url: string
   /** The parsed answer; one that does not fit the schema is a plain error. */
-  call<S extends v.GenericSchema>(method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH', path: string, schema: S, call?: DaemonCall): Promise<v.InferOutput<S>>
+  call<S extends v.GenericSchema>(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH',
+    path: string,
+    schema: S,
+    call?: DaemonCall,
+  ): Promise<v.InferOutput<S>>
   /** Events of a streamed answer, each with its JSON parsed. Ending the iteration closes the connection. */
   stream(path: string, call: DaemonCall): AsyncIterable<ServerEvent>
 }
@@ -46,7 +54,10 @@ const ErrorBody = v.union([
   v.object({ error: v.string() }),
 ])
 
-export function createDaemonClient(options: { readonly url: string; readonly apiKey?: string | undefined }): DaemonClient {
+export function createDaemonClient(options: {
+  readonly url: string
+  readonly apiKey?: string | undefined
+}): DaemonClient {
   const url = options.url.replace(/\/+$/, '')
   const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
 
@@ -55,12 +66,19 @@ export function createDaemonClient(options: { readonly url: string; readonly api
     const { ofetch } = await import('ofetch')
     const timeoutMs = call.timeoutMs ?? 30_000
     const settings: FetchOptions<'json' | 'stream'> = {
-      method, headers, responseType, retry: 0, ignoreResponseError: true, redirect: 'error',
+      method,
+      headers,
+      responseType,
+      retry: 0,
+      ignoreResponseError: true,
+      redirect: 'error',
       ...(call.body === undefined ? {} : { body: call.body as Record<string, unknown> }),
       ...(call.signal === undefined ? {} : { signal: call.signal }),
       ...(timeoutMs > 0 && call.signal === undefined ? { timeout: timeoutMs } : {}),
     }
-    try { return await ofetch.raw(`${url}${path}`, settings) } catch (error) {
+    try {
+      return await ofetch.raw(`${url}${path}`, settings)
+    } catch (error) {
       call.signal?.throwIfAborted()
       throw new DaemonUnreachable(url, error)
     }
@@ -68,9 +86,19 @@ export function createDaemonClient(options: { readonly url: string; readonly api
   const refuse = (response: Response, body: unknown): DaemonRefusal => {
     const said = v.safeParse(ErrorBody, body)
     const error = said.success ? said.output.error : undefined
-    const message = error === undefined ? `the daemon answered ${response.status} ${response.statusText}`.trim() : typeof error === 'string' ? error : error.message
+    const message =
+      error === undefined
+        ? `the daemon answered ${response.status} ${response.statusText}`.trim()
+        : typeof error === 'string'
+          ? error
+          : error.message
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-    return new DaemonRefusal(response.status, typeof error === 'object' ? error.code : undefined, message, Number.isFinite(retryAfter) ? retryAfter : undefined)
+    return new DaemonRefusal(
+      response.status,
+      typeof error === 'object' ? error.code : undefined,
+      message,
+      Number.isFinite(retryAfter) ? retryAfter : undefined,
+    )
   }
 
   return {
@@ -81,7 +109,9 @@ export function createDaemonClient(options: { readonly url: string; readonly api
       const parsed = v.safeParse(schema, response._data)
       if (parsed.success) return parsed.output
       const issue = parsed.issues[0]
-      throw new Error(`${url}${path} answered something else than expected (${v.getDotPath(issue) ?? 'body'}: ${issue.message}); is it an svc of another version?`)
+      throw new Error(
+        `${url}${path} answered something else than expected (${v.getDotPath(issue) ?? 'body'}: ${issue.message}); is it an svc of another version?`,
+      )
     },
     async *stream(path, call) {
       const response = await request('POST', path, { ...call, timeoutMs: 0 }, 'stream')
@@ -91,7 +121,8 @@ export function createDaemonClient(options: { readonly url: string; readonly api
       if (!response.ok) throw refuse(response, parseJson(await readAll(text)))
       const { EventSourceParserStream } = await import('eventsource-parser/stream')
       try {
-        for await (const { event, data } of text.pipeThrough(new EventSourceParserStream())) yield { event: event ?? 'message', data: parseJson(data) }
+        for await (const { event, data } of text.pipeThrough(new EventSourceParserStream()))
+          yield { event: event ?? 'message', data: parseJson(data) }
       } catch (error) {
         call.signal?.throwIfAborted()
         throw new DaemonUnreachable(url, error)
@@ -106,7 +137,11 @@ async function readAll(stream: ReadableStream<string>): Promise<string> {
   return text
 }
 function parseJson(text: string): unknown {
-  try { return JSON.parse(text) } catch { return text /* an error page of a proxy, or plain data */ }
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text /* an error page of a proxy, or plain data */
+  }
 }
 function reasonOf(error: unknown): string {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {

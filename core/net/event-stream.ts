@@ -4,7 +4,10 @@ import { createParser } from 'eventsource-parser'
 const MOST_LINE = 8_388_608
 
 /** One event of a `text/event-stream`. `event` is absent where the sender did not name it. */
-export interface StreamedEvent { readonly data: string; readonly event?: string | undefined }
+export interface StreamedEvent {
+  readonly data: string
+  readonly event?: string | undefined
+}
 
 /**
  * Cuts the bytes of a `text/event-stream` into events, whatever its line ends are and wherever the network cut it. `feed` and `finish`
@@ -16,7 +19,13 @@ export class EventStreamReader {
   #carriage = false
 
   constructor(onEvent: (event: StreamedEvent) => void, tooLong: (mostChars: number) => Error) {
-    this.#parser = createParser({ maxBufferSize: MOST_LINE, onEvent, onError: ({ type }) => { if (type === 'max-buffer-size-exceeded') throw tooLong(MOST_LINE) } })
+    this.#parser = createParser({
+      maxBufferSize: MOST_LINE,
+      onEvent,
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') throw tooLong(MOST_LINE)
+      },
+    })
   }
 
   feed(bytes: Uint8Array): void {
@@ -30,8 +39,12 @@ export class EventStreamReader {
   }
 
   /** JSON that came whole, without a stream around it, as the one event it would have been. */
-  feedWhole(json: string): void { this.#parser.feed(`data: ${json.replace(/\s*[\r\n]\s*/g, ' ')}\n\n`) }
+  feedWhole(json: string): void {
+    this.#parser.feed(`data: ${json.replace(/\s*[\r\n]\s*/g, ' ')}\n\n`)
+  }
 
   /** An event at the end of a stream that was not followed by its empty line. */
-  finish(): void { this.#parser.feed('\n\n') }
+  finish(): void {
+    this.#parser.feed('\n\n')
+  }
 }

@@ -22,7 +22,11 @@ export async function readFailedBody(response: OutboundResponse): Promise<string
 
 /** A failed body as JSON, not yet checked; `undefined` when it is a page or nothing, whose text is shown as it is. */
 export function readFailedJson(text: string): unknown {
-  try { return JSON.parse(text) } catch { return undefined /* said above */ }
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined /* said above */
+  }
 }
 
 /** Seconds to wait, from `Retry-After` as seconds or as an HTTP date, or from the `retry-after-ms` some vendors add. `now` is in ms since 1970. */
@@ -37,6 +41,11 @@ export function readRetryAfter(header: string | undefined, ms: string | undefine
 
 /** The words of a message or a page, without its marks, short enough to show. */
 export function shortened(text: string): string {
-  const plain = text.slice(0, 4000).replace(/<(script|style)[^>]*>[^<]*/gi, ' ').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').trim()
+  const plain = text
+    .slice(0, 4000)
+    .replace(/<(script|style)[^>]*>[^<]*/gi, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
   return plain.length > MOST_MESSAGE_CHARS ? `${plain.slice(0, MOST_MESSAGE_CHARS)}…` : plain
 }

@@ -28,7 +28,11 @@ export interface OutboundSettings {
 }
 /** Every address of a name, both families. Rejects when there is none. */
 export type Resolve = (hostname: string) => Promise<readonly { readonly address: string; readonly family: number }[]>
-export interface OutboundOptions { readonly settings: () => OutboundSettings; readonly log?: ConsolaInstance; readonly resolve?: Resolve }
+export interface OutboundOptions {
+  readonly settings: () => OutboundSettings
+  readonly log?: ConsolaInstance
+  readonly resolve?: Resolve
+}
 export interface Outbound extends AsyncDisposable {
   readonly fetch: Fetch
   /** For addresses that the operator set, such as a provider's base URL: they may be loopback or private, never metadata. */
@@ -59,7 +63,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     let allow: readonly string[] | undefined
     const current = (): Policy => {
       const now = options.settings().allow
-      if (policy === undefined || allow !== now) policy = new Policy(allow = now, operator)
+      if (policy === undefined || allow !== now) policy = new Policy((allow = now), operator)
       return policy
     }
     // Vetting happens where the address is used: the socket connects to nothing but what this function hands out.
@@ -70,11 +74,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
       if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
       return { first, addresses: addresses.map(({ address, family }) => ({ address, family })) }
     })
-    const lookup: LookupFunction = (hostname, { all }, done) => vet(hostname, (error, found) => {
-      if (error) done(error, '', 0)
-      else if (all) done(null, found.addresses)
-      else done(null, found.first.address, found.first.family)
-    })
+    const lookup: LookupFunction = (hostname, { all }, done) =>
+      vet(hostname, (error, found) => {
+        if (error) done(error, '', 0)
+        else if (all) done(null, found.addresses)
+        else done(null, found.first.address, found.first.family)
+      })
     const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
     const plain = new HttpAgent(agentOptions)
     // Made with the first request that needs it: TLS is a part of every start else.
@@ -86,7 +91,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
       if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
       const host = current().checkUrl(url)
       if (isIP(host) !== 0) return
-      const found = await Promise.race([resolve(host), delay(RESOLVE_MS, [], { ref: false })]).catch(() => [] /* it has no address */)
+      const found = await Promise.race([resolve(host), delay(RESOLVE_MS, [], { ref: false })]).catch(
+        () => [] /* it has no address */,
+      )
       if (found.length === 0) current().checkUnknown(host)
       for (const { address: one } of found) current().checkAddress(host, one)
     }
@@ -95,39 +102,78 @@ export function createOutbound(options: OutboundOptions): Outbound {
       const url = URL.parse(address)
       if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
       const settings = options.settings()
-      const total = request.totalTimeoutMs ?? (operator ? 0 : settings.totalTimeoutMs ?? TOTAL_MS)
-      let hop: Hop = { url, method: (request.method ?? 'GET').toUpperCase(), headers: request.headers ?? {}, body: request.body }
+      const total = request.totalTimeoutMs ?? (operator ? 0 : (settings.totalTimeoutMs ?? TOTAL_MS))
+      let hop: Hop = {
+        url,
+        method: (request.method ?? 'GET').toUpperCase(),
+        headers: request.headers ?? {},
+        body: request.body,
+      }
       const started = performance.now()
       for (let hops = 0; ; hops++) {
-        const answer = await exchange(hop, request, settings, total === 0 ? 0 : Math.max(1, total - (performance.now() - started)))
+        const answer = await exchange(
+          hop,
+          request,
+          settings,
+          total === 0 ? 0 : Math.max(1, total - (performance.now() - started)),
+        )
         const next = nextHop(hop, answer)
         if (!next) return answer
         answer.fail(new Error('redirected'))
-        if (hops >= settings.maxRedirects) throw new UpstreamFailure(hop.url.hostname, `${hop.url.origin} redirected more than ${settings.maxRedirects} times`, { reason: 'malformed', retry: 'never' })
+        if (hops >= settings.maxRedirects)
+          throw new UpstreamFailure(
+            hop.url.hostname,
+            `${hop.url.origin} redirected more than ${settings.maxRedirects} times`,
+            { reason: 'malformed', retry: 'never' },
+          )
         hop = next
       }
     }
 
-    function exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
+    function exchange(
+      hop: Hop,
+      request: OutboundRequest,
+      settings: OutboundSettings,
+      totalMs: number,
+    ): Promise<Answer> {
       const { signal, owner } = request
       const { url } = hop
       return new Promise((resolveAnswer, reject) => {
-        if (closed) throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
+        if (closed)
+          throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
         signal?.throwIfAborted()
         owner?.throwIfAborted()
         const host = current().checkUrl(url)
         request.check?.(url)
         const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
-          agent: url.protocol === 'https:' ? secure ??= new HttpsAgent(agentOptions) : plain, host, port: url.port || undefined, path: url.pathname + url.search,
-          method: hop.method, headers: wireHeaders(hop), ...(isIP(host) === 0 && { servername: host }),
+          agent: url.protocol === 'https:' ? (secure ??= new HttpsAgent(agentOptions)) : plain,
+          host,
+          port: url.port || undefined,
+          path: url.pathname + url.search,
+          method: hop.method,
+          headers: wireHeaders(hop),
+          ...(isIP(host) === 0 && { servername: host }),
         })
         let answer: Answer | undefined
         const connectMs = settings.connectTimeoutMs ?? CONNECT_MS
         const headersMs = request.headersTimeoutMs ?? settings.headersTimeoutMs
         let isConnected = false
-        const patience = dog.watch(connectMs, () => abandon(isConnected ? timedOut('did not answer in time', headersMs) : timedOut('did not accept a connection', connectMs)))
-        const whole = totalMs > 0 ? dog.watch(totalMs, () => abandon(timedOut('took longer than the whole exchange may', totalMs))) : undefined
-        const timedOut = (what: string, ms: number) => new UpstreamFailure(url.hostname, `${url.hostname} ${what} (${Math.round(ms)} ms)`, { reason: 'timeout', retry: 'later' })
+        const patience = dog.watch(connectMs, () =>
+          abandon(
+            isConnected
+              ? timedOut('did not answer in time', headersMs)
+              : timedOut('did not accept a connection', connectMs),
+          ),
+        )
+        const whole =
+          totalMs > 0
+            ? dog.watch(totalMs, () => abandon(timedOut('took longer than the whole exchange may', totalMs)))
+            : undefined
+        const timedOut = (what: string, ms: number) =>
+          new UpstreamFailure(url.hostname, `${url.hostname} ${what} (${Math.round(ms)} ms)`, {
+            reason: 'timeout',
+            retry: 'later',
+          })
         const stop = (): void => abandon(signal?.reason)
         const release = (): void => {
           patience.end()
@@ -147,22 +193,47 @@ export function createOutbound(options: OutboundOptions): Outbound {
         signal?.addEventListener('abort', stop, { once: true })
         if (owner) owners.enter(owner, abandon)
         const connected = (socket: Socket): void => {
-          try { current().checkAddress(host, socket.remoteAddress ?? '') } catch (error) { return abandon(error) }
+          try {
+            current().checkAddress(host, socket.remoteAddress ?? '')
+          } catch (error) {
+            return abandon(error)
+          }
           isConnected = true
           patience.extend(headersMs)
         }
-        outgoing.once('socket', (socket) => { if (socket.connecting) socket.once('connect', () => connected(socket)); else connected(socket) })
-        outgoing.on('error', (error) => { if (!answer) abandon(failureOf(url, error)) })
+        outgoing.once('socket', (socket) => {
+          if (socket.connecting) socket.once('connect', () => connected(socket))
+          else connected(socket)
+        })
+        outgoing.on('error', (error) => {
+          if (!answer) abandon(failureOf(url, error))
+        })
         outgoing.once('response', (message) => {
           patience.end()
-          answer = new Answer(message, url, { dog, idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs, maxBytes: request.maxBytes ?? settings.maxBytes }, release)
+          answer = new Answer(
+            message,
+            url,
+            {
+              dog,
+              idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs,
+              maxBytes: request.maxBytes ?? settings.maxBytes,
+            },
+            release,
+          )
           resolveAnswer(answer)
         })
         outgoing.end(hop.body)
       })
     }
 
-    return { fetch: fetch as Fetch, admit, destroy() { plain.destroy(); secure?.destroy() } }
+    return {
+      fetch: fetch as Fetch,
+      admit,
+      destroy() {
+        plain.destroy()
+        secure?.destroy()
+      },
+    }
   }
 
   const [guarded, operator] = doors
@@ -173,7 +244,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
     admit: (url) => guarded.admit(url),
     async [Symbol.asyncDispose]() {
       closed = true
-      for (const abandon of open) abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
+      for (const abandon of open)
+        abandon(new UpstreamFailure('outbound', 'The daemon is stopping', { reason: 'network', retry: 'later' }))
       for (const door of doors) door.destroy()
       dog.close()
     },
@@ -181,7 +253,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
 }
 
 function nextHop(hop: Hop, answer: Answer): Hop | undefined {
-  try { return follow(hop, answer.status, answer.header('location')) } catch (error) {
+  try {
+    return follow(hop, answer.status, answer.header('location'))
+  } catch (error) {
     answer.fail(error)
     throw error
   }
@@ -207,25 +281,48 @@ function wireHeaders(hop: Hop): string[] {
   return headers
 }
 const ours = new Set(['host', 'content-length', 'connection', 'transfer-encoding'])
-const usual = [['user-agent', 'svc'], ['accept', '*/*'], ['accept-encoding', 'identity']] as const
+const usual = [
+  ['user-agent', 'svc'],
+  ['accept', '*/*'],
+  ['accept-encoding', 'identity'],
+] as const
 
 /** What ends with a signal that outlives many requests: one listener for all of them. */
 class Owners {
   readonly #running = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
   enter(owner: AbortSignal, abandon: (reason: unknown) => void): void {
     const known = this.#running.get(owner)
-    if (known) { known.add(abandon); return }
+    if (known) {
+      known.add(abandon)
+      return
+    }
     const running = new Set([abandon])
     this.#running.set(owner, running)
-    owner.addEventListener('abort', () => { for (const each of running) each(owner.reason) }, { once: true })
+    owner.addEventListener(
+      'abort',
+      () => {
+        for (const each of running) each(owner.reason)
+      },
+      { once: true },
+    )
   }
-  leave(owner: AbortSignal, abandon: (reason: unknown) => void): void { this.#running.get(owner)?.delete(abandon) }
+  leave(owner: AbortSignal, abandon: (reason: unknown) => void): void {
+    this.#running.get(owner)?.delete(abandon)
+  }
 }
 
 function failureOf(url: URL, error: Error): unknown {
   if (error instanceof Refusal || error instanceof UpstreamFailure) return error
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const what = code === 'ECONNREFUSED' ? 'refused the connection' : code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'has no address that can be found'
-    : code === 'ECONNRESET' || code === 'EPIPE' ? 'closed the connection before it answered' : /CERT|SSL|TLS/.test(code) ? `has no certificate that is trusted (${code})` : `cannot be reached (${code || error.message})`
+  const what =
+    code === 'ECONNREFUSED'
+      ? 'refused the connection'
+      : code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+        ? 'has no address that can be found'
+        : code === 'ECONNRESET' || code === 'EPIPE'
+          ? 'closed the connection before it answered'
+          : /CERT|SSL|TLS/.test(code)
+            ? `has no certificate that is trusted (${code})`
+            : `cannot be reached (${code || error.message})`
   return new UpstreamFailure(url.hostname, `${url.host} ${what}`, { reason: 'network', retry: 'later', cause: error })
 }

@@ -5,9 +5,19 @@ import { classify, inRange, readRange } from './address.ts'
 import type { AddressKind, Range } from './address.ts'
 
 /** Names that lead to a cloud machine's credentials wherever they are resolved. */
-const METADATA_NAMES = new Set(['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'])
+const METADATA_NAMES = new Set([
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data',
+  'instance-data.ec2.internal',
+])
 /** Ports of services that would take a request for commands of their own protocol (the list of the Fetch standard, shortened to what is met). */
-const CLOSED_PORTS = new Set([1, 7, 9, 13, 19, 20, 21, 22, 23, 25, 37, 53, 69, 79, 110, 111, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 540, 554, 587, 601, 636, 873, 993, 995, 2049, 3659, 4045, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 11211])
+const CLOSED_PORTS = new Set([
+  1, 7, 9, 13, 19, 20, 21, 22, 23, 25, 37, 53, 69, 79, 110, 111, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+  512, 513, 514, 515, 540, 554, 587, 601, 636, 873, 993, 995, 2049, 3659, 4045, 5060, 5061, 6000, 6379, 6566, 6665,
+  6666, 6667, 6668, 6669, 6679, 6697, 11211,
+])
 
 const MOST_KNOWN = 1000
 
@@ -31,21 +41,26 @@ export class Policy {
 
   /** Checks all that can be checked without resolving the name. Returns the name or address to connect to. */
   checkUrl(url: URL): string {
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusal(`Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
-    if (url.username !== '' || url.password !== '') throw refusal('An address with a user name or password in it is refused')
+    if (url.protocol !== 'http:' && url.protocol !== 'https:')
+      throw refusal(`Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
+    if (url.username !== '' || url.password !== '')
+      throw refusal('An address with a user name or password in it is refused')
     const host = canonical(url.hostname)
     if (host === '') throw refusal('An address without a host is refused')
     if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
     if (isIP(host) !== 0) this.checkAddress(host, host)
     if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
-      throw refusal(`Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`)
+      throw refusal(
+        `Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`,
+      )
     }
     return host
   }
 
   /** Throws for a name without an address that can only be one of this machine or of a private network. */
   checkUnknown(host: string): void {
-    if (/(?:^|\.)(?:localhost|internal|local|lan|intranet|home\.arpa)$/.test(host) && !this.#hosts.has(host)) throw forbidden(host, 'private')
+    if (/(?:^|\.)(?:localhost|internal|local|lan|intranet|home\.arpa)$/.test(host) && !this.#hosts.has(host))
+      throw forbidden(host, 'private')
   }
 
   /** Throws when a host must not be reached at this address. */
@@ -74,7 +89,13 @@ export function canonical(hostname: string): string {
   return name.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
-const KINDS = { loopback: 'this machine', private: 'a private network', reserved: 'a reserved address', metadata: 'a cloud metadata service', public: '' }
+const KINDS = {
+  loopback: 'this machine',
+  private: 'a private network',
+  reserved: 'a reserved address',
+  metadata: 'a cloud metadata service',
+  public: '',
+}
 
 function refusal(message: string): Refusal {
   enforced('ssrf_protection')
@@ -82,7 +103,9 @@ function refusal(message: string): Refusal {
 }
 
 function forbidden(host: string, kind: AddressKind): Refusal {
-  return refusal(kind === 'metadata'
-    ? `Requests to ${host} are refused: it is a cloud metadata service, which is never permitted`
-    : `Requests to ${host} are refused: it is ${KINDS[kind]}. To permit it, add "${host}" to [outbound] allow in config.toml`)
+  return refusal(
+    kind === 'metadata'
+      ? `Requests to ${host} are refused: it is a cloud metadata service, which is never permitted`
+      : `Requests to ${host} are refused: it is ${KINDS[kind]}. To permit it, add "${host}" to [outbound] allow in config.toml`,
+  )
 }

@@ -5,7 +5,10 @@ import { createOutbound } from './outbound.ts'
 import type { OutboundSettings, Resolve } from './outbound.ts'
 
 /** One request that was tried, and whether the way out did with it what it must. */
-export interface Tried { readonly name: string; readonly held: boolean }
+export interface Tried {
+  readonly name: string
+  readonly held: boolean
+}
 
 /**
  * Tries the way out against a listener on this machine that counts who connects: a client made by the same function as the daemon's own
@@ -21,8 +24,15 @@ export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tr
     socket.once('data', (bytes) => {
       const path = bytes.toString('latin1').split(' ', 2)[1] ?? ''
       paths.push(path)
-      const to = path === '/away' ? 'http://169.254.169.254/latest/' : path === '/back' ? `http://127.0.0.1:${port}/inner` : undefined
-      socket.end(`HTTP/1.1 ${to === undefined ? '200 OK' : `302 Found\r\nLocation: ${to}`}\r\nContent-Length: 7\r\nConnection: close\r\n\r\nreached`)
+      const to =
+        path === '/away'
+          ? 'http://169.254.169.254/latest/'
+          : path === '/back'
+            ? `http://127.0.0.1:${port}/inner`
+            : undefined
+      socket.end(
+        `HTTP/1.1 ${to === undefined ? '200 OK' : `302 Found\r\nLocation: ${to}`}\r\nContent-Length: 7\r\nConnection: close\r\n\r\nreached`,
+      )
     })
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
@@ -32,9 +42,14 @@ export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tr
     const guarded = client([], () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]))
     const moving = client([], alternating(['198.41.0.4', '127.0.0.1']))
     const listed = client(['listed.test'], () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]))
-    const refused = async (name: string, fetch: ReturnType<typeof client>['fetch'], url: string, most = 0): Promise<void> => {
+    const refused = async (
+      name: string,
+      fetch: ReturnType<typeof client>['fetch'],
+      url: string,
+      most = 0,
+    ): Promise<void> => {
       const before = hits
-      tried.push({ name, held: await isRefused(fetch, url, signal) && hits - before <= most })
+      tried.push({ name, held: (await isRefused(fetch, url, signal)) && hits - before <= most })
     }
     await refused('this machine by its address', guarded.fetch, `http://127.0.0.1:${port}/`)
     await refused('this machine as one number', guarded.fetch, `http://2130706433:${port}/`)
@@ -44,12 +59,20 @@ export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tr
     await refused('a user name in the address', guarded.fetch, `http://user@inside.test:${port}/`)
     await refused('another scheme', guarded.fetch, 'file:///etc/hostname')
     await refused('a name of which one answer is this machine', moving.fetch, `http://moving.test:${port}/`)
-    await refused('a redirect from a listed host to a metadata service', listed.fetch, `http://listed.test:${port}/away`, 1)
+    await refused(
+      'a redirect from a listed host to a metadata service',
+      listed.fetch,
+      `http://listed.test:${port}/away`,
+      1,
+    )
     await refused('a redirect from a listed host to this machine', listed.fetch, `http://listed.test:${port}/back`, 1)
     const before = hits
     const answer = await listed.fetch(`http://listed.test:${port}/plain`, { signal })
     const text = await answer.text()
-    tried.push({ name: 'a host on the allow list is reached once', held: text === 'reached' && hits === before + 1 && !paths.includes('/inner') })
+    tried.push({
+      name: 'a host on the allow list is reached once',
+      held: text === 'reached' && hits === before + 1 && !paths.includes('/inner'),
+    })
     await Promise.all([guarded, moving, listed].map((each) => each[Symbol.asyncDispose]()))
     return tried
   } finally {
@@ -57,7 +80,15 @@ export async function rehearseOutbound(signal: AbortSignal): Promise<readonly Tr
   }
 }
 
-const settings = (allow: readonly string[]): OutboundSettings => ({ allow, headersTimeoutMs: 1000, idleTimeoutMs: 1000, maxBytes: 4096, maxRedirects: 3, connectTimeoutMs: 500, totalTimeoutMs: 1500 })
+const settings = (allow: readonly string[]): OutboundSettings => ({
+  allow,
+  headersTimeoutMs: 1000,
+  idleTimeoutMs: 1000,
+  maxBytes: 4096,
+  maxRedirects: 3,
+  connectTimeoutMs: 500,
+  totalTimeoutMs: 1500,
+})
 
 function client(allow: readonly string[], resolve: Resolve): ReturnType<typeof createOutbound> {
   const fixed = settings(allow)
@@ -69,7 +100,11 @@ function alternating(addresses: readonly string[]): Resolve {
   return () => Promise.resolve(addresses.map((address) => ({ address, family: 4 })))
 }
 
-async function isRefused(fetch: ReturnType<typeof client>['fetch'], url: string, signal: AbortSignal): Promise<boolean> {
+async function isRefused(
+  fetch: ReturnType<typeof client>['fetch'],
+  url: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     const answer = await fetch(url, { signal })
     await answer.text()

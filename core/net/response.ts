@@ -5,11 +5,22 @@ import { UpstreamFailure } from '../errors/error.ts'
 import type { OutboundResponse } from './fetch.ts'
 import type { Watch, Watchdog } from './watchdog.ts'
 
-export interface ReadLimits { readonly dog: Watchdog; readonly idleMs: number; readonly maxBytes: number }
+export interface ReadLimits {
+  readonly dog: Watchdog
+  readonly idleMs: number
+  readonly maxBytes: number
+}
 /** So much of a body waits here for its reader before the other side has to. */
 const MOST_HELD = 262_144
 
-interface Reader { readonly stream: Readable; readonly queue: Buffer[]; held: number; bytes: number; ended: boolean; over: boolean }
+interface Reader {
+  readonly stream: Readable
+  readonly queue: Buffer[]
+  held: number
+  bytes: number
+  ended: boolean
+  over: boolean
+}
 
 /** The answer to one request, read from its socket as fast as the reader takes it. */
 export class Answer implements OutboundResponse {
@@ -39,7 +50,9 @@ export class Answer implements OutboundResponse {
     // A body that nobody begins to read is given up as well, or its connection would stay for ever.
     this.#idle = limits.dog.watch(limits.idleMs, () => this.#silent())
     message.on('error', (error) => this.fail(this.#cut(error)))
-    message.once('close', () => { if (!message.complete) this.fail(this.#cut()) })
+    message.once('close', () => {
+      if (!message.complete) this.fail(this.#cut())
+    })
   }
 
   header(name: string): string | undefined {
@@ -63,7 +76,9 @@ export class Answer implements OutboundResponse {
         if (this.#reader) this.#reader.over = true
         return { done: true, value: undefined }
       },
-      [Symbol.asyncIterator]() { return this },
+      [Symbol.asyncIterator]() {
+        return this
+      },
     }
   }
 
@@ -72,11 +87,19 @@ export class Answer implements OutboundResponse {
     for await (const chunk of this.chunks()) chunks.push(chunk)
     return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
   }
-  async text(): Promise<string> { return new TextDecoder().decode(await this.bytes()) }
+  async text(): Promise<string> {
+    return new TextDecoder().decode(await this.bytes())
+  }
   async json(): Promise<unknown> {
     const text = await this.text()
-    try { return JSON.parse(text) } catch (cause) {
-      throw new UpstreamFailure(this.#system, `${this.#system} answered ${this.status} with something that is not JSON`, { reason: 'malformed', retry: 'never', cause })
+    try {
+      return JSON.parse(text)
+    } catch (cause) {
+      throw new UpstreamFailure(
+        this.#system,
+        `${this.#system} answered ${this.status} with something that is not JSON`,
+        { reason: 'malformed', retry: 'never', cause },
+      )
     }
   }
   toResponse(): Response {
@@ -89,10 +112,21 @@ export class Answer implements OutboundResponse {
     const bodiless = this.status === 204 || this.status === 205 || this.status === 304
     if (bodiless) this.#close()
     const chunks = this.chunks()
-    const body = bodiless ? null : new ReadableStream<Uint8Array>({
-      async pull(controller) { const { done, value } = await chunks.next(); if (done) controller.close(); else controller.enqueue(value) },
-      async cancel() { await chunks.return?.() },
-    }, { highWaterMark: 0 })
+    const body = bodiless
+      ? null
+      : new ReadableStream<Uint8Array>(
+          {
+            async pull(controller) {
+              const { done, value } = await chunks.next()
+              if (done) controller.close()
+              else controller.enqueue(value)
+            },
+            async cancel() {
+              await chunks.return?.()
+            },
+          },
+          { highWaterMark: 0 },
+        )
     return new Response(body, { status: this.status, headers })
   }
 
@@ -110,13 +144,20 @@ export class Answer implements OutboundResponse {
         if (reader.held < MOST_HELD / 2 && reader.stream.isPaused()) reader.stream.resume()
         reader.bytes += chunk.length
         if (reader.bytes <= this.#limits.maxBytes) return { done: false, value: chunk }
-        this.fail(new UpstreamFailure(this.#system, `${this.#system} sent more than ${this.#limits.maxBytes} bytes`, { reason: 'malformed', retry: 'never' }))
+        this.fail(
+          new UpstreamFailure(this.#system, `${this.#system} sent more than ${this.#limits.maxBytes} bytes`, {
+            reason: 'malformed',
+            retry: 'never',
+          }),
+        )
       } else if (reader.ended) {
         reader.over = true
         this.#close()
       } else {
         this.#idle.extend(this.#limits.idleMs)
-        await new Promise<void>((resolve) => { this.#wake = resolve })
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
         this.#wake = undefined
       }
     }
@@ -129,7 +170,7 @@ export class Answer implements OutboundResponse {
     if (this.#state !== 'unread') throw new Error('the body was read already')
     this.#state = 'reading'
     const stream = this.#decoded()
-    const reader: Reader = this.#reader = { stream, queue: [], held: 0, bytes: 0, ended: false, over: false }
+    const reader: Reader = (this.#reader = { stream, queue: [], held: 0, bytes: 0, ended: false, over: false })
     stream.on('data', (chunk: Buffer) => {
       reader.queue.push(chunk)
       reader.held += chunk.length
@@ -146,20 +187,49 @@ export class Answer implements OutboundResponse {
   #decoded(): Readable {
     const encoding = this.header('content-encoding')?.trim().toLowerCase()
     if (encoding === undefined || encoding === '' || encoding === 'identity') return this.#message
-    const decoder = encoding === 'gzip' || encoding === 'x-gzip' ? createGunzip() : encoding === 'br' ? createBrotliDecompress() : encoding === 'deflate' ? createInflate() : undefined
-    if (!decoder) throw new UpstreamFailure(this.#system, `${this.#system} answered in the encoding "${encoding}", which is not understood`, { reason: 'malformed', retry: 'never' })
-    decoder.on('error', (cause) => this.fail(new UpstreamFailure(this.#system, `${this.#system} sent a body that cannot be decompressed`, { reason: 'malformed', retry: 'never', cause })))
+    const decoder =
+      encoding === 'gzip' || encoding === 'x-gzip'
+        ? createGunzip()
+        : encoding === 'br'
+          ? createBrotliDecompress()
+          : encoding === 'deflate'
+            ? createInflate()
+            : undefined
+    if (!decoder)
+      throw new UpstreamFailure(
+        this.#system,
+        `${this.#system} answered in the encoding "${encoding}", which is not understood`,
+        { reason: 'malformed', retry: 'never' },
+      )
+    decoder.on('error', (cause) =>
+      this.fail(
+        new UpstreamFailure(this.#system, `${this.#system} sent a body that cannot be decompressed`, {
+          reason: 'malformed',
+          retry: 'never',
+          cause,
+        }),
+      ),
+    )
     return this.#message.pipe(decoder)
   }
 
   #silent(): void {
     // While the reader is busy with what it got, it is not the other side that is slow.
     if (this.#state === 'reading' && this.#wake === undefined) return
-    this.fail(new UpstreamFailure(this.#system, `${this.#system} sent nothing for ${this.#limits.idleMs} ms`, { reason: 'timeout', retry: 'later' }))
+    this.fail(
+      new UpstreamFailure(this.#system, `${this.#system} sent nothing for ${this.#limits.idleMs} ms`, {
+        reason: 'timeout',
+        retry: 'later',
+      }),
+    )
   }
 
   #cut(cause?: unknown): UpstreamFailure {
-    return new UpstreamFailure(this.#system, `${this.#system} closed the connection in the middle of its answer`, { reason: 'cut', retry: 'later', ...(cause !== undefined && { cause }) })
+    return new UpstreamFailure(this.#system, `${this.#system} closed the connection in the middle of its answer`, {
+      reason: 'cut',
+      retry: 'later',
+      ...(cause !== undefined && { cause }),
+    })
   }
 
   #close(): void {

@@ -18,14 +18,23 @@ export interface StreamDecoder<Event> {
  * event nothing fails any more. `system` is named in failures. Leaving early closes the connection.
  */
 // One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
-export async function* readStreamed<Event>(system: string, decoder: StreamDecoder<Event>, signal: AbortSignal, ask: () => Promise<OutboundResponse>): AsyncGenerator<Event> {
+export async function* readStreamed<Event>(
+  system: string,
+  decoder: StreamDecoder<Event>,
+  signal: AbortSignal,
+  ask: () => Promise<OutboundResponse>,
+): AsyncGenerator<Event> {
   let ended = false
   try {
     const response = await ask()
     const type = response.header('content-type') ?? ''
     if (/html/i.test(type)) {
       for await (const _ of response.chunks()) break
-      throw new UpstreamFailure(system, `${system} answered with a web page: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
+      throw new UpstreamFailure(
+        system,
+        `${system} answered with a web page: the base URL is wrong or a proxy is in the way`,
+        { reason: 'malformed', retry: 'never' },
+      )
     }
     if (decoder.whole && /application\/json/i.test(type)) for (const event of await decoder.whole(response)) yield event
     else {

@@ -4,7 +4,10 @@ import { UpstreamFailure } from '../errors/error.ts'
 const MOST_MALFORMED = 3
 const NOTHING: readonly TextEvent[] = []
 
-export interface TextEvent { readonly type: 'text' | 'thinking'; readonly delta: string }
+export interface TextEvent {
+  readonly type: 'text' | 'thinking'
+  readonly delta: string
+}
 
 /**
  * What a model says in one streamed answer, in the order it was said: pieces between two takes are one event. Knows as well when a stream is
@@ -21,7 +24,9 @@ export class StreamedText {
   /** Characters of all that was said, and of what the decoder adds, such as arguments of calls. Up to date after a take. */
   chars = 0
 
-  constructor(system: string) { this.#system = system }
+  constructor(system: string) {
+    this.#system = system
+  }
 
   say(text: string): void {
     if (this.#thinking !== '') this.#flush()
@@ -49,7 +54,11 @@ export class StreamedText {
   /** What proves that nothing is missing, as given. Throws `malformed` when there was no answer at all, and `cut` when there is no proof. */
   requireEnd<Proof>(end: Proof | false | undefined): Proof {
     if (!this.seen) throw this.broken('sent an answer without an event')
-    if (end === undefined || end === false) throw new UpstreamFailure(this.#system, `${this.#system} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
+    if (end === undefined || end === false)
+      throw new UpstreamFailure(this.#system, `${this.#system} stopped in the middle of its answer`, {
+        reason: 'cut',
+        retry: 'later',
+      })
     return end
   }
 

@@ -30,7 +30,9 @@ export class Watchdog {
     // A later end than the one that is waited for is looked at then; so hardly any watch touches the timer.
     if (watched.dueAt < this.#wakesAt) this.#sleepUntil(watched.dueAt)
   }
-  remove(watched: Watched): void { this.#watched.delete(watched) }
+  remove(watched: Watched): void {
+    this.#watched.delete(watched)
+  }
 
   #sleepUntil(at: number): void {
     clearTimeout(this.#timer)
@@ -64,5 +66,7 @@ class Watched implements Watch {
     this.dueAt = performance.now() + ms
     this.#dog.add(this)
   }
-  end(): void { this.#dog.remove(this) }
+  end(): void {
+    this.#dog.remove(this)
+  }
 }

@@ -14,7 +14,10 @@ export function forkOwn(file: string, hear: (message: unknown) => void, gone: ()
   // Loaded when it is needed, and at once, because whoever forks has something to say.
   const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
   const child = fork(file, [], {
-    env: { PATH: safePath.join(':') }, execArgv: ['--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'], serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: { PATH: safePath.join(':') },
+    execArgv: ['--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   // The daemon does not live on for it.
   child.unref()
@@ -29,7 +32,11 @@ export function forkOwn(file: string, hear: (message: unknown) => void, gone: ()
   child.once('error', end)
   child.once('exit', end)
   return {
-    send: (message) => { if (child.connected) child.send(message, () => undefined /* it is gone, which `gone` tells */) },
-    kill: () => { child.kill('SIGKILL') },
+    send: (message) => {
+      if (child.connected) child.send(message, () => undefined /* it is gone, which `gone` tells */)
+    },
+    kill: () => {
+      child.kill('SIGKILL')
+    },
   }
 }

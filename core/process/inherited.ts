@@ -30,11 +30,16 @@ export function readVariables(): Readonly<Record<string, string | undefined>> {
 }
 
 /** Runs code of the operator's own that looks for variables in `process.env`, which is this record meanwhile. */
-export async function withVariables<T>(variables: Readonly<Record<string, string | undefined>>, work: () => Promise<T>): Promise<T> {
+export async function withVariables<T>(
+  variables: Readonly<Record<string, string | undefined>>,
+  work: () => Promise<T>,
+): Promise<T> {
   real ??= process.env
   readers++
   process.env = { ...variables }
-  try { return await work() } finally {
+  try {
+    return await work()
+  } finally {
     if (--readers === 0) {
       process.env = real
       real = undefined
@@ -67,13 +72,19 @@ export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
 /** Secrets that can still be read in the environment the process was started with, by name, and why they could not be overwritten. */
 export function exposedVariables(): { readonly names: readonly string[]; readonly because: string | undefined } {
   if (process.platform !== 'linux') return { names: [...taken.keys()], because: refusal }
-  const names = [...entries(readBlock())].flatMap(({ name, value }) => (value !== '' && (taken.has(name) || isSecret(name, value)) ? [name] : []))
+  const names = [...entries(readBlock())].flatMap(({ name, value }) =>
+    value !== '' && (taken.has(name) || isSecret(name, value)) ? [name] : [],
+  )
   return { names, because: refusal }
 }
 
 /** Empty where there is no such file, or this process may not read its own: then no other of its user may. */
 function readBlock(): Buffer {
-  try { return readFileSync('/proc/self/environ') } catch { return Buffer.alloc(0) /* which is what others see of it */ }
+  try {
+    return readFileSync('/proc/self/environ')
+  } catch {
+    return Buffer.alloc(0) /* which is what others see of it */
+  }
 }
 
 /** The C library looks there no more for what was deleted, so nothing but these bytes is touched. */
@@ -82,21 +93,32 @@ function overwrite(names: ReadonlySet<string>): void {
   const block = readBlock()
   const stat = readFileSync('/proc/self/stat', 'latin1')
   // Fields 50 and 51 of proc_pid_stat(5); the second one is a name with anything in it, in brackets.
-  const [start = 0, end = 0] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(47, 49).map(Number)
-  if (start === 0 || end - start !== block.byteLength) throw new Error('where the environment stands in memory is not told')
+  const [start = 0, end = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(47, 49)
+    .map(Number)
+  if (start === 0 || end - start !== block.byteLength)
+    throw new Error('where the environment stands in memory is not told')
   const memory = openSync('/proc/self/mem', 'r+')
   try {
-    for (const { name, from, to } of entries(block)) if (names.has(name)) writeSync(memory, Buffer.alloc(to - from), 0, to - from, start + from)
-  } finally { closeSync(memory) }
+    for (const { name, from, to } of entries(block))
+      if (names.has(name)) writeSync(memory, Buffer.alloc(to - from), 0, to - from, start + from)
+  } finally {
+    closeSync(memory)
+  }
 }
 
 /** The variables of a block; `from` and `to` are where the bytes of the value stand in it. */
-function* entries(block: Buffer): Generator<{ readonly name: string; readonly value: string; readonly from: number; readonly to: number }> {
+function* entries(
+  block: Buffer,
+): Generator<{ readonly name: string; readonly value: string; readonly from: number; readonly to: number }> {
   for (let at = 0; at < block.byteLength;) {
     const found = block.indexOf(0, at)
     const to = found < 0 ? block.byteLength : found
     const sign = block.indexOf(0x3d, at)
-    if (sign > at && sign < to) yield { name: block.toString('utf8', at, sign), value: block.toString('utf8', sign + 1, to), from: sign + 1, to }
+    if (sign > at && sign < to)
+      yield { name: block.toString('utf8', at, sign), value: block.toString('utf8', sign + 1, to), from: sign + 1, to }
     at = to + 1
   }
 }

@@ -29,7 +29,8 @@ const space = ['--pid', '--fork', '--mount-proc', '--kill-child']
  * Lays an empty folder over each hidden one, brings the own folder back in its place, and goes on as the user it was: what is laid over
  * belongs to a space it has no rights in, so it cannot be taken away. The words after it: folder, how many are hidden, those, the program.
  */
-const seal = 'f=$1; n=$2; shift 2; exec 3<"$f"; while [ "$n" -gt 0 ]; do mount -t tmpfs -o size=64k,mode=0755 svc "$1"; shift; n=$((n-1)); done; mkdir -p "$f"; mount -c --bind /proc/self/fd/3 "$f"; exec 3<&-; cd "$f"; exec "$@"'
+const seal =
+  'f=$1; n=$2; shift 2; exec 3<"$f"; while [ "$n" -gt 0 ]; do mount -t tmpfs -o size=64k,mode=0755 svc "$1"; shift; n=$((n-1)); done; mkdir -p "$f"; mount -c --bind /proc/self/fd/3 "$f"; exec 3<&-; cd "$f"; exec "$@"'
 const shell = '/bin/sh'
 
 /** Away with what root may do beyond its files: the daemon then has rights that the program has not, so it cannot be looked into. */
@@ -38,7 +39,8 @@ const powerless = ['--inh-caps=-all', '--bounding-set=-all']
  * Enters a Landlock domain (landlock(7): create a ruleset, restrict itself, at these numbers on every architecture) which forbids to make
  * block devices and nothing else. What is in a domain cannot look into a process outside, its environment and memory included.
  */
-const domain = 'my $a = pack("Q", 1 << 11); my $r = syscall(444, $a, 8, 0); $r >= 0 && syscall(446, $r, 0) == 0 or exit 126; exec { $ARGV[0] } @ARGV; exit 127'
+const domain =
+  'my $a = pack("Q", 1 << 11); my $r = syscall(444, $a, 8, 0); $r >= 0 && syscall(446, $r, 0) == 0 or exit 126; exec { $ARGV[0] } @ARGV; exit 127'
 
 interface Programs {
   readonly setpriv: string | undefined
@@ -55,26 +57,68 @@ interface Programs {
  */
 export async function launcher(works: (command: readonly string[]) => Promise<boolean>): Promise<Launcher> {
   if (process.platform !== 'linux') return { isolation: 'group', words: (program) => program }
-  const [setpriv, unshare, prlimit, mount, perl] = await Promise.all(['setpriv', 'unshare', 'prlimit', 'mount', 'perl'].map(find))
+  const [setpriv, unshare, prlimit, mount, perl] = await Promise.all(
+    ['setpriv', 'unshare', 'prlimit', 'mount', 'perl'].map(find),
+  )
   const programs: Programs = { setpriv, unshare, prlimit, mount, confine: [] }
   for (const isolation of ['sealed', 'namespace'] as const) {
-    const launch: Launch = { timeoutMs: 5000, network: false, folder: '/usr', hidden: isolation === 'sealed' ? ['/tmp'] : [] }
-    if (unshare !== undefined && (isolation === 'namespace' || mount !== undefined) && await works(wordsOf(isolation, programs, ['true'], launch))) return { isolation, words: (program, given) => wordsOf(isolation, programs, program, given) }
+    const launch: Launch = {
+      timeoutMs: 5000,
+      network: false,
+      folder: '/usr',
+      hidden: isolation === 'sealed' ? ['/tmp'] : [],
+    }
+    if (
+      unshare !== undefined &&
+      (isolation === 'namespace' || mount !== undefined) &&
+      (await works(wordsOf(isolation, programs, ['true'], launch)))
+    )
+      return { isolation, words: (program, given) => wordsOf(isolation, programs, program, given) }
   }
   const confine: string[] = []
   const root = process.getuid?.() === 0 && setpriv !== undefined ? [setpriv, ...powerless, '--'] : []
   const landlock = perl !== undefined && setpriv !== undefined ? [perl, '-e', domain, '--'] : []
-  for (const words of [root, landlock]) if (words.length > 0 && await works([setpriv ?? '', '--no-new-privs', '--', ...confine, ...words, '/bin/true'])) confine.push(...words)
+  for (const words of [root, landlock])
+    if (words.length > 0 && (await works([setpriv ?? '', '--no-new-privs', '--', ...confine, ...words, '/bin/true'])))
+      confine.push(...words)
   return { isolation: 'group', words: (program, given) => wordsOf('group', { ...programs, confine }, program, given) }
 }
 
-function wordsOf(isolation: Isolation, { setpriv, unshare = 'unshare', prlimit, confine }: Programs, program: readonly string[], { timeoutMs, network, folder, hidden }: Launch): readonly string[] {
+function wordsOf(
+  isolation: Isolation,
+  { setpriv, unshare = 'unshare', prlimit, confine }: Programs,
+  program: readonly string[],
+  { timeoutMs, network, folder, hidden }: Launch,
+): readonly string[] {
   const net = network ? [] : ['--net']
   // The first process of a space does not hear a polite signal, so that part is played by a second unshare, which only waits.
-  const spaces = isolation === 'group' ? confine
-    : isolation === 'namespace' || hidden.length === 0 ? [unshare, '--user', '--map-current-user', ...space, ...net, '--', unshare, '--fork', '--']
-      : [unshare, '--user', '--map-root-user', '--mount', ...space, ...net, '--', shell, '-ec', seal, shell, folder, String(hidden.length), ...hidden,
-        unshare, '--fork', '--user', `--map-user=${process.getuid?.() ?? 0}`, `--map-group=${process.getgid?.() ?? 0}`, '--']
+  const spaces =
+    isolation === 'group'
+      ? confine
+      : isolation === 'namespace' || hidden.length === 0
+        ? [unshare, '--user', '--map-current-user', ...space, ...net, '--', unshare, '--fork', '--']
+        : [
+            unshare,
+            '--user',
+            '--map-root-user',
+            '--mount',
+            ...space,
+            ...net,
+            '--',
+            shell,
+            '-ec',
+            seal,
+            shell,
+            folder,
+            String(hidden.length),
+            ...hidden,
+            unshare,
+            '--fork',
+            '--user',
+            `--map-user=${process.getuid?.() ?? 0}`,
+            `--map-group=${process.getgid?.() ?? 0}`,
+            '--',
+          ]
   return [
     ...(setpriv === undefined ? [] : [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', '--']),
     ...spaces,
@@ -86,7 +130,15 @@ function wordsOf(isolation: Isolation, { setpriv, unshare = 'unshare', prlimit, 
 /** Generous for work, too small for an accident: address space is what it may reserve, data what it may use. */
 function limits(timeoutMs: number): readonly string[] {
   const gib = 1024 ** 3
-  return ['--core=0', `--cpu=${Math.ceil(timeoutMs / 1000) + 5}`, `--as=${64 * gib}`, `--data=${4 * gib}`, '--nproc=4096', '--nofile=1024', `--fsize=${gib}`]
+  return [
+    '--core=0',
+    `--cpu=${Math.ceil(timeoutMs / 1000) + 5}`,
+    `--as=${64 * gib}`,
+    `--data=${4 * gib}`,
+    '--nproc=4096',
+    '--nofile=1024',
+    `--fsize=${gib}`,
+  ]
 }
 
 async function find(name: string): Promise<string | undefined> {

@@ -14,12 +14,15 @@ export interface Program {
 
 /** Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws `invalid_request` when there is none. */
 export async function findProgram(command: string, cwd: string, path: readonly string[] = []): Promise<Program> {
-  if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command)) throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')
+  if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command))
+    throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')
   if (command.split(/[/\\]/).includes('..')) {
     enforced('subprocess_sandbox')
     throw new Refusal('forbidden', `"${command}": the name of a program has no ".." in it`)
   }
-  const candidates = /[/\\]/.test(command) ? [isAbsolute(command) ? command : join(cwd, command)] : [...safePath, ...path].map((folder) => join(folder, command))
+  const candidates = /[/\\]/.test(command)
+    ? [isAbsolute(command) ? command : join(cwd, command)]
+    : [...safePath, ...path].map((folder) => join(folder, command))
   for (const candidate of candidates) {
     if (!(await runs(candidate))) continue
     return { path: candidate, names: [...new Set([basename(command), basename(await realpath(candidate))])] }

@@ -32,7 +32,11 @@ let offered: Promise<Launcher> | undefined
  * The door of one plugin: every child is an entry in its ledger. `hidden` are folders of the daemon, which no child has to see; `offer` says
  * how programs are kept apart.
  */
-export function createSpawn(scope: Scope, hidden: readonly string[] = [], offer: () => Promise<Launcher> = () => (offered ??= launcher(works))): Spawn {
+export function createSpawn(
+  scope: Scope,
+  hidden: readonly string[] = [],
+  offer: () => Promise<Launcher> = () => (offered ??= launcher(works)),
+): Spawn {
   let running = 0
   return {
     find: findProgram,
@@ -42,11 +46,15 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = [], offer:
     async start(request) {
       const { signal } = request
       signal?.throwIfAborted()
-      if (request.background && request.timeoutMs === undefined) throw new Error('a program in the background needs a time limit of its own')
+      if (request.background && request.timeoutMs === undefined)
+        throw new Error('a program in the background needs a time limit of its own')
       if (!isAbsolute(request.cwd)) throw new Error('a program starts in an absolute folder')
-      if (request.home !== undefined && !isAbsolute(request.home)) throw new Error('the home of a program is an absolute folder')
-      if (running >= MOST_CHILDREN) throw new Refusal('rate_limit', `${MOST_CHILDREN} programs of this plugin run already`, { retryAfterSecs: 5 })
-      if (scope.state !== 'open') throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
+      if (request.home !== undefined && !isAbsolute(request.home))
+        throw new Error('the home of a program is an absolute folder')
+      if (running >= MOST_CHILDREN)
+        throw new Refusal('rate_limit', `${MOST_CHILDREN} programs of this plugin run already`, { retryAfterSecs: 5 })
+      if (scope.state !== 'open')
+        throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
       running++
       let child: Running
       try {
@@ -61,7 +69,12 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = [], offer:
         throw error
       }
       // The scope may have closed meanwhile, and then takes nothing any more.
-      const disown: Dispose | undefined = scope.state === 'open' ? scope.own('process', `${request.command} ${child.pid}`, async () => { await child.kill() }) : undefined
+      const disown: Dispose | undefined =
+        scope.state === 'open'
+          ? scope.own('process', `${request.command} ${child.pid}`, async () => {
+              await child.kill()
+            })
+          : undefined
       void child.ended.then(() => {
         running--
         return disown?.()
@@ -76,7 +89,9 @@ export function createSpawn(scope: Scope, hidden: readonly string[] = [], offer:
 export async function works([command = '', ...args]: readonly string[]): Promise<boolean> {
   const { execFile } = await import('node:child_process')
   return await new Promise((resolve) => {
-    execFile(command, args, { timeout: 2000, env: { PATH: safePath.join(':') }, windowsHide: true }, (error) => resolve(!error))
+    execFile(command, args, { timeout: 2000, env: { PATH: safePath.join(':') }, windowsHide: true }, (error) =>
+      resolve(!error),
+    )
   })
 }
 
@@ -93,17 +108,40 @@ class Running implements Child {
   #insist: NodeJS.Timeout | undefined
   #silence: NodeJS.Timeout | undefined
 
-  constructor(spawn: typeof SpawnProcess, wrap: Launcher, path: string, { temporary, hidden }: { readonly temporary: string; readonly hidden: readonly string[] }, request: SpawnRequest) {
+  constructor(
+    spawn: typeof SpawnProcess,
+    wrap: Launcher,
+    path: string,
+    { temporary, hidden }: { readonly temporary: string; readonly hidden: readonly string[] },
+    request: SpawnRequest,
+  ) {
     const startedAt = performance.now()
-    const timeoutMs = request.background ? request.timeoutMs ?? TIMEOUT_MS : Math.min(request.timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS)
+    const timeoutMs = request.background
+      ? (request.timeoutMs ?? TIMEOUT_MS)
+      : Math.min(request.timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS)
     this.#mark = crypto.randomUUID()
     this.#isolated = wrap.isolation !== 'group'
     this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
-    const [file = path, ...args] = wrap.words([path, ...request.args ?? []], { timeoutMs, network: request.network ?? true, folder: request.cwd, hidden })
-    const env = createEnvironment({ home: request.home ?? request.cwd, temporary, path: request.path ?? [], extra: request.env ?? {}, approved: request.approvedEnv ?? [] })
+    const [file = path, ...args] = wrap.words([path, ...(request.args ?? [])], {
+      timeoutMs,
+      network: request.network ?? true,
+      folder: request.cwd,
+      hidden,
+    })
+    const env = createEnvironment({
+      home: request.home ?? request.cwd,
+      temporary,
+      path: request.path ?? [],
+      extra: request.env ?? {},
+      approved: request.approvedEnv ?? [],
+    })
     // The mark lets a program be found that left its group, where no namespace holds it.
     this.#process = spawn(file, args, {
-      cwd: request.cwd, env: { ...env, SVC_PROCESS: this.#mark }, shell: false, detached: process.platform !== 'win32', windowsHide: true,
+      cwd: request.cwd,
+      env: { ...env, SVC_PROCESS: this.#mark },
+      shell: false,
+      detached: process.platform !== 'win32',
+      windowsHide: true,
       stdio: [request.input === 'open' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     }) as Process
     this.pid = this.#process.pid ?? 0
@@ -111,7 +149,11 @@ class Running implements Child {
     this.#process.stdin?.on('error', () => undefined)
     this.started = new Promise((resolve, reject) => {
       this.#process.once('spawn', resolve)
-      this.#process.once('error', (error) => reject(new Refusal('invalid_request', `The program "${request.command}" could not be started`, { cause: error })))
+      this.#process.once('error', (error) =>
+        reject(
+          new Refusal('invalid_request', `The program "${request.command}" could not be started`, { cause: error }),
+        ),
+      )
     })
     const timer = setTimeout(() => {
       enforced('subprocess_sandbox')
@@ -144,17 +186,28 @@ class Running implements Child {
     })
   }
 
-  get running(): boolean { return !this.#exited }
+  get running(): boolean {
+    return !this.#exited
+  }
 
   write(text: string | Uint8Array): Promise<void> {
     const { stdin } = this.#process
-    if (!stdin || stdin.destroyed || this.#exited) return Promise.reject(new Refusal('conflict', 'The program does not read input any more'))
+    if (!stdin || stdin.destroyed || this.#exited)
+      return Promise.reject(new Refusal('conflict', 'The program does not read input any more'))
     return new Promise((resolve, reject) => {
-      stdin.write(text, (error) => (error ? reject(new Refusal('conflict', 'The program does not read input any more', { cause: error })) : resolve()))
+      stdin.write(text, (error) =>
+        error
+          ? reject(new Refusal('conflict', 'The program does not read input any more', { cause: error }))
+          : resolve(),
+      )
     })
   }
-  closeInput(): void { this.#process.stdin?.end() }
-  read(): { readonly text: string; readonly droppedBytes: number } { return this.#tail.take() }
+  closeInput(): void {
+    this.#process.stdin?.end()
+  }
+  read(): { readonly text: string; readonly droppedBytes: number } {
+    return this.#tail.take()
+  }
   kill(): Promise<Exit> {
     this.#end('killed')
     return this.ended
@@ -189,9 +242,22 @@ class Running implements Child {
     this.#signal('SIGKILL')
     if (!this.#isolated) await killStragglers(this.#mark)
     const { stdout, stderr } = this.#process
-    const closed = Promise.all([stdout, stderr].map((stream) => (stream.closed ? undefined : new Promise((resolve) => { stream.once('close', resolve) }))))
+    const closed = Promise.all(
+      [stdout, stderr].map((stream) =>
+        stream.closed
+          ? undefined
+          : new Promise((resolve) => {
+              stream.once('close', resolve)
+            }),
+      ),
+    )
     let timer: NodeJS.Timeout | undefined
-    await Promise.race([closed, new Promise((resolve) => { timer = setTimeout(resolve, LAST_WORDS_MS) })])
+    await Promise.race([
+      closed,
+      new Promise((resolve) => {
+        timer = setTimeout(resolve, LAST_WORDS_MS)
+      }),
+    ])
     clearTimeout(timer)
     for (const stream of [stdout, stderr, this.#process.stdin]) stream?.destroy()
   }

@@ -8,7 +8,8 @@ export async function killStragglers(mark: string): Promise<void> {
   for (const pid of pids) {
     if (pid === process.pid) continue
     try {
-      if ((await readFile(`/proc/${pid}/environ`, 'latin1')).includes(`SVC_PROCESS=${mark}`)) process.kill(pid, 'SIGKILL')
+      if ((await readFile(`/proc/${pid}/environ`, 'latin1')).includes(`SVC_PROCESS=${mark}`))
+        process.kill(pid, 'SIGKILL')
     } catch {
       // Gone meanwhile, or not ours: then it carries no mark of ours either.
     }

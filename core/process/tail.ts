@@ -4,7 +4,9 @@ export class Tail {
   #chunks: Buffer[] = []
   #bytes = 0
   #dropped = 0
-  constructor(mostBytes: number) { this.#most = mostBytes }
+  constructor(mostBytes: number) {
+    this.#most = mostBytes
+  }
 
   add(chunk: Buffer): void {
     this.#chunks.push(chunk)

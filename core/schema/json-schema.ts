@@ -21,7 +21,8 @@ export async function openApiSchemas(): Promise<SchemaWriter> {
       const names = new Map<string, string>()
       const parts = isObject($defs) ? $defs : {}
       for (const key of Object.keys(parts)) names.set(`#/$defs/${key}`, `${name}_${key.replace(/[^\w.-]/g, '_')}`)
-      for (const [key, part] of Object.entries(parts)) components[names.get(`#/$defs/${key}`) ?? key] = dialect(part, names)
+      for (const [key, part] of Object.entries(parts))
+        components[names.get(`#/$defs/${key}`) ?? key] = dialect(part, names)
       return dialect(body, names)
     },
   }
@@ -33,23 +34,58 @@ export function isObject(value: unknown): value is JsonObject {
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 const keywords = new Set([
-  'title', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'pattern', 'maxItems',
-  'minItems', 'uniqueItems', 'maxProperties', 'minProperties', 'required', 'enum', 'type', 'allOf', 'oneOf', 'anyOf', 'not', 'items',
-  'properties', 'additionalProperties', 'description', 'format', 'default', 'nullable', 'readOnly', 'writeOnly', 'example', 'deprecated',
+  'title',
+  'multipleOf',
+  'maximum',
+  'exclusiveMaximum',
+  'minimum',
+  'exclusiveMinimum',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'maxProperties',
+  'minProperties',
+  'required',
+  'enum',
+  'type',
+  'allOf',
+  'oneOf',
+  'anyOf',
+  'not',
+  'items',
+  'properties',
+  'additionalProperties',
+  'description',
+  'format',
+  'default',
+  'nullable',
+  'readOnly',
+  'writeOnly',
+  'example',
+  'deprecated',
 ])
 
 /** Keeps the keywords of OpenAPI 3.0 and points references at the components. */
 function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject {
   if (!isObject(node)) return {}
-  if (typeof node['$ref'] === 'string') return { $ref: `#/components/schemas/${names.get(node['$ref']) ?? node['$ref']}` }
+  if (typeof node['$ref'] === 'string')
+    return { $ref: `#/components/schemas/${names.get(node['$ref']) ?? node['$ref']}` }
   const out: JsonObject = {}
   for (const [key, value] of Object.entries(node)) {
-    if (key === 'secret') { if (value === true) out['writeOnly'] = true; continue }
+    if (key === 'secret') {
+      if (value === true) out['writeOnly'] = true
+      continue
+    }
     if (!keywords.has(key)) continue
-    if (key === 'properties' && isObject(value)) out[key] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, dialect(inner, names)]))
+    if (key === 'properties' && isObject(value))
+      out[key] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, dialect(inner, names)]))
     else if (key === 'items' || key === 'not') out[key] = dialect(value, names)
     else if (key === 'additionalProperties') out[key] = typeof value === 'boolean' ? value : dialect(value, names)
-    else if ((key === 'allOf' || key === 'oneOf' || key === 'anyOf') && Array.isArray(value)) out[key] = value.map((inner) => dialect(inner, names))
+    else if ((key === 'allOf' || key === 'oneOf' || key === 'anyOf') && Array.isArray(value))
+      out[key] = value.map((inner) => dialect(inner, names))
     else if (key === 'required' && Array.isArray(value) && value.length === 0) continue
     else out[key] = value
   }
@@ -65,7 +101,10 @@ function nullableParts(written: JsonObject): JsonObject {
     const parts = node[key]
     if (!Array.isArray(parts)) continue
     const at = parts.findIndex((part) => isObject(part) && part['type'] !== undefined)
-    return { ...node, [key]: parts.map((part: unknown, index) => (index === at && isObject(part) ? { ...part, nullable: true } : part)) }
+    return {
+      ...node,
+      [key]: parts.map((part: unknown, index) => (index === at && isObject(part) ? { ...part, nullable: true } : part)),
+    }
   }
   return node
 }

@@ -12,16 +12,26 @@ export interface DocumentParts {
   readonly routes: readonly { readonly plugin: string; readonly route: AnyRoute }[]
   readonly sockets: readonly { readonly plugin: string; readonly route: AnySocketRoute }[]
 }
-interface Names { readonly path: string; readonly params: ReadonlyMap<string, string> }
+interface Names {
+  readonly path: string
+  readonly params: ReadonlyMap<string, string>
+}
 
 const errorSchemas: JsonObject = {
   FlatError: { type: 'object', required: ['error'], properties: { error: { type: 'string' } } },
   Error: {
-    type: 'object', required: ['error'],
+    type: 'object',
+    required: ['error'],
     properties: {
       error: {
-        type: 'object', required: ['code', 'message', 'details', 'request_id'],
-        properties: { code: { type: 'string' }, message: { type: 'string' }, details: { type: 'object', additionalProperties: true }, request_id: { type: 'string', format: 'uuid' } },
+        type: 'object',
+        required: ['code', 'message', 'details', 'request_id'],
+        properties: {
+          code: { type: 'string' },
+          message: { type: 'string' },
+          details: { type: 'object', additionalProperties: true },
+          request_id: { type: 'string', format: 'uuid' },
+        },
       },
     },
   },
@@ -36,7 +46,13 @@ export async function openApiDocument(parts: DocumentParts): Promise<JsonObject>
   for (const { plugin, route } of parts.routes) {
     const named = names(route.path)
     const path = (paths[named.path] ??= {})
-    path[route.method.toLowerCase()] = operation(plugin, route, named, operationId(route.method, named.path, ids), schemas)
+    path[route.method.toLowerCase()] = operation(
+      plugin,
+      route,
+      named,
+      operationId(route.method, named.path, ids),
+      schemas,
+    )
   }
   for (const { plugin, route } of parts.sockets) {
     const named = names(route.path)
@@ -46,13 +62,21 @@ export async function openApiDocument(parts: DocumentParts): Promise<JsonObject>
   const tags = [...new Set([...parts.routes, ...parts.sockets].map(({ plugin }) => plugin))].sort()
   return {
     openapi: '3.0.3',
-    info: { title: 'svc', version: parts.version, description: 'Hosts autonomous AI agents.', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
+    info: {
+      title: 'svc',
+      version: parts.version,
+      description: 'Hosts autonomous AI agents.',
+      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    },
     servers: [{ url: '/' }],
     tags: tags.map((name) => ({ name, description: `What the plugin ${name} answers.` })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
     components: {
       schemas: { ...errorSchemas, ...schemas.components },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      },
     },
   }
 }
@@ -75,7 +99,9 @@ function pathNames(paths: readonly string[]): (path: string) => Names {
 
 function operationId(method: string, path: string, taken: Set<string>): string {
   const words = `${method.toLowerCase()}/${path}`.split(/[^A-Za-z0-9{}]+/).filter((word) => word !== '')
-  const base = words.map((word) => (word.startsWith('{') ? `by_${word.slice(1, -1)}` : word.replace(/[{}]/g, ''))).join('_')
+  const base = words
+    .map((word) => (word.startsWith('{') ? `by_${word.slice(1, -1)}` : word.replace(/[{}]/g, '')))
+    .join('_')
   let id = base
   for (let n = 2; taken.has(id); n++) id = `${base}_${n}`
   taken.add(id)
@@ -85,9 +111,15 @@ function operationId(method: string, path: string, taken: Set<string>): string {
 function operation(plugin: string, route: AnyRoute, named: Names, id: string, schemas: SchemaWriter): JsonObject {
   const body = requestBody(route, id, schemas)
   return {
-    operationId: id, tags: [plugin], summary: route.summary,
+    operationId: id,
+    tags: [plugin],
+    summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
-    parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas), ...(route.idempotent === true ? [idempotencyKey] : [])],
+    parameters: [
+      ...pathParameters(route.params, named, id, schemas),
+      ...queryParameters(route.query, id, schemas),
+      ...(route.idempotent === true ? [idempotencyKey] : []),
+    ],
     ...(body ? { requestBody: body } : {}),
     responses: { ...success(route, id, schemas), ...failures(route) },
     ...(route.callback ? { callbacks: callbacks(route.callback, id, schemas) } : {}),
@@ -96,11 +128,25 @@ function operation(plugin: string, route: AnyRoute, named: Names, id: string, sc
   }
 }
 
-function callbacks({ name, to, summary, body, headers, example }: NonNullable<AnyRoute['callback']>, id: string, schemas: SchemaWriter): JsonObject {
+function callbacks(
+  { name, to, summary, body, headers, example }: NonNullable<AnyRoute['callback']>,
+  id: string,
+  schemas: SchemaWriter,
+): JsonObject {
   const post = {
-    operationId: `${id}_${name}`, summary,
-    parameters: Object.entries(headers).map(([header, description]) => ({ name: header, in: 'header', required: false, schema: { type: 'string' }, description })),
-    requestBody: { required: true, content: { 'application/json': { schema: schemas.write(body, 'output', `${id}_${name}`), example } } },
+    operationId: `${id}_${name}`,
+    summary,
+    parameters: Object.entries(headers).map(([header, description]) => ({
+      name: header,
+      in: 'header',
+      required: false,
+      schema: { type: 'string' },
+      description,
+    })),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: schemas.write(body, 'output', `${id}_${name}`), example } },
+    },
     responses: { '2XX': { description: 'Taken. Any other answer is tried again' } },
     security: [],
   }
@@ -108,24 +154,51 @@ function callbacks({ name, to, summary, body, headers, example }: NonNullable<An
 }
 
 const idempotencyKey: JsonObject = {
-  name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', minLength: 1, maxLength: 255 },
-  description: 'The same key with the same body is one effect and one answer for 24 hours; with another body it is 409. An answer given again carries `Idempotent-Replayed: true`.',
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description:
+    'The same key with the same body is one effect and one answer for 24 hours; with another body it is 409. An answer given again carries `Idempotent-Replayed: true`.',
 }
 
-function socketOperation(plugin: string, route: AnySocketRoute, named: Names, id: string, schemas: SchemaWriter): JsonObject {
+function socketOperation(
+  plugin: string,
+  route: AnySocketRoute,
+  named: Names,
+  id: string,
+  schemas: SchemaWriter,
+): JsonObject {
   return {
-    operationId: id, tags: [plugin], summary: route.summary, description: 'A WebSocket: send an upgrade request.',
+    operationId: id,
+    tags: [plugin],
+    summary: route.summary,
+    description: 'A WebSocket: send an upgrade request.',
     parameters: [...pathParameters(route.params, named, id, schemas), ...queryParameters(route.query, id, schemas)],
-    responses: { 101: { description: 'The protocol switches to WebSocket' }, ...failures({ ...route, body: undefined }) },
+    responses: {
+      101: { description: 'The protocol switches to WebSocket' },
+      ...failures({ ...route, body: undefined }),
+    },
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
-    'x-cost': route.cost, 'x-frame-cost': route.frameCost,
+    'x-cost': route.cost,
+    'x-frame-cost': route.frameCost,
   }
 }
 
-function pathParameters(schema: v.GenericSchema | undefined, named: Names, id: string, schemas: SchemaWriter): JsonObject[] {
+function pathParameters(
+  schema: v.GenericSchema | undefined,
+  named: Names,
+  id: string,
+  schemas: SchemaWriter,
+): JsonObject[] {
   const written = schema === undefined ? {} : schemas.write(schema, 'input', `${id}_path`)
   const properties = isObject(written['properties']) ? written['properties'] : {}
-  return [...named.params].map(([name, shown]) => ({ name: shown, in: 'path', required: true, schema: properties[name] ?? { type: 'string' } }))
+  return [...named.params].map(([name, shown]) => ({
+    name: shown,
+    in: 'path',
+    required: true,
+    schema: properties[name] ?? { type: 'string' },
+  }))
 }
 
 function queryParameters(schema: v.GenericSchema | undefined, id: string, schemas: SchemaWriter): JsonObject[] {
@@ -133,10 +206,17 @@ function queryParameters(schema: v.GenericSchema | undefined, id: string, schema
   const written = schemas.write(schema, 'input', `${id}_query`)
   const properties = isObject(written['properties']) ? written['properties'] : {}
   const required: unknown[] = Array.isArray(written['required']) ? written['required'] : []
-  return Object.entries(properties).map(([name, inner]) => ({ name, in: 'query', required: required.includes(name), schema: inner }))
+  return Object.entries(properties).map(([name, inner]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema: inner,
+  }))
 }
 
-function isRaw(body: v.GenericSchema | RawBody): body is RawBody { return '~body' in body }
+function isRaw(body: v.GenericSchema | RawBody): body is RawBody {
+  return '~body' in body
+}
 
 function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject | undefined {
   const declared: v.GenericSchema | RawBody | undefined = route.body
@@ -145,11 +225,22 @@ function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonOb
   if (body === undefined || route.method === 'GET') return undefined
   if (isRaw(body)) {
     const bytes = { type: 'string', format: 'binary' }
-    const form = body.form === undefined ? {} : { 'multipart/form-data': { schema: { type: 'object', required: [body.form], properties: { [body.form]: bytes } } } }
+    const form =
+      body.form === undefined
+        ? {}
+        : {
+            'multipart/form-data': {
+              schema: { type: 'object', required: [body.form], properties: { [body.form]: bytes } },
+            },
+          }
     return { required: false, content: { ...form, 'application/octet-stream': { schema: bytes } } }
   }
   const schema = schemas.write(body, 'input', `${id}_body`)
-  const made: unknown = route.example?.body ?? [true, false].map((brief) => exampleOf(schema, schemas.components, { brief })).find((value) => v.safeParse(body, value).success)
+  const made: unknown =
+    route.example?.body ??
+    [true, false]
+      .map((brief) => exampleOf(schema, schemas.components, { brief }))
+      .find((value) => v.safeParse(body, value).success)
   const example = v.safeParse(body, made).success ? made : undefined
   return {
     required: !v.safeParse(body, undefined).success && !v.safeParse(body, {}).success,
@@ -165,29 +256,55 @@ function success(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject
   const schema = schemas.write(route.returns, 'output', `${id}_answer`)
   const example = route.example?.returns ?? exampleOf(schema, schemas.components)
   // A route that answers pages or streams only has nothing to say in `returns`.
-  if (Object.keys(schema).length > 0 || Object.keys(content).length === 0 && route.streams === undefined) content['application/json'] = { schema, ...(example === undefined ? {} : { example }) }
+  if (Object.keys(schema).length > 0 || (Object.keys(content).length === 0 && route.streams === undefined))
+    content['application/json'] = { schema, ...(example === undefined ? {} : { example }) }
   const streams: v.GenericSchema | undefined = route.streams
-  if (streams !== undefined) content['text/event-stream'] = { schema: { type: 'string', description: 'Server-sent events; `data` is JSON.' }, 'x-event': schemas.write(streams, 'output', `${id}_event`) }
+  if (streams !== undefined)
+    content['text/event-stream'] = {
+      schema: { type: 'string', description: 'Server-sent events; `data` is JSON.' },
+      'x-event': schemas.write(streams, 'output', `${id}_event`),
+    }
   return { [status]: { description: route.summary, content } }
 }
 
-type Failing = Pick<AnyRoute, 'auth' | 'params' | 'query' | 'body' | 'errors'> & { readonly renderError?: AnyRoute['renderError'] }
+type Failing = Pick<AnyRoute, 'auth' | 'params' | 'query' | 'body' | 'errors'> & {
+  readonly renderError?: AnyRoute['renderError']
+}
 /** One answer per status: the codes every route can give, and its own. */
 function failures(route: Failing): JsonObject {
-  const codes: ErrorCode[] = [...(route.errors ?? []), 'rate_limit', 'internal_error', 'service_unavailable', 'forbidden']
+  const codes: ErrorCode[] = [
+    ...(route.errors ?? []),
+    'rate_limit',
+    'internal_error',
+    'service_unavailable',
+    'forbidden',
+  ]
   if (route.params || route.query || route.body) codes.push('invalid_request')
   if (route.body) codes.push('payload_too_large')
   if (route.auth !== 'public') codes.push('unauthorized')
   const byStatus = new Map<number, Set<ErrorCode>>()
   for (const code of codes) byStatus.set(rowOf(code).status, (byStatus.get(rowOf(code).status) ?? new Set()).add(code))
-  return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, set]) => {
-    const formats = new Set([...set].map((code) => (rowOf(code).format === 'flat' ? '#/components/schemas/FlatError' : '#/components/schemas/Error')))
-    const refs = [...formats].map(($ref) => ({ $ref }))
-    const schema = route.renderError ? { type: 'object' } : refs.length === 1 ? refs[0] : { oneOf: refs }
-    return [status, {
-      description: [...set].sort().join(', '),
-      ...(status === 429 || status === 503 ? { headers: { 'Retry-After': { schema: { type: 'integer' } } } } : {}),
-      content: { 'application/json': { schema } },
-    }]
-  }))
+  return Object.fromEntries(
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, set]) => {
+        const formats = new Set(
+          [...set].map((code) =>
+            rowOf(code).format === 'flat' ? '#/components/schemas/FlatError' : '#/components/schemas/Error',
+          ),
+        )
+        const refs = [...formats].map(($ref) => ({ $ref }))
+        const schema = route.renderError ? { type: 'object' } : refs.length === 1 ? refs[0] : { oneOf: refs }
+        return [
+          status,
+          {
+            description: [...set].sort().join(', '),
+            ...(status === 429 || status === 503
+              ? { headers: { 'Retry-After': { schema: { type: 'integer' } } } }
+              : {}),
+            content: { 'application/json': { schema } },
+          },
+        ]
+      }),
+  )
 }

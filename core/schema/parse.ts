@@ -5,7 +5,11 @@ import { Refusal } from '../errors/error.ts'
 export function parse<S extends v.GenericSchema<any, any>>(schema: S, value: unknown, what = 'body'): v.InferOutput<S> {
   const result = v.safeParse(schema, value, { abortPipeEarly: true })
   if (result.success) return result.output
-  const issues = result.issues.slice(0, 10).map((issue) => ({ path: v.getDotPath(issue) ?? what, message: issue.message }))
+  const issues = result.issues
+    .slice(0, 10)
+    .map((issue) => ({ path: v.getDotPath(issue) ?? what, message: issue.message }))
   const first = issues[0]
-  throw new Refusal('invalid_request', first ? `${first.path}: ${first.message}` : `invalid ${what}`, { details: { issues } })
+  throw new Refusal('invalid_request', first ? `${first.path}: ${first.message}` : `invalid ${what}`, {
+    details: { issues },
+  })
 }

@@ -5,7 +5,11 @@ import { runningCalls } from './call.ts'
  * Work of the plugins that are being replaced never waits: the replacement waits for it.
  */
 export class Barrier {
-  #holds = new Set<{ readonly keys: ReadonlySet<string>; readonly plugins: ReadonlySet<string>; readonly released: Promise<void> }>()
+  #holds = new Set<{
+    readonly keys: ReadonlySet<string>
+    readonly plugins: ReadonlySet<string>
+    readonly released: Promise<void>
+  }>()
 
   /** Holds these keys until the returned function is called. */
   hold(keys: Iterable<string>, plugins: Iterable<string>): () => void {

@@ -19,9 +19,13 @@ export class Call {
     this.#within = within
   }
 
-  get ended(): boolean { return this.#ended }
+  get ended(): boolean {
+    return this.#ended
+  }
   /** The call this one runs in. */
-  get outer(): Call | undefined { return this.#within }
+  get outer(): Call | undefined {
+    return this.#within
+  }
 
   end(): void {
     this.#ended = true
@@ -32,14 +36,20 @@ export class Call {
   /** Settles when the call has ended. */
   settled(): Promise<void> {
     if (this.#ended) return Promise.resolve()
-    return new Promise((resolve) => { (this.#waiting ??= []).push(resolve) })
+    return new Promise((resolve) => {
+      ;(this.#waiting ??= []).push(resolve)
+    })
   }
 
-  within<T>(work: () => T): T { return calls.run(this, work) }
+  within<T>(work: () => T): T {
+    return calls.run(this, work)
+  }
 }
 
 /** From here on the present code, and what it starts, runs in this call. */
-export function enterCall(call: Call): void { calls.enterWith(call) }
+export function enterCall(call: Call): void {
+  calls.enterWith(call)
+}
 
 /** The calls the present code runs in that have not ended, innermost first. */
 export function runningCalls(): readonly Call[] {
@@ -49,4 +59,6 @@ export function runningCalls(): readonly Call[] {
 }
 
 /** Runs work that belongs to no call, whoever asks for it. */
-export function outsideCalls<T>(work: () => T): T { return calls.run(undefined, work) }
+export function outsideCalls<T>(work: () => T): T {
+  return calls.run(undefined, work)
+}

@@ -11,11 +11,17 @@ export function enforced(system: string): void {
 }
 
 /** Runs a probe: what it provokes is no enforcement. */
-export function rehearse<T>(work: () => T): T { return rehearsing.run(true, work) }
+export function rehearse<T>(work: () => T): T {
+  return rehearsing.run(true, work)
+}
 
 /** Calls with the system's name at every enforcement in this process, until the returned function is called. */
 export function onEnforced(listener: (system: string) => void): () => void {
-  const heard = (message: unknown): void => { if (typeof message === 'string') listener(message) }
+  const heard = (message: unknown): void => {
+    if (typeof message === 'string') listener(message)
+  }
   subscribe(name, heard)
-  return () => { unsubscribe(name, heard) }
+  return () => {
+    unsubscribe(name, heard)
+  }
 }

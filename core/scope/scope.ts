@@ -3,7 +3,10 @@ import { Call, enterCall } from './call.ts'
 /** Undoes one registration. Called at most once. */
 export type Dispose = () => void | Promise<void>
 /** One line of a ledger: what was registered, such as `{ kind: 'route', label: 'GET /api/goals' }`. */
-export interface Entry { readonly kind: string; readonly label: string }
+export interface Entry {
+  readonly kind: string
+  readonly label: string
+}
 
 /** Owns everything one plugin registered; closing it undoes the registrations newest first. */
 export class Scope {
@@ -15,25 +18,36 @@ export class Scope {
   #idle: (() => void)[] = []
   #state: 'open' | 'draining' | 'closed' = 'open'
 
-  constructor(name: string) { this.name = name }
+  constructor(name: string) {
+    this.name = name
+  }
 
   /** Aborts before the drain of `close`, so that work which only waits for somebody does not hold it up. */
-  get leaving(): AbortSignal { return this.#leaving.signal }
+  get leaving(): AbortSignal {
+    return this.#leaving.signal
+  }
   /** Aborts after the drain of `close`, so that work which did not end by itself can. */
-  get signal(): AbortSignal { return this.#abort.signal }
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
   /** How many calls of `run` and `enter` have not ended yet. */
-  get running(): number { return this.#running }
-  get state(): 'open' | 'draining' | 'closed' { return this.#state }
+  get running(): number {
+    return this.#running
+  }
+  get state(): 'open' | 'draining' | 'closed' {
+    return this.#state
+  }
 
   /** Adds a registration. Returns its undo, which may be called early and is idempotent. Throws when no longer open. */
   own(kind: string, label: string, dispose: Dispose): Dispose {
     if (this.#state !== 'open') throw new Error(`scope "${this.name}" is ${this.#state}: cannot add ${kind} ${label}`)
     const entry: Entry = { kind, label }
     let undo: Promise<void> | undefined
-    const once = (): Promise<void> => (undo ??= (async () => {
-      this.#entries.delete(entry)
-      await dispose()
-    })())
+    const once = (): Promise<void> =>
+      (undo ??= (async () => {
+        this.#entries.delete(entry)
+        await dispose()
+      })())
     this.#entries.set(entry, once)
     return once
   }
@@ -49,7 +63,11 @@ export class Scope {
   async run<T>(work: () => Promise<T> | T): Promise<T> {
     const call = new Call(this.name)
     const leave = this.#begin(call)
-    try { return await call.within(work) } finally { leave() }
+    try {
+      return await call.within(work)
+    } finally {
+      leave()
+    }
   }
 
   #begin(call: Call): () => void {
@@ -61,10 +79,14 @@ export class Scope {
     }
   }
 
-  ledger(): readonly Entry[] { return [...this.#entries.keys()] }
+  ledger(): readonly Entry[] {
+    return [...this.#entries.keys()]
+  }
 
   /** Says that `close` is coming. It still takes registrations and work. */
-  leave(): void { this.#leaving.abort(new Error(`plugin "${this.name}" is being unloaded`)) }
+  leave(): void {
+    this.#leaving.abort(new Error(`plugin "${this.name}" is being unloaded`))
+  }
 
   /**
    * Drains, aborts, drains again and undoes the ledger newest first. Every undo runs, whatever fails before it;
@@ -80,7 +102,11 @@ export class Scope {
     const failures: unknown[] = []
     if (this.#running > 0) failures.push(new Error(`${this.#running} calls ignored the abort signal`))
     for (const undo of [...this.#entries.values()].toReversed()) {
-      try { await undo() } catch (error) { failures.push(error) }
+      try {
+        await undo()
+      } catch (error) {
+        failures.push(error)
+      }
     }
     this.#state = 'closed'
     if (failures.length > 0) throw new AggregateError(failures, `plugin "${this.name}" did not unload cleanly`)
@@ -89,7 +115,9 @@ export class Scope {
   async #drain(ms: number): Promise<void> {
     if (this.#running === 0) return
     let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, ms) })
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms)
+    })
     await Promise.race([new Promise<void>((resolve) => this.#idle.push(resolve)), timeout])
     clearTimeout(timer)
   }

@@ -3,7 +3,9 @@ const BYTES = 262_144
 const LEAST = 24
 
 /** Which characters base64 has, both alphabets. */
-const base64: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => (/[A-Za-z0-9+/_-]/.test(String.fromCharCode(code)) ? 1 : 0))
+const base64: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) =>
+  /[A-Za-z0-9+/_-]/.test(String.fromCharCode(code)) ? 1 : 0,
+)
 
 /** What stands in base64, hexadecimal or percent signs in a text, one layer deep, as far as it is text again. */
 export function decoded(text: string): string {
@@ -12,7 +14,10 @@ export function decoded(text: string): string {
   let from = -1
   // Each character is looked at once: a pattern would begin anew behind each.
   for (let at = 0; at <= text.length && parts.length < RUNS && bytes < BYTES; at++) {
-    if ((base64[text.charCodeAt(at)] ?? 0) === 1) { if (from < 0) from = at; continue }
+    if ((base64[text.charCodeAt(at)] ?? 0) === 1) {
+      if (from < 0) from = at
+      continue
+    }
     if (from >= 0 && at - from >= LEAST) {
       const run = text.slice(from, Math.min(at, from + BYTES))
       const plain = Buffer.from(run, run.length % 2 === 0 && /^[0-9a-f]+$/i.test(run) ? 'hex' : 'base64')
@@ -24,7 +29,8 @@ export function decoded(text: string): string {
     from = -1
   }
   const first = text.indexOf('%')
-  if (first >= 0 && /(?:%[0-9a-f]{2}[^%]{0,24}){4}/i.test(text.slice(first, first + BYTES))) parts.push(percent(text.slice(first > LEAST ? first - LEAST : 0, first + BYTES)))
+  if (first >= 0 && /(?:%[0-9a-f]{2}[^%]{0,24}){4}/i.test(text.slice(first, first + BYTES)))
+    parts.push(percent(text.slice(first > LEAST ? first - LEAST : 0, first + BYTES)))
   return parts.join('\n')
 }
 
@@ -39,5 +45,7 @@ function isText(bytes: Buffer): boolean {
 }
 
 function percent(text: string): string {
-  return text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8')).replaceAll('+', ' ')
+  return text
+    .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
+    .replaceAll('+', ' ')
 }

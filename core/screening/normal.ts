@@ -1,15 +1,68 @@
 /** Characters that show nothing or change the order of others, and are used to hide text from who reads it. */
-const invisible = /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|\u034f|[\u180b-\u180d]|[\ufe00-\ufe0f]/g
+const invisible =
+  /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|\u034f|[\u180b-\u180d]|[\ufe00-\ufe0f]/g
 /** Tag characters: a second, invisible alphabet. */
 const tags = /[\u{e0000}-\u{e007f}]/gu
 const marks = /[\u0300-\u036f]/g
 
 /** Letters that look like Latin ones. */
-const alike: ReadonlyMap<string, string> = new Map(Object.entries({
-  а: 'a', в: 'b', с: 'c', ԁ: 'd', е: 'e', ё: 'e', ғ: 'f', һ: 'h', н: 'h', і: 'i', ї: 'i', ј: 'j', к: 'k', ӏ: 'l', м: 'm', п: 'n', о: 'o', р: 'p', ԛ: 'q', г: 'r', ѕ: 's', т: 't', ѵ: 'v', ԝ: 'w', х: 'x', у: 'y',
-  α: 'a', β: 'b', ε: 'e', η: 'n', ι: 'i', κ: 'k', μ: 'u', ν: 'v', ο: 'o', ρ: 'p', σ: 's', τ: 't', υ: 'u', χ: 'x', γ: 'y', ω: 'w',
-  ɑ: 'a', ɡ: 'g', ı: 'i', ɩ: 'i', ɴ: 'n', օ: 'o', ո: 'n', ս: 'u', ꜱ: 's', ʀ: 'r', ʏ: 'y',
-}))
+const alike: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    а: 'a',
+    в: 'b',
+    с: 'c',
+    ԁ: 'd',
+    е: 'e',
+    ё: 'e',
+    ғ: 'f',
+    һ: 'h',
+    н: 'h',
+    і: 'i',
+    ї: 'i',
+    ј: 'j',
+    к: 'k',
+    ӏ: 'l',
+    м: 'm',
+    п: 'n',
+    о: 'o',
+    р: 'p',
+    ԛ: 'q',
+    г: 'r',
+    ѕ: 's',
+    т: 't',
+    ѵ: 'v',
+    ԝ: 'w',
+    х: 'x',
+    у: 'y',
+    α: 'a',
+    β: 'b',
+    ε: 'e',
+    η: 'n',
+    ι: 'i',
+    κ: 'k',
+    μ: 'u',
+    ν: 'v',
+    ο: 'o',
+    ρ: 'p',
+    σ: 's',
+    τ: 't',
+    υ: 'u',
+    χ: 'x',
+    γ: 'y',
+    ω: 'w',
+    ɑ: 'a',
+    ɡ: 'g',
+    ı: 'i',
+    ɩ: 'i',
+    ɴ: 'n',
+    օ: 'o',
+    ո: 'n',
+    ս: 'u',
+    ꜱ: 's',
+    ʀ: 'r',
+    ʏ: 'y',
+  }),
+)
 export interface Normal {
   /** Lower-case ASCII where letters can be told, one form of each character, nothing hidden. */
   readonly text: string
@@ -30,7 +83,11 @@ export function normalise(text: string): Normal {
     return ''
   })
   const shown = untagged.replaceAll(invisible, '')
-  const folded = shown.normalize('NFKD').replaceAll(marks, '').toLowerCase().replaceAll(/[^\0-\x7f]/g, (sign) => alike.get(sign) ?? sign)
+  const folded = shown
+    .normalize('NFKD')
+    .replaceAll(marks, '')
+    .toLowerCase()
+    .replaceAll(/[^\0-\x7f]/g, (sign) => alike.get(sign) ?? sign)
   return { text: joined(folded), tagged: tagged.toLowerCase(), hidden: text.length - shown.length }
 }
 /** An apostrophe is no end of a word either. */

@@ -1,7 +1,10 @@
 import { screen } from './screen.ts'
 
 /** What a process of its own tells: how a page of a mebibyte was judged, and what that took. */
-export interface Pace { readonly level: string; readonly cpuMs: number }
+export interface Pace {
+  readonly level: string
+  readonly cpuMs: number
+}
 
 const sentence = 'An ordinary page with ordinary words in it. '
 const page = sentence.repeat(Math.ceil(1_048_576 / sentence.length)).slice(0, 1_048_576)

@@ -1,5 +1,10 @@
 /** A word that some rule knows, and where it stands among all words and in the text. */
-export interface Known { readonly word: string; readonly at: number; readonly from: number; readonly to: number }
+export interface Known {
+  readonly word: string
+  readonly at: number
+  readonly from: number
+  readonly to: number
+}
 export interface Scanned {
   readonly known: readonly Known[]
   /** Signs of the list that stand in the text. */
@@ -19,7 +24,14 @@ const REACH = 80
 export const MOST_KNOWN = 32_768
 const roles: ReadonlySet<string> = new Set(['system', 'assistant', 'human'])
 /** Digits that stand for letters, in words that have letters too. */
-const digits: ReadonlyMap<string, string> = new Map([['0', 'o'], ['1', 'i'], ['3', 'e'], ['4', 'a'], ['5', 's'], ['7', 't']])
+const digits: ReadonlyMap<string, string> = new Map([
+  ['0', 'o'],
+  ['1', 'i'],
+  ['3', 'e'],
+  ['4', 'a'],
+  ['5', 's'],
+  ['7', 't'],
+])
 
 /** Reads a normalised text once, character by character, and keeps of it what rules can be about. */
 export class Scanner {
@@ -54,11 +66,15 @@ export class Scanner {
         }
         if (size <= LONGEST) {
           const written = text.slice(from, at)
-          const word = digit && letters && size > 3 && !this.#words.has(written) ? written.replaceAll(/[013457]/g, (sign) => digits.get(sign) ?? sign) : written
+          const word =
+            digit && letters && size > 3 && !this.#words.has(written)
+              ? written.replaceAll(/[013457]/g, (sign) => digits.get(sign) ?? sign)
+              : written
           const first = this.#firsts.has(word)
           if (first) reach = index + REACH
           // Most words that rules know are common ones, which mean nothing far from the first word of a rule.
-          if ((first || (index <= reach && this.#words.has(word))) && found.known.length <= MOST_KNOWN) found.known.push({ word, at: index, from, to: at })
+          if ((first || (index <= reach && this.#words.has(word))) && found.known.length <= MOST_KNOWN)
+            found.known.push({ word, at: index, from, to: at })
           if (opens && code === 58 && roles.has(word) && found.roles.length < MOST) found.roles.push(`${word}:`)
         }
         index++
@@ -68,7 +84,8 @@ export class Scanner {
       if (code === 10) opens = true
       else if (code !== 32 && code !== 9 && code !== 13) opens = false
       const signs = this.#signs.get(code)
-      if (signs && found.signs.size < MOST) for (const sign of signs) if (text.startsWith(sign, at)) found.signs.add(sign)
+      if (signs && found.signs.size < MOST)
+        for (const sign of signs) if (text.startsWith(sign, at)) found.signs.add(sign)
     }
     if (run.length >= SPACED) found.spaced.push(run)
     return { ...found, signs: [...found.signs] }

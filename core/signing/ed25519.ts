@@ -4,7 +4,9 @@ const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n
 
 /** The second coordinates of the eight points of small order: a signature "by" one of them holds for many messages. */
 const SMALL: ReadonlySet<bigint> = new Set([
-  0n, 1n, P - 1n,
+  0n,
+  1n,
+  P - 1n,
   0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
   0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
 ])

@@ -8,11 +8,28 @@ import { keyProblem, signatureProblem } from './ed25519.ts'
 const PURPOSE = 'svc-agent-manifest-1'
 const MOST_BYTES = 1_048_576
 
-const hex = (chars: number) => v.pipe(v.string(), v.regex(/^[0-9a-f]*$/i, 'must be hexadecimal digits'), v.check((text) => text.length === chars, `must have ${chars} digits`))
-const word = (most: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(most), v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'))
+const hex = (chars: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^[0-9a-f]*$/i, 'must be hexadecimal digits'),
+    v.check((text) => text.length === chars, `must have ${chars} digits`),
+  )
+const word = (most: number) =>
+  v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.maxLength(most),
+    v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'),
+  )
 /** A manifest with the word of whoever made it. `manifest` is the exact text that was signed. */
 export const SignedManifest = v.object({
-  manifest: v.pipe(v.string(), v.check((text) => text.isWellFormed() && Buffer.byteLength(text) <= MOST_BYTES, `must be at most ${MOST_BYTES} bytes of well-formed Unicode`)),
+  manifest: v.pipe(
+    v.string(),
+    v.check(
+      (text) => text.isWellFormed() && Buffer.byteLength(text) <= MOST_BYTES,
+      `must be at most ${MOST_BYTES} bytes of well-formed Unicode`,
+    ),
+  ),
   /** SHA-256 of the text. */
   content_hash: hex(64),
   name: word(256),
@@ -36,17 +53,45 @@ export class SignatureProblem extends Error {
 /** A private key as PEM, to be kept to oneself, and the public one as the 64 digits that go into a trust list. */
 export function generateSigner(): { readonly privatePem: string; readonly publicKey: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-  return { privatePem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), publicKey: rawKey(publicKey).toString('hex') }
+  return {
+    privatePem: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    publicKey: rawKey(publicKey).toString('hex'),
+  }
 }
 
 /** Signs the exact text. `name` and `version` are those in it. Throws `SignatureProblem` for a key that is not an Ed25519 one. */
-export function signManifest(text: { readonly manifest: string; readonly name: string; readonly version: string }, signerId: string, privatePem: string): SignedManifest {
+export function signManifest(
+  text: { readonly manifest: string; readonly name: string; readonly version: string },
+  signerId: string,
+  privatePem: string,
+): SignedManifest {
   let key: KeyObject
-  try { key = createPrivateKey(privatePem) } catch (error) { throw new SignatureProblem('malformed', `the key is not a private key in PEM form (${error instanceof Error ? error.name : 'unreadable'})`) }
-  if (key.asymmetricKeyType !== 'ed25519') throw new SignatureProblem('malformed', `the key is not an Ed25519 key but ${key.asymmetricKeyType ?? 'another kind'}`)
-  const unsigned = { ...text, content_hash: hashOf(text.manifest), signer_public_key: rawKey(createPublicKey(key)).toString('hex'), signer_id: signerId, signature: '0'.repeat(128) }
+  try {
+    key = createPrivateKey(privatePem)
+  } catch (error) {
+    throw new SignatureProblem(
+      'malformed',
+      `the key is not a private key in PEM form (${error instanceof Error ? error.name : 'unreadable'})`,
+    )
+  }
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw new SignatureProblem(
+      'malformed',
+      `the key is not an Ed25519 key but ${key.asymmetricKeyType ?? 'another kind'}`,
+    )
+  const unsigned = {
+    ...text,
+    content_hash: hashOf(text.manifest),
+    signer_public_key: rawKey(createPublicKey(key)).toString('hex'),
+    signer_id: signerId,
+    signature: '0'.repeat(128),
+  }
   const parsed = v.safeParse(SignedManifest, unsigned)
-  if (!parsed.success) throw new SignatureProblem('malformed', `${v.getDotPath(parsed.issues[0]) ?? 'manifest'}: ${parsed.issues[0].message}`)
+  if (!parsed.success)
+    throw new SignatureProblem(
+      'malformed',
+      `${v.getDotPath(parsed.issues[0]) ?? 'manifest'}: ${parsed.issues[0].message}`,
+    )
   return { ...unsigned, signature: sign(null, messageOf(unsigned), key).toString('hex') }
 }
 
@@ -65,7 +110,9 @@ export function readTrusted(list: readonly string[]): readonly Buffer[] {
  * text again on the way: whoever uses the manifest parses the text that comes back. Throws `SignatureProblem`.
  */
 export function verifyManifest(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {
-  try { return checked(envelope, trusted) } catch (error) {
+  try {
+    return checked(envelope, trusted)
+  } catch (error) {
     if (error instanceof SignatureProblem) enforced('manifest_signing')
     throw error
   }
@@ -73,32 +120,60 @@ export function verifyManifest(envelope: unknown, trusted: readonly Buffer[]): S
 
 function checked(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {
   const parsed = v.safeParse(SignedManifest, typeof envelope === 'string' ? jsonOf(envelope) : envelope)
-  if (!parsed.success) throw new SignatureProblem('malformed', `signed_manifest.${v.getDotPath(parsed.issues[0]) ?? ''}: ${parsed.issues[0].message}`)
+  if (!parsed.success)
+    throw new SignatureProblem(
+      'malformed',
+      `signed_manifest.${v.getDotPath(parsed.issues[0]) ?? ''}: ${parsed.issues[0].message}`,
+    )
   const signed = parsed.output
-  if (hashOf(signed.manifest) !== signed.content_hash.toLowerCase()) throw new SignatureProblem('altered', 'the manifest is not the one that was signed: its hash is another')
+  if (hashOf(signed.manifest) !== signed.content_hash.toLowerCase())
+    throw new SignatureProblem('altered', 'the manifest is not the one that was signed: its hash is another')
   const key = Buffer.from(signed.signer_public_key, 'hex')
   const signature = Buffer.from(signed.signature, 'hex')
   const problem = keyProblem(key)
   if (problem !== undefined) throw new SignatureProblem('forged', `the key of the signer ${problem}`)
   const flaw = signatureProblem(signature)
   if (flaw !== undefined) throw new SignatureProblem('forged', `the signature ${flaw}`)
-  if (!verify(null, messageOf(signed), publicKeyOf(key), signature)) throw new SignatureProblem('forged', 'the signature does not belong to this manifest, name, version and signer')
+  if (!verify(null, messageOf(signed), publicKeyOf(key), signature))
+    throw new SignatureProblem('forged', 'the signature does not belong to this manifest, name, version and signer')
   // Last, because a key that came with the envelope proves nothing by itself.
-  if (!trusted.some((each) => each.equals(key))) throw new SignatureProblem('untrusted', `the signer ${signed.signer_public_key.toLowerCase()} is not among manifest_signing.trusted_signers`)
+  if (!trusted.some((each) => each.equals(key)))
+    throw new SignatureProblem(
+      'untrusted',
+      `the signer ${signed.signer_public_key.toLowerCase()} is not among manifest_signing.trusted_signers`,
+    )
   return signed
 }
 
 function jsonOf(text: string): unknown {
-  try { return JSON.parse(text) } catch { throw new SignatureProblem('malformed', 'signed_manifest is not JSON') }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SignatureProblem('malformed', 'signed_manifest is not JSON')
+  }
 }
 const hashOf = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** Each part with its length before it. */
-function messageOf({ signer_id, name, version, content_hash }: Pick<SignedManifest, 'signer_id' | 'name' | 'version' | 'content_hash'>): Buffer {
-  return Buffer.from([PURPOSE, signer_id, name, version, content_hash.toLowerCase()].map((part) => `${Buffer.byteLength(part)}:${part}`).join(''), 'utf8')
+function messageOf({
+  signer_id,
+  name,
+  version,
+  content_hash,
+}: Pick<SignedManifest, 'signer_id' | 'name' | 'version' | 'content_hash'>): Buffer {
+  return Buffer.from(
+    [PURPOSE, signer_id, name, version, content_hash.toLowerCase()]
+      .map((part) => `${Buffer.byteLength(part)}:${part}`)
+      .join(''),
+    'utf8',
+  )
 }
 
 /** An Ed25519 key is the last 32 bytes of its standard encoding. */
 const PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
-function rawKey(key: KeyObject): Buffer { return key.export({ type: 'spki', format: 'der' }).subarray(PREFIX.byteLength) }
-function publicKeyOf(raw: Buffer): KeyObject { return createPublicKey({ key: Buffer.concat([PREFIX, raw]), format: 'der', type: 'spki' }) }
+function rawKey(key: KeyObject): Buffer {
+  return key.export({ type: 'spki', format: 'der' }).subarray(PREFIX.byteLength)
+}
+function publicKeyOf(raw: Buffer): KeyObject {
+  return createPublicKey({ key: Buffer.concat([PREFIX, raw]), format: 'der', type: 'spki' })
+}

@@ -15,13 +15,24 @@ parentPort.postMessage(found)
 
 /** What is wrong with a database file that nobody writes; `undefined` when it is whole. */
 export async function checkFile(file: string): Promise<string | undefined> {
-  const worker = new Worker(CODE, { eval: true, env: {}, execArgv: [], workerData: { file, engine: createRequire(import.meta.url).resolve('better-sqlite3') } })
+  const worker = new Worker(CODE, {
+    eval: true,
+    env: {},
+    execArgv: [],
+    workerData: { file, engine: createRequire(import.meta.url).resolve('better-sqlite3') },
+  })
   try {
     const found = await new Promise<string>((resolve, reject) => {
-      worker.once('message', (text: unknown) => { resolve(String(text)) })
+      worker.once('message', (text: unknown) => {
+        resolve(String(text))
+      })
       worker.once('error', reject)
-      worker.once('exit', (code) => { reject(new Error(`the check of ${file} ended with ${code} and said nothing`)) })
+      worker.once('exit', (code) => {
+        reject(new Error(`the check of ${file} ended with ${code} and said nothing`))
+      })
     })
     return found === 'ok' ? undefined : found
-  } finally { await worker.terminate() }
+  } finally {
+    await worker.terminate()
+  }
 }

@@ -10,7 +10,9 @@ interface Batch {
   resolve(outcomes: readonly Outcome[]): void
   reject(error: unknown): void
 }
-type Result = { readonly batch: Batch; readonly outcomes: readonly Outcome[] } | { readonly batch: Batch; readonly error: unknown }
+type Result =
+  | { readonly batch: Batch; readonly outcomes: readonly Outcome[] }
+  | { readonly batch: Batch; readonly error: unknown }
 
 /** How long a write waits for a lock of another process before its caller is told to come back. */
 const WAIT_MS = 2_500
@@ -58,7 +60,8 @@ export class GroupCommit {
   submit(statements: readonly Statement[]): Promise<readonly Outcome[]> {
     if (this.#closed) return Promise.reject(unavailable('The database is closed'))
     if (statements.length === 0) return Promise.resolve([])
-    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('Too many writes are waiting for the database', undefined, 5))
+    if (this.#waiting.length >= MAX_WAITING)
+      return Promise.reject(unavailable('Too many writes are waiting for the database', undefined, 5))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ statements, since: performance.now(), resolve, reject })
       this.#schedule()
@@ -74,13 +77,23 @@ export class GroupCommit {
   /** Opens the connection again after an I/O error, at most every 250 ms. Rejects with `service_unavailable`. */
   async recover(): Promise<void> {
     if (!this.#connection.poisoned) return
-    if (this.#connection.inMemory) { this.#connection.poisoned = false; return }
-    if (!this.#reopening) {
-      if (performance.now() - this.#reopenedAt < REOPEN_EVERY_MS) throw unavailable('The database cannot be read or written', undefined, 5)
-      this.#reopenedAt = performance.now()
-      this.#reopening = this.#connection.reopen().finally(() => { this.#reopening = undefined })
+    if (this.#connection.inMemory) {
+      this.#connection.poisoned = false
+      return
     }
-    try { await this.#reopening } catch (error) { throw unavailable('The database cannot be opened again', error, 5) }
+    if (!this.#reopening) {
+      if (performance.now() - this.#reopenedAt < REOPEN_EVERY_MS)
+        throw unavailable('The database cannot be read or written', undefined, 5)
+      this.#reopenedAt = performance.now()
+      this.#reopening = this.#connection.reopen().finally(() => {
+        this.#reopening = undefined
+      })
+    }
+    try {
+      await this.#reopening
+    } catch (error) {
+      throw unavailable('The database cannot be opened again', error, 5)
+    }
   }
 
   #schedule(): void {
@@ -114,12 +127,26 @@ export class GroupCommit {
       return
     }
     this.#scheduled = true
-    this.recover().then(() => { this.#scheduled = false; this.#commit() }, (error: unknown) => { this.#scheduled = false; this.#refuse(this.#waiting.splice(0), error) })
+    this.recover().then(
+      () => {
+        this.#scheduled = false
+        this.#commit()
+      },
+      (error: unknown) => {
+        this.#scheduled = false
+        this.#refuse(this.#waiting.splice(0), error)
+      },
+    )
   }
 
   #commit(): void {
     const connection = this.#connection
-    try { connection.begin() } catch (error) { this.#notBegun(error); return }
+    try {
+      connection.begin()
+    } catch (error) {
+      this.#notBegun(error)
+      return
+    }
     const careful = this.#careful
     this.#careful = false
     const results: Result[] = []
@@ -131,14 +158,28 @@ export class GroupCommit {
       try {
         results.push({ batch, outcomes: this.#apply(batch.statements, careful) })
       } catch (error) {
-        if (error === HALF_DONE) { this.#again(); return }
+        if (error === HALF_DONE) {
+          this.#again()
+          return
+        }
         results.push({ batch, error })
         const code = codeOf(error)
-        if (code === 'SQLITE_FULL' || isPoison(code)) { this.#failed(taken, error); return }
-        if (!connection.inTransaction) { this.#undone(taken, batch, error); return }
+        if (code === 'SQLITE_FULL' || isPoison(code)) {
+          this.#failed(taken, error)
+          return
+        }
+        if (!connection.inTransaction) {
+          this.#undone(taken, batch, error)
+          return
+        }
       }
     }
-    try { connection.commit() } catch (error) { this.#notCommitted(taken, error); return }
+    try {
+      connection.commit()
+    } catch (error) {
+      this.#notCommitted(taken, error)
+      return
+    }
     if (this.#alone > 0) this.#alone--
     this.#taken = taken
     this.#waiting.splice(0, taken)
@@ -172,7 +213,12 @@ export class GroupCommit {
 
   #again(): void {
     this.#careful = true
-    try { this.#connection.rollback() } catch (error) { this.#failed(this.#waiting.length, error); return }
+    try {
+      this.#connection.rollback()
+    } catch (error) {
+      this.#failed(this.#waiting.length, error)
+      return
+    }
     this.#commit()
   }
 
@@ -191,7 +237,10 @@ export class GroupCommit {
 
   /** A deferred constraint is checked at the commit only: to find whose it is, each batch of the group is done alone. */
   #notCommitted(taken: number, error: unknown): void {
-    if (taken === 1 || !codeOf(error).startsWith('SQLITE_CONSTRAINT')) { this.#failed(taken, error); return }
+    if (taken === 1 || !codeOf(error).startsWith('SQLITE_CONSTRAINT')) {
+      this.#failed(taken, error)
+      return
+    }
     this.#connection.rollback()
     this.#alone = taken
     this.#next()
@@ -199,13 +248,21 @@ export class GroupCommit {
 
   /** The transaction is lost for everyone in it. */
   #failed(taken: number, error: unknown): void {
-    try { this.#connection.rollback() } catch { this.#connection.poisoned = true }
+    try {
+      this.#connection.rollback()
+    } catch {
+      this.#connection.poisoned = true
+    }
     if (isPoison(codeOf(error))) this.#connection.poisoned = true
     if (codeOf(error) === 'SQLITE_FULL') this.#onFull?.()
     if (this.#alone > 0) this.#alone--
     if (performance.now() - this.#complainedAt > 1_000) {
       this.#complainedAt = performance.now()
-      this.#log.error('a commit failed; none of its writes is acknowledged', { code: codeOf(error), writes: taken, error: error instanceof Error ? error.message : String(error) })
+      this.#log.error('a commit failed; none of its writes is acknowledged', {
+        code: codeOf(error),
+        writes: taken,
+        error: error instanceof Error ? error.message : String(error),
+      })
     }
     this.#refuse(this.#waiting.splice(0, taken), error)
   }

@@ -9,11 +9,21 @@ export interface Statement {
    */
   readonly written?: (changes: number) => void
 }
-export interface Changes { readonly changes: number }
+export interface Changes {
+  readonly changes: number
+}
 /** For the engines: what was in a batch is on disk. Whoever fails to hear it stops nobody else; `failed` is told. */
-export function tellWritten(statements: readonly Statement[], outcomes: readonly Changes[], failed: (error: unknown) => void): void {
+export function tellWritten(
+  statements: readonly Statement[],
+  outcomes: readonly Changes[],
+  failed: (error: unknown) => void,
+): void {
   for (let at = 0; at < statements.length; at++) {
-    try { statements[at]?.written?.(outcomes[at]?.changes ?? 0) } catch (error) { failed(error) }
+    try {
+      statements[at]?.written?.(outcomes[at]?.changes ?? 0)
+    } catch (error) {
+      failed(error)
+    }
   }
 }
 
@@ -35,7 +45,10 @@ export interface PluginDatabase {
 }
 
 /** One step of a plugin's tables: SQL in the SQLite dialect, several statements allowed. Never edited once released. */
-export interface Migration { readonly id: string; readonly sql: string }
+export interface Migration {
+  readonly id: string
+  readonly sql: string
+}
 
 /** An open database. Whoever opened it disposes it; writes already handed in are committed first. */
 export interface Database extends AsyncDisposable {

@@ -2,7 +2,9 @@ import { Refusal } from '../errors/error.ts'
 
 /** The `code` of a database error: `SQLITE_FULL`, `57P01`, `ECONNRESET`. Empty when it has none. */
 export function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : ''
 }
 
 /** Another process holds the lock; the same call may work a moment later. */
@@ -10,11 +12,17 @@ export const isBusy = (code: string): boolean => code.startsWith('SQLITE_BUSY') 
 const isFull = (code: string): boolean => code === 'SQLITE_FULL'
 /** After these nothing the connection remembers can be trusted: it is closed and opened again. */
 export const isPoison = (code: string): boolean =>
-  code.startsWith('SQLITE_IOERR') || code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CANTOPEN') || code === 'SQLITE_PROTOCOL'
-const isRefusedWrite = (code: string): boolean => code.startsWith('SQLITE_READONLY') || code === 'SQLITE_NOMEM' || code.startsWith('SQLITE_PERM')
+  code.startsWith('SQLITE_IOERR') ||
+  code.startsWith('SQLITE_CORRUPT') ||
+  code === 'SQLITE_NOTADB' ||
+  code.startsWith('SQLITE_CANTOPEN') ||
+  code === 'SQLITE_PROTOCOL'
+const isRefusedWrite = (code: string): boolean =>
+  code.startsWith('SQLITE_READONLY') || code === 'SQLITE_NOMEM' || code.startsWith('SQLITE_PERM')
 
 /** PostgreSQL went away, is starting, is full or has no connection left (classes 08, 53, 57P). */
-export const isLost = (code: string): boolean => /^(08|53|57P)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_)/.test(code)
+export const isLost = (code: string): boolean =>
+  /^(08|53|57P)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_)/.test(code)
 /** Two transactions met; the same one run again may pass (serialization failure, deadlock). */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
 
@@ -29,7 +37,11 @@ export function translate(error: unknown): unknown {
   if (isBusy(code)) return unavailable('The database is locked by another process', error)
   if (isFull(code)) return unavailable('The disk of the database is full', error, 5)
   if (isPoison(code) || isRefusedWrite(code)) return unavailable('The database cannot be read or written', error, 5)
-  if (isLost(code) || (error instanceof Error && /^(Connection terminated|Client has encountered a connection error|Client was closed)/.test(error.message))) {
+  if (
+    isLost(code) ||
+    (error instanceof Error &&
+      /^(Connection terminated|Client has encountered a connection error|Client was closed)/.test(error.message))
+  ) {
     return unavailable('The database server does not answer', error, 5)
   }
   return error

@@ -12,7 +12,9 @@ export class HomeInUse extends Error {
   /** Where it listens; `undefined` while it starts. */
   readonly address: string | undefined
   constructor(home: string, pid: number, address: string | undefined) {
-    super(`another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; stop it with "svc stop" or choose another home with --home`)
+    super(
+      `another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; stop it with "svc stop" or choose another home with --home`,
+    )
     this.pid = pid
     this.address = address
   }
@@ -44,7 +46,9 @@ export async function lockHome(home: string): Promise<HomeLock> {
     afterCrash,
     publish(address) {
       const draft = `${published}.new`
-      writeFileSync(draft, `${JSON.stringify({ pid: process.pid, listen_addr: address, started_at: startedAt })}\n`, { mode: 0o600 })
+      writeFileSync(draft, `${JSON.stringify({ pid: process.pid, listen_addr: address, started_at: startedAt })}\n`, {
+        mode: 0o600,
+      })
       renameSync(draft, published)
     },
     [Symbol.dispose]() {
@@ -59,7 +63,9 @@ export async function lockHome(home: string): Promise<HomeLock> {
 /** What the running daemon wrote; `undefined` when there is none, or the file is half written or stale. */
 export function readDaemonFile(home: string): { pid: number; listenAddr: string; startedAt: string } | undefined {
   let text: string
-  try { text = readFileSync(join(home, 'daemon.json'), 'utf8') } catch (error) {
+  try {
+    text = readFileSync(join(home, 'daemon.json'), 'utf8')
+  } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
@@ -70,7 +76,9 @@ export function readDaemonFile(home: string): { pid: number; listenAddr: string;
 
 function take(home: string): BetterSqlite3.Database {
   const file = join(home, 'daemon.lock')
-  try { return begin(home, file) } catch (error) {
+  try {
+    return begin(home, file)
+  } catch (error) {
     const code = codeOf(error)
     // Nothing is kept in it, so one that lost power half written is made anew. Nobody can hold a lock on it either.
     if (code !== 'SQLITE_NOTADB' && !code.startsWith('SQLITE_CORRUPT')) throw error
@@ -103,5 +111,10 @@ function begin(home: string, file: string): BetterSqlite3.Database {
 }
 
 function isAlive(pid: number): boolean {
-  try { process.kill(pid, 0); return true } catch (error) { return codeOf(error) === 'EPERM' }
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
 }

@@ -3,7 +3,10 @@ import type { ConsolaInstance } from 'consola'
 import { splitStatements, toDialect } from './dialect.ts'
 import type { Migration, PluginDatabase, Statement } from './database.ts'
 
-interface Applied { readonly id: string; readonly checksum: string }
+interface Applied {
+  readonly id: string
+  readonly checksum: string
+}
 
 /** What was done to the tables, and with which text: the same on both engines, because the text is taken before it is adapted. */
 export class Migrations {
@@ -17,40 +20,62 @@ export class Migrations {
   /** Makes the table of records when it is not there. */
   async prepare(): Promise<void> {
     if (await this.#exists()) return
-    await this.#db.batch([{
-      sql: toDialect('CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL, PRIMARY KEY (plugin, id))', this.#db.dialect),
-      values: [],
-    }])
+    await this.#db.batch([
+      {
+        sql: toDialect(
+          'CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL, PRIMARY KEY (plugin, id))',
+          this.#db.dialect,
+        ),
+        values: [],
+      },
+    ])
   }
 
   async apply(plugin: string, migrations: readonly Migration[], strict: boolean): Promise<number> {
     const missing = this.#missing(plugin, migrations, await this.#applied(plugin), strict)
     if (missing.length === 0) return 0
     // All or nothing, and one sync however many there are. Done one by one only to find the one that fails.
-    try { await this.#db.batch(missing.flatMap((migration) => this.#statements(plugin, migration))) } catch { for (const migration of missing) await this.#single(plugin, migration) }
+    try {
+      await this.#db.batch(missing.flatMap((migration) => this.#statements(plugin, migration)))
+    } catch {
+      for (const migration of missing) await this.#single(plugin, migration)
+    }
     return missing.length
   }
 
   async #single(plugin: string, migration: Migration): Promise<void> {
-    try { await this.#db.batch(this.#statements(plugin, migration)) } catch (error) {
-      throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    try {
+      await this.#db.batch(this.#statements(plugin, migration))
+    } catch (error) {
+      throw new Error(
+        `migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`,
+        { cause: error },
+      )
     }
   }
   #statements(plugin: string, migration: Migration): Statement[] {
     return [
       ...splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] })),
-      this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at) VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
+      this.#db
+        .sql`INSERT INTO core_migration (plugin, id, checksum, applied_at) VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
     ]
   }
 
-  async pending(plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[]): Promise<boolean> {
+  async pending(
+    plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
+  ): Promise<boolean> {
     const rows = await this.#db.all<Applied & { plugin: string }>`SELECT plugin, id, checksum FROM core_migration`
     // What is wrong with a plugin's list is told when it is applied: it is no reason to stop the others.
     const known = new Set(rows.map((row) => `${row.plugin} ${row.id}`))
     return plugins.some(({ name, migrations }) => migrations.some(({ id }) => !known.has(`${name} ${id}`)))
   }
 
-  #missing(plugin: string, migrations: readonly Migration[], applied: readonly Applied[], strict: boolean): Migration[] {
+  #missing(
+    plugin: string,
+    migrations: readonly Migration[],
+    applied: readonly Applied[],
+    strict: boolean,
+  ): Migration[] {
     const known = new Map(applied.map((row) => [row.id, row.checksum]))
     const seen = new Set<string>()
     const missing: Migration[] = []
@@ -60,12 +85,21 @@ export class Migrations {
       const checksum = known.get(migration.id)
       if (checksum === undefined) missing.push(migration)
       else if (checksum !== checksumOf(migration)) {
-        throw new Error(`migration "${migration.id}" of plugin "${plugin}" was edited after it had been applied to this database. Put its text back as it was and add what is new as another migration with a new id.`)
+        throw new Error(
+          `migration "${migration.id}" of plugin "${plugin}" was edited after it had been applied to this database. Put its text back as it was and add what is new as another migration with a new id.`,
+        )
       }
     }
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
-    if (newer.length > 0 && strict) throw new Error(`the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with "svc restore"`)
-    if (newer.length > 0) this.#log.warn(`the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`, { plugin, migrations: newer })
+    if (newer.length > 0 && strict)
+      throw new Error(
+        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with "svc restore"`,
+      )
+    if (newer.length > 0)
+      this.#log.warn(
+        `the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`,
+        { plugin, migrations: newer },
+      )
     return missing
   }
 
@@ -73,9 +107,11 @@ export class Migrations {
     return this.#db.all<Applied>`SELECT id, checksum FROM core_migration WHERE plugin = ${plugin}`
   }
   async #exists(): Promise<boolean> {
-    const found = this.#db.dialect === 'sqlite'
-      ? await this.#db.one`SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'core_migration'`
-      : await this.#db.one`SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'core_migration'`
+    const found =
+      this.#db.dialect === 'sqlite'
+        ? await this.#db.one`SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'core_migration'`
+        : await this.#db
+            .one`SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'core_migration'`
     return found !== undefined
   }
 }

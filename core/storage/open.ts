@@ -24,8 +24,14 @@ export interface DatabaseOptions {
 
 const CORE: readonly Migration[] = [
   { id: '001-check', sql: 'CREATE TABLE core_check (id INTEGER PRIMARY KEY, mark TEXT NOT NULL)' },
-  { id: '002-storage', sql: 'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))' },
-  { id: '003-vault', sql: 'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))' },
+  {
+    id: '002-storage',
+    sql: 'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))',
+  },
+  {
+    id: '003-vault',
+    sql: 'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))',
+  },
   {
     id: '004-idempotency',
     sql: `CREATE TABLE core_idempotency (
@@ -40,9 +46,11 @@ const CORE: readonly Migration[] = [
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { url, connector, log } = options
   if (connector ? connector.dialect === 'postgresql' : /^postgres(ql)?:\/\//.test(url)) return openPostgres(options)
-  if (connector) throw new Error(`a db0 connector for "${connector.dialect}" is not supported here; give the path of the file`)
+  if (connector)
+    throw new Error(`a db0 connector for "${connector.dialect}" is not supported here; give the path of the file`)
   const path = /^sqlite:(.+)$/.exec(url)?.[1]
-  if (path === undefined) throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
+  if (path === undefined)
+    throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
   const connection = path === ':memory:' ? await SqliteConnection.open(undefined) : await openFile(path)
   const sql = new SqliteDatabase(connection, log, options.onFull)
   return ready(sql, log, {
@@ -57,7 +65,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         await connection.instance.backup(draft)
         await chmod(draft, 0o600)
         const handle = await open(draft, 'r')
-        try { await handle.sync() } finally { await handle.close() }
+        try {
+          await handle.sync()
+        } finally {
+          await handle.close()
+        }
         await rename(draft, file)
         syncFolder(dirname(file))
       } catch (error) {
@@ -65,7 +77,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         throw error
       }
     },
-    async scrub() { if (!connection.inMemory) connection.instance.pragma('wal_checkpoint(TRUNCATE)') },
+    async scrub() {
+      if (!connection.inMemory) connection.instance.pragma('wal_checkpoint(TRUNCATE)')
+    },
     async close() {
       await sql.close()
       await connection.close()
@@ -83,14 +97,22 @@ async function openPostgres({ url: address, password, log, connector }: Database
     reader = postgresqlConnector({ url })
   }
   const sql = new PostgresDatabase(writer, reader, log)
-  await sql.batch([{
-    sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
-    values: [],
-  }])
+  await sql.batch([
+    {
+      sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
+      values: [],
+    },
+  ])
   return ready(sql, log, {
-    forget() { /* The server plans anew by itself. */ },
-    async snapshot() { throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump') },
-    async scrub() { /* The server's own log is out of reach. */ },
+    forget() {
+      /* The server plans anew by itself. */
+    },
+    async snapshot() {
+      throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump')
+    },
+    async scrub() {
+      /* The server's own log is out of reach. */
+    },
     close: () => sql.close(),
   })
 }
@@ -102,7 +124,12 @@ function withPassword(address: string, password: string | undefined): string {
   return url.href
 }
 
-interface Engine { forget(): void; snapshot(file: string): Promise<void>; scrub(): Promise<void>; close(): Promise<void> }
+interface Engine {
+  forget(): void
+  snapshot(file: string): Promise<void>
+  scrub(): Promise<void>
+  close(): Promise<void>
+}
 
 async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine): Promise<Database> {
   const migrations = new Migrations(sql, log)
@@ -124,7 +151,10 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
         await sql.run`INSERT INTO core_check (id, mark) VALUES (1, ${mark}) ON CONFLICT (id) DO UPDATE SET mark = excluded.mark`
         return (await sql.one<{ mark: string }>`SELECT mark FROM core_check WHERE id = 1`) !== undefined
       } catch (error) {
-        log.debug('the database check failed', { code: codeOf(error), error: error instanceof Error ? error.message : String(error) })
+        log.debug('the database check failed', {
+          code: codeOf(error),
+          error: error instanceof Error ? error.message : String(error),
+        })
         return false
       }
     },

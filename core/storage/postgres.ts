@@ -8,9 +8,17 @@ import { toNumbered } from './dialect.ts'
 import { Recent, refuseControl, toStatement } from './text.ts'
 
 type Row = Record<string, unknown>
-interface Answer { readonly rows: readonly Row[]; readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[]; readonly rowCount?: number | null; readonly affectedRows?: number }
+interface Answer {
+  readonly rows: readonly Row[]
+  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[]
+  readonly rowCount?: number | null
+  readonly affectedRows?: number
+}
 /** What `pg.Client` and PGlite have in common, as db0's connectors hand them out. */
-interface Client { query(text: string, values: readonly Value[]): Promise<Answer>; on?(event: 'error', listener: (error: Error) => void): unknown }
+interface Client {
+  query(text: string, values: readonly Value[]): Promise<Answer>
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
 
 const MAX_WAITING = 10_000
 const CONFLICT_TRIES = 5
@@ -37,7 +45,9 @@ export class PostgresDatabase implements PluginDatabase {
     this.#reader = reader ? new Line(reader, log) : this.#writer
   }
 
-  sql(template: TemplateStringsArray, ...values: Value[]): Statement { return toStatement(template, values) }
+  sql(template: TemplateStringsArray, ...values: Value[]): Statement {
+    return toStatement(template, values)
+  }
 
   // The type of a row is the word of the store that wrote the SQL; a row that holds JSON is parsed there.
   async all<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T[]> {
@@ -110,8 +120,15 @@ class Line {
     this.#waiting++
     const turn = this.#last.then(() => this.#run(work))
     // The line goes on whether or not this one failed; its failure is the caller's.
-    this.#last = turn.then(() => undefined, () => undefined)
-    try { return await turn } finally { this.#waiting-- }
+    this.#last = turn.then(
+      () => undefined,
+      () => undefined,
+    )
+    try {
+      return await turn
+    } finally {
+      this.#waiting--
+    }
   }
 
   async close(): Promise<void> {
@@ -134,9 +151,13 @@ class Line {
   /** Saying goodbye over a dead connection may take for ever; nobody waits longer than a second for it. */
   async #drop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, GOODBYE_MS) })
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, GOODBYE_MS)
+    })
     const goodbye = Promise.resolve(this.#connector.dispose?.()).catch((error: unknown) => {
-      this.#log.debug('a broken connection was not closed properly', { error: error instanceof Error ? error.message : String(error) })
+      this.#log.debug('a broken connection was not closed properly', {
+        error: error instanceof Error ? error.message : String(error),
+      })
     })
     await Promise.race([goodbye, late])
     clearTimeout(timer)
@@ -148,7 +169,9 @@ class Line {
     if (client.on && !this.#watched.has(client)) {
       this.#watched.add(client)
       // Without a listener a connection that breaks while idle would end the process.
-      client.on('error', (error) => this.#log.warn('the connection to the database server broke', { error: error.message }))
+      client.on('error', (error) =>
+        this.#log.warn('the connection to the database server broke', { error: error.message }),
+      )
     }
     return client
   }
@@ -156,18 +179,28 @@ class Line {
 
 async function rollback(client: Client, reason: unknown): Promise<void> {
   // A client that cannot even do this may be left inside the transaction, so it is given up.
-  try { await client.query('ROLLBACK', []) } catch { throw unavailable('The database server does not answer', reason, 5) }
+  try {
+    await client.query('ROLLBACK', [])
+  } catch {
+    throw unavailable('The database server does not answer', reason, 5)
+  }
 }
 
 const changesOf = ({ changes }: Changes): Changes => ({ changes })
-async function ask(client: Client, text: string, values: readonly Value[]): Promise<{ readonly changes: number; readonly rows: readonly Row[] }> {
+async function ask(
+  client: Client,
+  text: string,
+  values: readonly Value[],
+): Promise<{ readonly changes: number; readonly rows: readonly Row[] }> {
   const answer = await client.query(text, values)
   return { changes: answer.rowCount ?? answer.affectedRows ?? 0, rows: toNumbers(answer) }
 }
 
 /** 64-bit integers and sums arrive as text or bigint; up to 2^53 they are numbers here, as SQLite gives them. */
 function toNumbers(answer: Answer): readonly Row[] {
-  const names = answer.fields.filter((field) => field.dataTypeID === INT8 || field.dataTypeID === NUMERIC).map((field) => field.name)
+  const names = answer.fields
+    .filter((field) => field.dataTypeID === INT8 || field.dataTypeID === NUMERIC)
+    .map((field) => field.name)
   if (names.length === 0) return answer.rows
   return answer.rows.map((row) => {
     const copy: Row = { ...row }

@@ -10,7 +10,9 @@ export interface ReadOnlyDatabase extends Disposable {
   snapshot(file: string): Promise<void>
 }
 
-const refused = (): never => { throw new Error('this database is open for reading only') }
+const refused = (): never => {
+  throw new Error('this database is open for reading only')
+}
 
 /** Throws when there is no such file or it is no database. */
 export function openReadOnly(file: string): ReadOnlyDatabase {
@@ -20,20 +22,28 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
   const prepare = (template: TemplateStringsArray, values: readonly Value[]): Sqlite.Statement<unknown[]> => {
     const { sql } = toStatement(template, values)
     let statement = prepared.get(sql)
-    if (!statement) prepared.set(sql, statement = db.prepare<unknown[]>(steady(sql)))
+    if (!statement) prepared.set(sql, (statement = db.prepare<unknown[]>(steady(sql))))
     return statement
   }
   return {
     sql: {
       dialect: 'sqlite',
       // As in the database that can be written: the type of a row is the word of the store.
-      async all<T>(template: TemplateStringsArray, ...values: Value[]) { return prepare(template, values).all(...values) as T[] },
-      async one<T>(template: TemplateStringsArray, ...values: Value[]) { return prepare(template, values).get(...values) as T | undefined },
+      async all<T>(template: TemplateStringsArray, ...values: Value[]) {
+        return prepare(template, values).all(...values) as T[]
+      },
+      async one<T>(template: TemplateStringsArray, ...values: Value[]) {
+        return prepare(template, values).get(...values) as T | undefined
+      },
       sql: (template, ...values) => toStatement(template, values),
       run: async () => refused(),
       batch: async () => refused(),
     },
-    async snapshot(target) { await db.backup(target) },
-    [Symbol.dispose]() { db.close() },
+    async snapshot(target) {
+      await db.backup(target)
+    },
+    [Symbol.dispose]() {
+      db.close()
+    },
   }
 }

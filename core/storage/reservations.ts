@@ -1,7 +1,11 @@
 import type { PluginDatabase } from './database.ts'
 
 /** An answer as it was sent. */
-export interface StoredAnswer { readonly status: number; readonly type: string; readonly body: string }
+export interface StoredAnswer {
+  readonly status: number
+  readonly type: string
+  readonly body: string
+}
 /** What is known of one Idempotency-Key. `recall` says that the answer is asked of the route again, by the id of the effect. */
 export interface Reservation {
   readonly fingerprint: string
@@ -10,12 +14,18 @@ export interface Reservation {
   readonly owner: string
   readonly answer: StoredAnswer | 'recall' | undefined
 }
-export interface Place { readonly scope: string; readonly key: string }
+export interface Place {
+  readonly scope: string
+  readonly key: string
+}
 
 /** Reservations of Idempotency-Keys. Every change is durable before it settles. */
 export interface Reservations {
   /** The one that holds now; `made` when it is the one that was wanted. */
-  reserve(place: Place, wanted: Pick<Reservation, 'fingerprint' | 'effectId' | 'owner'>): Promise<Reservation & { readonly made: boolean }>
+  reserve(
+    place: Place,
+    wanted: Pick<Reservation, 'fingerprint' | 'effectId' | 'owner'>,
+  ): Promise<Reservation & { readonly made: boolean }>
   /** Makes an open one that another owner left one's own; `false` when somebody else was faster. */
   takeOver(place: Place, from: string, to: string): Promise<boolean>
   settle(place: Place, answer: StoredAnswer | 'recall'): Promise<void>
@@ -38,28 +48,45 @@ interface Row {
 export function openReservations(db: PluginDatabase, now: () => string): Reservations {
   return {
     async reserve({ scope, key }, { fingerprint, effectId, owner }) {
-      const { changes } = await db.run`INSERT INTO core_idempotency (scope, key, fingerprint, effect_id, owner, state, created_at)
+      const { changes } =
+        await db.run`INSERT INTO core_idempotency (scope, key, fingerprint, effect_id, owner, state, created_at)
         VALUES (${scope}, ${key}, ${fingerprint}, ${effectId}, ${owner}, 'open', ${now()}) ON CONFLICT (scope, key) DO NOTHING`
       if (changes === 1) return { fingerprint, effectId, owner, answer: undefined, made: true }
-      const row = await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
+      const row =
+        await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
       // Released between the two statements: the caller's next try makes it.
       if (!row) return { fingerprint, effectId, owner: '', answer: undefined, made: false }
-      return { fingerprint: row.fingerprint, effectId: row.effect_id, owner: row.owner, answer: toAnswer(row), made: false }
+      return {
+        fingerprint: row.fingerprint,
+        effectId: row.effect_id,
+        owner: row.owner,
+        answer: toAnswer(row),
+        made: false,
+      }
     },
     async takeOver({ scope, key }, from, to) {
-      const { changes } = await db.run`UPDATE core_idempotency SET owner = ${to} WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`
+      const { changes } =
+        await db.run`UPDATE core_idempotency SET owner = ${to} WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`
       return changes === 1
     },
     async settle({ scope, key }, answer) {
-      if (answer === 'recall') await db.run`UPDATE core_idempotency SET state = 'recall' WHERE scope = ${scope} AND key = ${key}`
-      else await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type}, body = ${answer.body} WHERE scope = ${scope} AND key = ${key}`
+      if (answer === 'recall')
+        await db.run`UPDATE core_idempotency SET state = 'recall' WHERE scope = ${scope} AND key = ${key}`
+      else
+        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type}, body = ${answer.body} WHERE scope = ${scope} AND key = ${key}`
     },
-    async release({ scope, key }) { await db.run`DELETE FROM core_idempotency WHERE scope = ${scope} AND key = ${key} AND state = 'open'` },
-    async forget(before) { return (await db.run`DELETE FROM core_idempotency WHERE created_at < ${before}`).changes },
+    async release({ scope, key }) {
+      await db.run`DELETE FROM core_idempotency WHERE scope = ${scope} AND key = ${key} AND state = 'open'`
+    },
+    async forget(before) {
+      return (await db.run`DELETE FROM core_idempotency WHERE created_at < ${before}`).changes
+    },
   }
 }
 
 function toAnswer({ state, status, type, body }: Row): Reservation['answer'] {
   if (state === 'recall') return 'recall'
-  return state === 'done' ? { status: Number(status ?? 500), type: type ?? 'application/json', body: body ?? '' } : undefined
+  return state === 'done'
+    ? { status: Number(status ?? 500), type: type ?? 'application/json', body: body ?? '' }
+    : undefined
 }

@@ -18,25 +18,42 @@ export class Reserve implements Disposable {
   #timer: NodeJS.Timeout | undefined
   #making: Promise<boolean> | undefined
 
-  constructor(file: string, log: { warn(message: string, facts?: object): void; info(message: string): void }, room = ROOM_BYTES) {
+  constructor(
+    file: string,
+    log: { warn(message: string, facts?: object): void; info(message: string): void },
+    room = ROOM_BYTES,
+  ) {
     this.#file = file
     this.#log = log
     this.#room = room
   }
 
-  get held(): boolean { return existsSync(this.#file) }
+  get held(): boolean {
+    return existsSync(this.#file)
+  }
 
   /** Makes it, when it is not there and there is room; whether it is there then. Never rejects. */
   make(): Promise<boolean> {
-    this.#making ??= this.#make().finally(() => { this.#making = undefined })
+    this.#making ??= this.#make().finally(() => {
+      this.#making = undefined
+    })
     return this.#making
   }
 
   /** The disk is full: gives the room away at once. Whether there was any to give. */
   release(): boolean {
-    this.#timer ??= setInterval(() => { void this.#again() }, LOOK_MS).unref()
-    try { unlinkSync(this.#file) } catch { return false /* it is gone already, or this disk takes no changes at all */ }
-    this.#log.warn('the disk is full: the reserve of 4 MiB is given up. Free some space; until then writes are refused with 503', { file: this.#file })
+    this.#timer ??= setInterval(() => {
+      void this.#again()
+    }, LOOK_MS).unref()
+    try {
+      unlinkSync(this.#file)
+    } catch {
+      return false /* it is gone already, or this disk takes no changes at all */
+    }
+    this.#log.warn(
+      'the disk is full: the reserve of 4 MiB is given up. Free some space; until then writes are refused with 503',
+      { file: this.#file },
+    )
     return true
   }
 
@@ -62,7 +79,9 @@ export class Reserve implements Disposable {
         // Written, not only made long: a file with holes holds no room.
         await handle.writeFile(Buffer.alloc(BYTES, 0x2e))
         await handle.sync()
-      } finally { await handle.close() }
+      } finally {
+        await handle.close()
+      }
       await rename(draft, this.#file)
       return true
     } catch {

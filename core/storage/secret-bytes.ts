@@ -21,7 +21,9 @@ export class SecretBytes implements Disposable {
     else this.#bytes.set(value)
   }
 
-  get length(): number { return this.#bytes.byteLength }
+  get length(): number {
+    return this.#bytes.byteLength
+  }
 
   /** The bytes while `work` runs. They must not be kept. Throws after disposal. */
   use<T>(work: (bytes: Buffer) => T): T {
@@ -29,15 +31,25 @@ export class SecretBytes implements Disposable {
     return work(this.#bytes)
   }
   /** A string, which nobody can wipe: only for interfaces that take nothing else. */
-  toText(): string { return this.use((bytes) => bytes.toString('utf8')) }
+  toText(): string {
+    return this.use((bytes) => bytes.toString('utf8'))
+  }
 
   [Symbol.dispose](): void {
     this.#wiped = true
     this.#bytes.fill(0)
   }
 
-  toString(): string { return shown }
-  toJSON(): string { return shown }
-  [Symbol.toPrimitive](): string { return shown }
-  [inspect.custom](): string { return shown }
+  toString(): string {
+    return shown
+  }
+  toJSON(): string {
+    return shown
+  }
+  [Symbol.toPrimitive](): string {
+    return shown
+  }
+  [inspect.custom](): string {
+    return shown
+  }
 }

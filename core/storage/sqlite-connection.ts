@@ -7,17 +7,31 @@ import type { Statement } from './database.ts'
 import { refuseControl, Recent, steady } from './text.ts'
 
 export type Row = Record<string, unknown>
-export interface Outcome { readonly changes: number; readonly rows: readonly Row[] }
-interface Prepared { readonly statement: BetterSqlite3.Statement<unknown[], Row>; readonly returns: boolean; readonly reads: boolean }
+export interface Outcome {
+  readonly changes: number
+  readonly rows: readonly Row[]
+}
+interface Prepared {
+  readonly statement: BetterSqlite3.Statement<unknown[], Row>
+  readonly returns: boolean
+  readonly reads: boolean
+}
 
 /** A blocked lock holds the whole event loop, so the engine itself hardly waits; the queue above retries without blocking. */
 const BUSY_MS = 5
 const PRAGMAS = [
-  `busy_timeout = ${BUSY_MS}`, 'journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'secure_delete = ON',
+  `busy_timeout = ${BUSY_MS}`,
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'foreign_keys = ON',
+  'secure_delete = ON',
   // The usual thousand pages are sixty commits: moving the log into the file that often costs as much as writing it.
-  'wal_autocheckpoint = 8000', 'journal_size_limit = 67108864',
+  'wal_autocheckpoint = 8000',
+  'journal_size_limit = 67108864',
   // KiB, as far as they are used. The usual two thousand do not hold what a hundred busy sessions touch between two turns.
-  'cache_size = -16000', 'temp_store = MEMORY', 'trusted_schema = OFF',
+  'cache_size = -16000',
+  'temp_store = MEMORY',
+  'trusted_schema = OFF',
 ]
 
 /**
@@ -32,7 +46,11 @@ export class SqliteConnection {
   /** Set after an I/O error: nothing runs until `reopen` worked. */
   poisoned = false
 
-  private constructor(path: string | undefined, connector: Connector<BetterSqlite3.Database>, db: BetterSqlite3.Database) {
+  private constructor(
+    path: string | undefined,
+    connector: Connector<BetterSqlite3.Database>,
+    db: BetterSqlite3.Database,
+  ) {
     this.#path = path
     this.#connector = connector
     this.#db = db
@@ -44,20 +62,45 @@ export class SqliteConnection {
     return new SqliteConnection(path, connector, db)
   }
 
-  get instance(): BetterSqlite3.Database { return this.#db }
-  get inTransaction(): boolean { return this.#db.inTransaction }
-  get inMemory(): boolean { return this.#path === undefined }
+  get instance(): BetterSqlite3.Database {
+    return this.#db
+  }
+  get inTransaction(): boolean {
+    return this.#db.inTransaction
+  }
+  get inMemory(): boolean {
+    return this.#path === undefined
+  }
 
-  begin(): void { this.#control('BEGIN IMMEDIATE') }
-  commit(): void { this.#control('COMMIT') }
-  rollback(): void { if (this.#db.inTransaction) this.#control('ROLLBACK') }
-  savepoint(): void { this.#control('SAVEPOINT batch') }
-  release(): void { this.#control('RELEASE batch') }
-  rollbackToSavepoint(): void { this.#control('ROLLBACK TO batch'); this.#control('RELEASE batch') }
+  begin(): void {
+    this.#control('BEGIN IMMEDIATE')
+  }
+  commit(): void {
+    this.#control('COMMIT')
+  }
+  rollback(): void {
+    if (this.#db.inTransaction) this.#control('ROLLBACK')
+  }
+  savepoint(): void {
+    this.#control('SAVEPOINT batch')
+  }
+  release(): void {
+    this.#control('RELEASE batch')
+  }
+  rollbackToSavepoint(): void {
+    this.#control('ROLLBACK TO batch')
+    this.#control('RELEASE batch')
+  }
 
-  isRead(sql: string): boolean { return this.#prepare(sql).reads }
-  all(statement: Statement): Row[] { return this.#prepare(statement.sql).statement.all(...statement.values) }
-  one(statement: Statement): Row | undefined { return this.#prepare(statement.sql).statement.get(...statement.values) }
+  isRead(sql: string): boolean {
+    return this.#prepare(sql).reads
+  }
+  all(statement: Statement): Row[] {
+    return this.#prepare(statement.sql).statement.all(...statement.values)
+  }
+  one(statement: Statement): Row | undefined {
+    return this.#prepare(statement.sql).statement.get(...statement.values)
+  }
 
   run(statement: Statement): Outcome {
     const prepared = this.#prepare(statement.sql)
@@ -69,13 +112,19 @@ export class SqliteConnection {
   }
 
   /** After a change of the schema a kept statement may answer with the columns of before. */
-  forget(): void { this.#prepared.clear() }
+  forget(): void {
+    this.#prepared.clear()
+  }
 
   /** Closes and opens again; the file must still be there, because a fresh one would silently lose everything. */
   async reopen(): Promise<void> {
     if (this.#path === undefined) throw new Error('a database in memory cannot be opened again')
     this.forget()
-    try { await this.#connector.dispose?.() } catch { /* Closing a broken handle may fail as the handle did; what counts is the next one. */ }
+    try {
+      await this.#connector.dispose?.()
+    } catch {
+      /* Closing a broken handle may fail as the handle did; what counts is the next one. */
+    }
     if (statSync(this.#path).size === 0) throw new Error(`${this.#path} has become empty`)
     const { connector, db } = await connect(this.#path)
     this.#connector = connector
@@ -87,14 +136,23 @@ export class SqliteConnection {
     this.forget()
     if (this.#path !== undefined && !this.poisoned && this.#db.open) {
       // Without a clean log the next start only takes longer, so a failure here is not worth failing the shutdown.
-      try { this.#db.pragma('wal_checkpoint(TRUNCATE)') } catch { this.poisoned = true }
+      try {
+        this.#db.pragma('wal_checkpoint(TRUNCATE)')
+      } catch {
+        this.poisoned = true
+      }
     }
     await this.#connector.dispose?.()
   }
 
-  #control(sql: string): void { this.#prepared.get(sql, (text) => this.#compile(text)).statement.run() }
+  #control(sql: string): void {
+    this.#prepared.get(sql, (text) => this.#compile(text)).statement.run()
+  }
   #prepare(sql: string): Prepared {
-    return this.#prepared.get(sql, (text) => { refuseControl(text); return this.#compile(text) })
+    return this.#prepared.get(sql, (text) => {
+      refuseControl(text)
+      return this.#compile(text)
+    })
   }
   #compile(sql: string): Prepared {
     const statement = this.#db.prepare<unknown[], Row>(steady(sql))
@@ -102,13 +160,17 @@ export class SqliteConnection {
   }
 }
 
-async function connect(path: string | undefined): Promise<{ connector: Connector<BetterSqlite3.Database>; db: BetterSqlite3.Database }> {
+async function connect(
+  path: string | undefined,
+): Promise<{ connector: Connector<BetterSqlite3.Database>; db: BetterSqlite3.Database }> {
   const connector = sqliteConnector(path === undefined ? { name: ':memory:' } : { path })
   const db = await connector.getInstance()
   try {
     for (const pragma of PRAGMAS) db.pragma(pragma)
     // The audit chain hashes inside its own INSERT, so that no row can come between reading the tip and writing the next.
-    db.function('svc_sha256', { deterministic: true }, (text) => (typeof text === 'string' ? hash('sha256', text) : null))
+    db.function('svc_sha256', { deterministic: true }, (text) =>
+      typeof text === 'string' ? hash('sha256', text) : null,
+    )
   } catch (error) {
     db.close()
     throw error

@@ -1,4 +1,16 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, chmodSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  chmodSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ReadOnlyDatabase } from './read-only.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
@@ -8,14 +20,19 @@ const APPLICATION_ID = 0x73766331
 const HEADER = 'SQLite format 3\0'
 
 /** Where the daemon keeps the copies of a database: beside it. */
-export function snapshotFolder(path: string): string { return join(dirname(path), 'snapshots') }
+export function snapshotFolder(path: string): string {
+  return join(dirname(path), 'snapshots')
+}
 
 /** The copies of a database, newest first. */
 export function snapshots(path: string): readonly string[] {
   const folder = snapshotFolder(path)
   if (!existsSync(folder)) return []
   const named = readdirSync(folder).filter((name) => name.endsWith('.db'))
-  return named.map((name) => ({ file: join(folder, name), at: statSync(join(folder, name)).mtimeMs })).toSorted((a, b) => b.at - a.at).map(({ file }) => file)
+  return named
+    .map((name) => ({ file: join(folder, name), at: statSync(join(folder, name)).mtimeMs }))
+    .toSorted((a, b) => b.at - a.at)
+    .map(({ file }) => file)
 }
 
 /** The database cannot be used as it is, and nothing was changed. The message says what to do. */
@@ -23,14 +40,21 @@ export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
   readonly path: string
   constructor(path: string, problem: string, options: ErrorOptions = {}) {
-    super(`The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty. \`svc restore <copy>\` does the same.`, options)
+    super(
+      `The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty. \`svc restore <copy>\` does the same.`,
+      options,
+    )
     this.path = path
   }
 }
 
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
-  try { fsyncSync(handle) } finally { closeSync(handle) }
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
 }
 
 /**
@@ -43,8 +67,12 @@ export async function openFile(path: string): Promise<SqliteConnection> {
   refuseForeign(path)
   using _ = await bystander(path)
   let connection: SqliteConnection
-  try { connection = await SqliteConnection.open(path) } catch (error) {
-    throw new DatabaseRefused(path, `cannot be opened (${error instanceof Error ? error.message : String(error)})`, { cause: error })
+  try {
+    connection = await SqliteConnection.open(path)
+  } catch (error) {
+    throw new DatabaseRefused(path, `cannot be opened (${error instanceof Error ? error.message : String(error)})`, {
+      cause: error,
+    })
   }
   try {
     const id = connection.instance.pragma('application_id', { simple: true })
@@ -68,31 +96,48 @@ async function bystander(path: string): Promise<ReadOnlyDatabase | undefined> {
   if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined
   const { openReadOnly } = await import('./read-only.ts')
   const reader = openReadOnly(path)
-  await reader.sql.one`SELECT count(*) FROM sqlite_schema`.catch(() => undefined /* what is wrong is told by the connection that is used */)
+  await reader.sql.one`SELECT count(*) FROM sqlite_schema`.catch(
+    () => undefined /* what is wrong is told by the connection that is used */,
+  )
   return reader
 }
 
 function quickCheck(connection: SqliteConnection): string {
-  try { return String(connection.instance.pragma('quick_check(1)', { simple: true })) } catch (error) {
+  try {
+    return String(connection.instance.pragma('quick_check(1)', { simple: true }))
+  } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
 }
 
 /** Throws `DatabaseRefused` when the file is not there although what stands beside it says that it was. A home that was never used has no witness. */
 export function refuseLost(path: string, witness: string): void {
-  if (!existsSync(path) && existsSync(witness)) throw new DatabaseRefused(path, `is gone, although ${witness} tells that there was one; put it back, restore a backup, or remove that file to begin with an empty one`)
+  if (!existsSync(path) && existsSync(witness))
+    throw new DatabaseRefused(
+      path,
+      `is gone, although ${witness} tells that there was one; put it back, restore a backup, or remove that file to begin with an empty one`,
+    )
 }
 
 async function create(path: string): Promise<void> {
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })
   if (wal && wal.size > 0) throw new DatabaseRefused(path, `is gone, but its log ${path}-wal is still there`)
   const draft = `${path}.new`
-  for (const rest of [draft, `${draft}-wal`, `${draft}-shm`, `${path}-wal`, `${path}-shm`]) rmSync(rest, { force: true })
+  for (const rest of [draft, `${draft}-wal`, `${draft}-shm`, `${path}-wal`, `${path}-shm`])
+    rmSync(rest, { force: true })
   closeSync(openSync(draft, 'wx', 0o600))
   const connection = await SqliteConnection.open(draft)
-  try { connection.instance.pragma(`application_id = ${APPLICATION_ID}`) } finally { await connection.close() }
+  try {
+    connection.instance.pragma(`application_id = ${APPLICATION_ID}`)
+  } finally {
+    await connection.close()
+  }
   const handle = openSync(draft, 'r')
-  try { fsyncSync(handle) } finally { closeSync(handle) }
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
   renameSync(draft, path)
   syncFolder(dirname(path))
 }
@@ -102,7 +147,11 @@ function refuseForeign(path: string): void {
   if (size === 0) throw new DatabaseRefused(path, 'is empty (0 bytes)')
   const head = Buffer.alloc(HEADER.length)
   const handle = openSync(path, 'r')
-  try { readSync(handle, head, 0, head.length, 0) } finally { closeSync(handle) }
+  try {
+    readSync(handle, head, 0, head.length, 0)
+  } finally {
+    closeSync(handle)
+  }
   if (head.toString('latin1') !== HEADER) throw new DatabaseRefused(path, 'is not an SQLite database')
   // The engine gives its -wal and -shm files the same mode.
   if ((mode & 0o077) !== 0) chmodSync(path, 0o600)

@@ -19,7 +19,9 @@ export class SqliteDatabase implements PluginDatabase {
     this.#commit = new GroupCommit(connection, log, onFull)
   }
 
-  sql(template: TemplateStringsArray, ...values: Value[]): Statement { return toStatement(template, values) }
+  sql(template: TemplateStringsArray, ...values: Value[]): Statement {
+    return toStatement(template, values)
+  }
 
   // The type of a row is the word of the store that wrote the SQL; a row that holds JSON is parsed there.
   async all<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T[]> {
@@ -28,7 +30,10 @@ export class SqliteDatabase implements PluginDatabase {
   }
   async one<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T | undefined> {
     const statement = toStatement(template, values)
-    const rows = await this.#query(statement, () => { const row = this.#connection.one(statement); return row ? [row] : [] })
+    const rows = await this.#query(statement, () => {
+      const row = this.#connection.one(statement)
+      return row ? [row] : []
+    })
     return rows[0] as T | undefined
   }
   async run(template: TemplateStringsArray, ...values: Value[]): Promise<Changes> {
@@ -40,7 +45,9 @@ export class SqliteDatabase implements PluginDatabase {
     return outcomes.map(({ changes }) => ({ changes }))
   }
 
-  close(): Promise<void> { return this.#commit.close() }
+  close(): Promise<void> {
+    return this.#commit.close()
+  }
 
   async #query(statement: Statement, read: () => readonly unknown[]): Promise<readonly unknown[]> {
     const until = performance.now() + READ_WAIT_MS

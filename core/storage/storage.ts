@@ -17,16 +17,17 @@ export function openStorage(database: Database, filesDir: string): PluginStorage
   const mounts = new Map<string, Storage>()
   const mount = (id: string, driver: () => Driver): Storage => {
     let storage = mounts.get(id)
-    if (!storage) mounts.set(id, storage = clearable(createStorage({ driver: driver() })))
+    if (!storage) mounts.set(id, (storage = clearable(createStorage({ driver: driver() }))))
     return storage
   }
   return {
     forPlugin: (name) => mount(`rows ${checked(name)}`, () => rowsDriver(database.sql, name)),
-    files: (name) => mount(`files ${checked(name)}`, () => {
-      const base = join(filesDir, name)
-      mkdirSync(base, { recursive: true, mode: 0o700 })
-      return fsLiteDriver({ base })
-    }),
+    files: (name) =>
+      mount(`files ${checked(name)}`, () => {
+        const base = join(filesDir, name)
+        mkdirSync(base, { recursive: true, mode: 0o700 })
+        return fsLiteDriver({ base })
+      }),
     async [Symbol.asyncDispose]() {
       for (const storage of mounts.values()) await storage.dispose()
       mounts.clear()
@@ -36,7 +37,9 @@ export function openStorage(database: Database, filesDir: string): PluginStorage
 
 /** Left alone, unstorage clears whole mounts only and ignores a base below one without a word. */
 function clearable(storage: Storage): Storage {
-  storage.clear = async (base) => { for (const key of await storage.getKeys(base)) await storage.removeItem(key) }
+  storage.clear = async (base) => {
+    for (const key of await storage.getKeys(base)) await storage.removeItem(key)
+  }
   return storage
 }
 
@@ -60,24 +63,32 @@ function rowsDriver(db: PluginDatabase, plugin: string): Driver {
     db.one`SELECT text, bytes FROM core_storage WHERE plugin = ${plugin} AND key = ${key}`
   return {
     name: 'svc-rows',
-    async hasItem(key) { return (await find(key)) !== undefined },
+    async hasItem(key) {
+      return (await find(key)) !== undefined
+    },
     async getItem(key) {
       const row = await find(key)
-      return row ? row.text ?? (row.bytes ? Buffer.from(row.bytes).toString('utf8') : null) : null
+      return row ? (row.text ?? (row.bytes ? Buffer.from(row.bytes).toString('utf8') : null)) : null
     },
     async getItemRaw(key) {
       const row = await find(key)
-      return row ? row.bytes ?? row.text : null
+      return row ? (row.bytes ?? row.text) : null
     },
     setItem: put,
     setItemRaw: put,
-    async removeItem(key) { await db.run`DELETE FROM core_storage WHERE plugin = ${plugin} AND key = ${key}` },
+    async removeItem(key) {
+      await db.run`DELETE FROM core_storage WHERE plugin = ${plugin} AND key = ${key}`
+    },
     async getMeta(key) {
-      const row = await db.one<{ changed_at: string }>`SELECT changed_at FROM core_storage WHERE plugin = ${plugin} AND key = ${key}`
+      const row = await db.one<{
+        changed_at: string
+      }>`SELECT changed_at FROM core_storage WHERE plugin = ${plugin} AND key = ${key}`
       return row ? { mtime: new Date(row.changed_at) } : null
     },
     async getKeys(base = '') {
-      const rows = await db.all<{ key: string }>`SELECT key FROM core_storage WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base} ORDER BY key`
+      const rows = await db.all<{
+        key: string
+      }>`SELECT key FROM core_storage WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base} ORDER BY key`
       return rows.map((row) => row.key)
     },
   }

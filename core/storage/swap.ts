@@ -1,4 +1,14 @@
-import { existsSync, fsyncSync, openSync, closeSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  existsSync,
+  fsyncSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { codeOf } from './failure.ts'
@@ -6,7 +16,12 @@ import { syncFolder } from './sqlite-file.ts'
 
 /** What is at `to` goes to `keep`; then `from` takes its place, if there is one. All on one file system. */
 const Move = v.object({ from: v.nullable(v.string()), to: v.string(), keep: v.string() })
-const Plan = v.object({ id: v.string(), planned_at: v.string(), facts: v.record(v.string(), v.union([v.string(), v.number(), v.null()])), moves: v.array(Move) })
+const Plan = v.object({
+  id: v.string(),
+  planned_at: v.string(),
+  facts: v.record(v.string(), v.union([v.string(), v.number(), v.null()])),
+  moves: v.array(Move),
+})
 /**
  * Files and folders that take the place of others, all of them or none. Done while nothing has them open; a run that was killed is
  * gone on with at the next start, before anything is opened.
@@ -17,8 +32,12 @@ const PENDING = 'restore.json'
 const DONE = 'restored.json'
 
 /** From here on the swap will happen, whatever becomes of this process. */
-export function planSwap(home: string, plan: SwapPlan): void { put(join(home, PENDING), plan) }
-export function pendingSwap(home: string): SwapPlan | undefined { return read(join(home, PENDING)) }
+export function planSwap(home: string, plan: SwapPlan): void {
+  put(join(home, PENDING), plan)
+}
+export function pendingSwap(home: string): SwapPlan | undefined {
+  return read(join(home, PENDING))
+}
 
 /**
  * Carries out what is planned; `undefined` when nothing is. Every step says by itself whether it was taken before, so that it may be
@@ -40,8 +59,12 @@ export function completeSwap(home: string): SwapPlan | undefined {
 }
 
 /** What was carried out and not told of yet. */
-export function completedSwap(home: string): SwapPlan | undefined { return read(join(home, DONE)) }
-export function forgetSwap(home: string): void { rmSync(join(home, DONE), { force: true }) }
+export function completedSwap(home: string): SwapPlan | undefined {
+  return read(join(home, DONE))
+}
+export function forgetSwap(home: string): void {
+  rmSync(join(home, DONE), { force: true })
+}
 
 function move(from: string, to: string): void {
   renameSync(from, to)
@@ -50,12 +73,15 @@ function move(from: string, to: string): void {
 }
 function read(file: string): SwapPlan | undefined {
   let text: string
-  try { text = readFileSync(file, 'utf8') } catch (error) {
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Plan), text)
-  if (!parsed.success) throw new Error(`${file} cannot be read: it says which restore is under way. If none is, remove it`)
+  if (!parsed.success)
+    throw new Error(`${file} cannot be read: it says which restore is under way. If none is, remove it`)
   return parsed.output
 }
 function put(file: string, plan: SwapPlan): void {
@@ -65,7 +91,9 @@ function put(file: string, plan: SwapPlan): void {
   try {
     writeSync(handle, `${JSON.stringify(plan)}\n`)
     fsyncSync(handle)
-  } finally { closeSync(handle) }
+  } finally {
+    closeSync(handle)
+  }
   renameSync(draft, file)
   syncFolder(dirname(file))
 }

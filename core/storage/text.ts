@@ -6,7 +6,7 @@ const texts = new WeakMap<TemplateStringsArray, string>()
 
 export function toStatement(template: TemplateStringsArray, values: readonly Value[]): Statement {
   let sql = texts.get(template)
-  if (sql === undefined) texts.set(template, sql = template.join('?'))
+  if (sql === undefined) texts.set(template, (sql = template.join('?')))
   return { sql, values }
 }
 
@@ -14,24 +14,36 @@ export function toStatement(template: TemplateStringsArray, values: readonly Val
 export class Recent<V> {
   readonly #entries = new Map<string, V>()
   readonly #limit: number
-  constructor(limit: number) { this.#limit = limit }
+  constructor(limit: number) {
+    this.#limit = limit
+  }
 
   get(key: string, make: (key: string) => V): V {
     let value = this.#entries.get(key)
     if (value !== undefined) {
       // Only a map that is nearly full needs its order kept: re-inserting costs more than the look-up.
-      if (this.#entries.size > this.#limit / 2) { this.#entries.delete(key); this.#entries.set(key, value) }
+      if (this.#entries.size > this.#limit / 2) {
+        this.#entries.delete(key)
+        this.#entries.set(key, value)
+      }
       return value
     }
     value = make(key)
-    if (this.#entries.size >= this.#limit) for (const oldest of this.#entries.keys()) { this.#entries.delete(oldest); break }
+    if (this.#entries.size >= this.#limit)
+      for (const oldest of this.#entries.keys()) {
+        this.#entries.delete(oldest)
+        break
+      }
     this.#entries.set(key, value)
     return value
   }
-  clear(): void { this.#entries.clear() }
+  clear(): void {
+    this.#entries.clear()
+  }
 }
 
-const CONTROL = /^[\s;]*(begin|commit|end|rollback|savepoint|release|start\s+transaction|attach|detach|pragma|vacuum)\b/i
+const CONTROL =
+  /^[\s;]*(begin|commit|end|rollback|savepoint|release|start\s+transaction|attach|detach|pragma|vacuum)\b/i
 /** Throws for text that would end or leave the transaction it shares with others. */
 export function refuseControl(sql: string): void {
   const word = CONTROL.exec(sql)?.[1]

@@ -13,13 +13,20 @@ import type { Vault } from './vault.ts'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-interface Sealed { readonly nonce: Uint8Array; readonly sealed: Uint8Array }
+interface Sealed {
+  readonly nonce: Uint8Array
+  readonly sealed: Uint8Array
+}
 
 /**
  * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the first write.
  * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an error.
  */
-export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFile: string, log?: ConsolaInstance): Promise<{ forPlugin(name: string): Vault }> {
+export async function openVault(
+  database: Pick<Database, 'sql' | 'scrub'>,
+  keyFile: string,
+  log?: ConsolaInstance,
+): Promise<{ forPlugin(name: string): Vault }> {
   const { sql } = database
   let key: KeyObject | undefined
   let making: Promise<KeyObject> | undefined
@@ -27,9 +34,14 @@ export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFi
     key ??= readKey(keyFile, log)
     if (key) return key
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
-    if (!make || (kept && kept.count > 0)) throw new Error(`the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`)
+    if (!make || (kept && kept.count > 0))
+      throw new Error(
+        `the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`,
+      )
     // Two first writes at once must not seal with two keys.
-    making ??= makeKey(keyFile, log).finally(() => { making = undefined })
+    making ??= makeKey(keyFile, log).finally(() => {
+      making = undefined
+    })
     key = await making
     return key
   }
@@ -39,18 +51,25 @@ export async function openVault(database: Pick<Database, 'sql' | 'scrub'>, keyFi
   return {
     forPlugin: (plugin) => ({
       async read(name) {
-        const row = await sql.one<Sealed>`SELECT nonce, sealed FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
+        const row =
+          await sql.one<Sealed>`SELECT nonce, sealed FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`
         if (!row) return undefined
         using secret = unseal(await loadKey(false), label(plugin, name), row, `${plugin}/${name}`)
         return secret.toText()
       },
       async write(name, secret, entries = []) {
         const { nonce, sealed } = seal(await loadKey(true), label(plugin, name), secret)
-        await sql.batch([sql.sql`INSERT INTO core_vault (plugin, name, nonce, sealed) VALUES (${plugin}, ${name}, ${nonce}, ${sealed})
-          ON CONFLICT (plugin, name) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed`, ...entries])
+        await sql.batch([
+          sql.sql`INSERT INTO core_vault (plugin, name, nonce, sealed) VALUES (${plugin}, ${name}, ${nonce}, ${sealed})
+          ON CONFLICT (plugin, name) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed`,
+          ...entries,
+        ])
       },
       async remove(name, entries = []) {
-        const [removed] = await sql.batch([sql.sql`DELETE FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`, ...entries])
+        const [removed] = await sql.batch([
+          sql.sql`DELETE FROM core_vault WHERE plugin = ${plugin} AND name = ${name}`,
+          ...entries,
+        ])
         const there = (removed?.changes ?? 0) > 0
         if (there) await database.scrub()
         return there
@@ -85,7 +104,10 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
     decipher.final()
     return new SecretBytes(plain)
   } catch (error) {
-    throw new Error(`the secret "${name}" does not open: the record was changed, or the key file is not the one it was written with`, { cause: error })
+    throw new Error(
+      `the secret "${name}" does not open: the record was changed, or the key file is not the one it was written with`,
+      { cause: error },
+    )
   } finally {
     plain?.fill(0)
   }
@@ -96,16 +118,23 @@ export function readKey(file: string, log: ConsolaInstance | undefined): KeyObje
   const stat = lstatSync(file, { throwIfNoEntry: false })
   if (!stat) return undefined
   if (!stat.isFile()) throw new Error(`the vault's key file ${file} is not a plain file`)
-  if (process.getuid && stat.uid !== process.getuid()) throw new Error(`the vault's key file ${file} belongs to another user (${stat.uid})`)
+  if (process.getuid && stat.uid !== process.getuid())
+    throw new Error(`the vault's key file ${file} belongs to another user (${stat.uid})`)
   if ((stat.mode & 0o077) !== 0) {
     chmodSync(file, 0o600)
-    log?.warn('the key file of the vault could be read by others; its mode is 0600 now. If anyone else uses this machine, enter the secrets again with a new key', { file, mode: (stat.mode & 0o777).toString(8) })
+    log?.warn(
+      'the key file of the vault could be read by others; its mode is 0600 now. If anyone else uses this machine, enter the secrets again with a new key',
+      { file, mode: (stat.mode & 0o777).toString(8) },
+    )
   }
   const text = readFileSync(file)
   const bytes = Buffer.from(text.toString('latin1').trim(), 'hex')
   text.fill(0)
   try {
-    if (bytes.length !== KEY_BYTES) throw new Error(`the vault's key file ${file} is damaged: it must hold ${KEY_BYTES * 2} hex digits. Put it back from a copy`)
+    if (bytes.length !== KEY_BYTES)
+      throw new Error(
+        `the vault's key file ${file} is damaged: it must hold ${KEY_BYTES * 2} hex digits. Put it back from a copy`,
+      )
     return createSecretKey(bytes)
   } finally {
     bytes.fill(0)
@@ -119,9 +148,18 @@ async function makeKey(file: string, log: ConsolaInstance | undefined): Promise<
   const draft = `${file}.${randomUUID()}.new`
   try {
     const handle = await open(draft, 'wx', 0o600)
-    try { await handle.writeFile(text); await handle.sync() } finally { await handle.close() }
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
     // Unlike a rename, a link never replaces a key that another write has just made.
-    try { await link(draft, file) } catch (error) { if (codeOf(error) !== 'EEXIST') throw error }
+    try {
+      await link(draft, file)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
     syncFolder(dirname(file))
   } finally {
     await rm(draft, { force: true })

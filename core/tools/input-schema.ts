@@ -7,7 +7,8 @@ let convert: typeof ToJsonSchema | undefined
 /** JSON Schema (draft 7) of what a model must send. Parts that JSON Schema cannot say are left to the parser. */
 export function toInputSchema(schema: AnyTool['input']): object {
   // Loaded when a model first sees a tool, and synchronously, because a list of tools is an ordinary value.
-  convert ??= (createRequire(import.meta.url)('@valibot/to-json-schema') as { toJsonSchema: typeof ToJsonSchema }).toJsonSchema
+  convert ??= (createRequire(import.meta.url)('@valibot/to-json-schema') as { toJsonSchema: typeof ToJsonSchema })
+    .toJsonSchema
   const { $schema: _, ...rest } = convert(schema, { target: 'draft-07', typeMode: 'input', errorMode: 'ignore' })
   return rest
 }

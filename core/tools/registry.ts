@@ -20,7 +20,11 @@ export interface ToolRegistryOptions {
   /** Told when that happened. */
   readonly onSecret?: (tool: string, call: ToolCallContext) => void
 }
-interface Registered { readonly tool: AnyTool; readonly scope: Scope; readonly description: Description }
+interface Registered {
+  readonly tool: AnyTool
+  readonly scope: Scope
+  readonly description: Description
+}
 
 /** The JSON Schema of the input is made when it is first asked for: most tools are never offered to a model. */
 class Description implements ToolDescription {
@@ -44,7 +48,9 @@ class Description implements ToolDescription {
     this.#schema = tool.input
   }
 
-  get input(): object { return (this.#input ??= toInputSchema(this.#schema)) }
+  get input(): object {
+    return (this.#input ??= toInputSchema(this.#schema))
+  }
 }
 
 export class ToolRegistry {
@@ -55,11 +61,15 @@ export class ToolRegistry {
   readonly #options: ToolRegistryOptions
   #listed: readonly ToolDescription[] | undefined
 
-  constructor(options: ToolRegistryOptions) { this.#options = options }
+  constructor(options: ToolRegistryOptions) {
+    this.#options = options
+  }
 
   forPlugin(scope: Scope): Tools {
     return {
-      add: (...tools) => { for (const tool of tools) this.#add(scope, tool) },
+      add: (...tools) => {
+        for (const tool of tools) this.#add(scope, tool)
+      },
       list: () => this.list(),
       find: (name) => this.#tools.get(name)?.description ?? this.#held.get(name),
       call: (name, args, call) => this.#call(scope.name, name, args, call),
@@ -67,16 +77,25 @@ export class ToolRegistry {
   }
 
   list(): readonly ToolDescription[] {
-    this.#listed ??= [...new Map([...this.#held, ...[...this.#tools].map(([name, { description }]) => [name, description] as const)]).values()]
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    this.#listed ??= [
+      ...new Map([
+        ...this.#held,
+        ...[...this.#tools].map(([name, { description }]) => [name, description] as const),
+      ]).values(),
+    ].sort((a, b) => (a.name < b.name ? -1 : 1))
     return this.#listed
   }
 
   /** Calls of tools of these plugins wait until the returned function is called, and the tools stay listed. */
   hold(plugins: readonly string[]): () => void {
-    const held = [...this.#tools.values()].filter(({ scope }) => plugins.includes(scope.name)).map(({ description }) => description)
+    const held = [...this.#tools.values()]
+      .filter(({ scope }) => plugins.includes(scope.name))
+      .map(({ description }) => description)
     for (const description of held) this.#held.set(description.name, description)
-    const release = this.#barrier.hold(held.map(({ name }) => name), plugins)
+    const release = this.#barrier.hold(
+      held.map(({ name }) => name),
+      plugins,
+    )
     return () => {
       for (const { name } of held) this.#held.delete(name)
       this.#listed = undefined
@@ -85,7 +104,10 @@ export class ToolRegistry {
   }
 
   #add(scope: Scope, tool: AnyTool): void {
-    if (!/^[a-z][a-z0-9_]{0,63}$/.test(tool.name)) throw new Error(`tool "${tool.name}" of plugin "${scope.name}": the name must be snake_case, at most 64 characters`)
+    if (!/^[a-z][a-z0-9_]{0,63}$/.test(tool.name))
+      throw new Error(
+        `tool "${tool.name}" of plugin "${scope.name}": the name must be snake_case, at most 64 characters`,
+      )
     const other = this.#tools.get(tool.name)
     if (other) throw new Error(`tool "${tool.name}" of plugin "${scope.name}" is taken by plugin "${other.scope.name}"`)
     this.#tools.set(tool.name, { tool, scope, description: new Description(tool) })
@@ -109,12 +131,20 @@ export class ToolRegistry {
     if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {
       enforced('taint_tracking')
       this.#options.onSecret?.(name, call)
-      return { ...answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true), refused: 'Secret' }
+      return {
+        ...answer(`${name} refuses Secret: its arguments hold a secret of this service, or a part of one.`, true),
+        refused: 'Secret',
+      }
     }
     return this.#run(found, parsed.output, call, answer)
   }
 
-  async #run({ tool, scope }: Registered, input: unknown, call: ToolCallContext, answer: (text: string, failed: boolean) => ToolResult): Promise<ToolResult> {
+  async #run(
+    { tool, scope }: Registered,
+    input: unknown,
+    call: ToolCallContext,
+    answer: (text: string, failed: boolean) => ToolResult,
+  ): Promise<ToolResult> {
     const timeoutSecs = tool.timeoutSecs ?? this.#options.limits().timeoutSecs
     const stop = new AbortController()
     const stopBy = (source: AbortSignal) => () => stop.abort(source.reason)
@@ -131,12 +161,21 @@ export class ToolRegistry {
     void running.then(leave, leave)
     try {
       const text = await unlessAborted(running, stop.signal)
-      return typeof text === 'string' ? answer(text, false) : answer(`The tool "${tool.name}" answered ${text === null ? 'null' : typeof text} instead of text.`, true)
+      return typeof text === 'string'
+        ? answer(text, false)
+        : answer(`The tool "${tool.name}" answered ${text === null ? 'null' : typeof text} instead of text.`, true)
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason
-      if (stop.signal.aborted) return answer(stop.signal.reason === timeUp ? `The tool "${tool.name}" was stopped after ${timeoutSecs} seconds.` : `The tool "${tool.name}" was stopped: its plugin is being reloaded.`, true)
+      if (stop.signal.aborted)
+        return answer(
+          stop.signal.reason === timeUp
+            ? `The tool "${tool.name}" was stopped after ${timeoutSecs} seconds.`
+            : `The tool "${tool.name}" was stopped: its plugin is being reloaded.`,
+          true,
+        )
       if (error instanceof Refusal) return answer(error.message, true)
-      if (error instanceof Error && error.name === 'UpstreamFailure') return answer(`The tool "${tool.name}" failed: ${error.message}`, true)
+      if (error instanceof Error && error.name === 'UpstreamFailure')
+        return answer(`The tool "${tool.name}" failed: ${error.message}`, true)
       this.#options.onDefect(error, `plugin "${scope.name}", tool ${tool.name}`)
       return answer(`The tool "${tool.name}" failed.`, true)
     } finally {
@@ -151,11 +190,18 @@ export class ToolRegistry {
     if (text.length <= outputChars) return { text, failed, truncated: false, durationMs }
     // Not between the halves of one character.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(outputChars - 1)) ? outputChars - 1 : outputChars
-    return { text: `${text.slice(0, end)}\n[cut: ${text.length - end} of ${text.length} characters are not shown]`, failed, truncated: true, durationMs }
+    return {
+      text: `${text.slice(0, end)}\n[cut: ${text.length - end} of ${text.length} characters are not shown]`,
+      failed,
+      truncated: true,
+      durationMs,
+    }
   }
 }
 
-async function invoke<T>(work: () => Promise<T>): Promise<T> { return work() }
+async function invoke<T>(work: () => Promise<T>): Promise<T> {
+  return work()
+}
 
 function describeIssues(name: string, issues: readonly v.BaseIssue<unknown>[]): string {
   const lines = issues.slice(0, 10).map((issue) => `- ${v.getDotPath(issue) ?? 'arguments'}: ${issue.message}`)

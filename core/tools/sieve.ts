@@ -20,7 +20,9 @@ export class SecretSieve {
   readonly #known = new Map<number, { readonly quick: Set<number>; readonly sure: Set<string> }>()
 
   /** From now on texts that hold the value, or a part of it, are known. Values under eight characters are not. */
-  learn(value: string): void { this.#told.add(value) }
+  learn(value: string): void {
+    this.#told.add(value)
+  }
 
   #take(value: string): void {
     const secret = secretPart(value.trim())
@@ -46,7 +48,14 @@ export class SecretSieve {
     const forms = new Set([text, text.toLowerCase(), text.replaceAll(/\s+/g, '')])
     for (const form of forms) {
       for (const [size, known] of this.#known) {
-        if (this.#each(form, size, (quick, at) => known.quick.has(quick) && known.sure.has(this.#sure(form.slice(at, at + size))))) return true
+        if (
+          this.#each(
+            form,
+            size,
+            (quick, at) => known.quick.has(quick) && known.sure.has(this.#sure(form.slice(at, at + size))),
+          )
+        )
+          return true
       }
     }
     return false
@@ -65,7 +74,9 @@ export class SecretSieve {
     }
     return false
   }
-  #sure(text: string): string { return hash('sha256', this.#key + text, 'base64') }
+  #sure(text: string): string {
+    return hash('sha256', this.#key + text, 'base64')
+  }
 }
 
 /** What a plugin keeps or reads there is known as a secret from then on. */
@@ -87,7 +98,11 @@ export function learning(sieve: SecretSieve, vault: Vault): Vault {
 /** A record that holds secrets beside other things, such as the address they are for, is not a secret as a whole: its texts are looked at. */
 function secretsIn(secret: string): readonly string[] {
   if (!secret.startsWith('{') && !secret.startsWith('[')) return [secret]
-  try { return valuesIn(JSON.parse(secret)) } catch { return [secret] }
+  try {
+    return valuesIn(JSON.parse(secret))
+  } catch {
+    return [secret]
+  }
 }
 function valuesIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
@@ -104,15 +119,32 @@ function secretPart(value: string): string {
 function formsOf(secret: string): ReadonlySet<string> {
   const bytes = Buffer.from(secret)
   // What stands before it in the same base64 text shifts it by up to two bytes; the first and last signs depend on the neighbours.
-  const shifted = [0, 1, 2].flatMap((shift) => ['base64', 'base64url'].map((encoding) =>
-    Buffer.concat([Buffer.alloc(shift), bytes]).toString(encoding as BufferEncoding).replaceAll('=', '').slice(shift === 0 ? 0 : shift + 1, -1)))
+  const shifted = [0, 1, 2].flatMap((shift) =>
+    ['base64', 'base64url'].map((encoding) =>
+      Buffer.concat([Buffer.alloc(shift), bytes])
+        .toString(encoding as BufferEncoding)
+        .replaceAll('=', '')
+        .slice(shift === 0 ? 0 : shift + 1, -1),
+    ),
+  )
   const percent = encodeURIComponent(secret)
-  return new Set([secret, ...shifted, bytes.toString('hex'), percent, percent.toLowerCase(), [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''), [...secret].toReversed().join('')]
-    .filter((form) => form.length >= LEAST))
+  return new Set(
+    [
+      secret,
+      ...shifted,
+      bytes.toString('hex'),
+      percent,
+      percent.toLowerCase(),
+      [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+      [...secret].toReversed().join(''),
+    ].filter((form) => form.length >= LEAST),
+  )
 }
 
 function textsIn(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null || depth > 20) return []
-  return Array.isArray(value) ? value.flatMap((each) => textsIn(each, depth + 1)) : Object.entries(value).flatMap(([key, each]) => [key, ...textsIn(each, depth + 1)])
+  return Array.isArray(value)
+    ? value.flatMap((each) => textsIn(each, depth + 1))
+    : Object.entries(value).flatMap(([key, each]) => [key, ...textsIn(each, depth + 1)])
 }

@@ -56,7 +56,13 @@ export interface ToolDescription {
   readonly needs?: Capability | undefined
 }
 /** `refused` names the label for which a call was not made although its arguments were sound. */
-export interface ToolResult { readonly text: string; readonly failed: boolean; readonly truncated: boolean; readonly durationMs: number; readonly refused?: string }
+export interface ToolResult {
+  readonly text: string
+  readonly failed: boolean
+  readonly truncated: boolean
+  readonly durationMs: number
+  readonly refused?: string
+}
 
 export interface Tools {
   add(...tools: readonly AnyTool[]): void
@@ -70,4 +76,6 @@ export interface Tools {
   call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
 }
 
-export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> { return tool }
+export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> {
+  return tool
+}

@@ -14,7 +14,9 @@ export class Reader {
     this.end = end
   }
 
-  get done(): boolean { return this.at >= this.end }
+  get done(): boolean {
+    return this.at >= this.end
+  }
 
   byte(): number {
     const value = this.bytes[this.at]
@@ -52,11 +54,19 @@ export class Reader {
     if (value > most) throw new ModuleProblem(`${value} ${what} are more than ${most}`)
     return value
   }
-  s32(): bigint { return this.#signed(32) }
-  s33(): bigint { return this.#signed(33) }
-  s64(): bigint { return this.#signed(64) }
+  s32(): bigint {
+    return this.#signed(32)
+  }
+  s33(): bigint {
+    return this.#signed(33)
+  }
+  s64(): bigint {
+    return this.#signed(64)
+  }
 
-  name(): Uint8Array { return this.take(this.u32()) }
+  name(): Uint8Array {
+    return this.take(this.u32())
+  }
 
   #signed(bits: number): bigint {
     let value = 0n
@@ -80,10 +90,16 @@ export class Writer {
   #bytes = new Uint8Array(1024)
   #length = 0
 
-  get length(): number { return this.#length }
+  get length(): number {
+    return this.#length
+  }
   /** From the beginning again. */
-  clear(): void { this.#length = 0 }
-  done(): Uint8Array { return this.#bytes.subarray(0, this.#length) }
+  clear(): void {
+    this.#length = 0
+  }
+  done(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length)
+  }
 
   byte(...values: readonly number[]): this {
     for (const value of values) {
@@ -115,7 +131,9 @@ export class Writer {
       this.byte(low | 0x80)
     }
   }
-  sized(bytes: Uint8Array): this { return this.u32(bytes.byteLength).raw(bytes) }
+  sized(bytes: Uint8Array): this {
+    return this.u32(bytes.byteLength).raw(bytes)
+  }
 
   #room(more: number): void {
     if (this.#length + more <= this.#bytes.byteLength) return

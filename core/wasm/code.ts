@@ -28,7 +28,14 @@ const MOST_LOCALS = 50_000
 const MOST_DEPTH = 1_000
 /** What growing the memory by a page costs: it has to be made. */
 const GROW_COST = 1_000
-const lengthTaking: ReadonlySet<Bulk> = new Set(['memory.init', 'memory.copy', 'memory.fill', 'table.init', 'table.copy', 'table.fill'])
+const lengthTaking: ReadonlySet<Bulk> = new Set([
+  'memory.init',
+  'memory.copy',
+  'memory.fill',
+  'table.init',
+  'table.copy',
+  'table.fill',
+])
 
 /**
  * The body of a function, written anew with a charge before every stretch of code that runs as a whole: at its beginning, in every loop,
@@ -80,37 +87,65 @@ export function meterBody(reader: Reader, space: Space, intrinsics: Intrinsics):
 
 function writeOperand(operand: Operand, reader: Reader, out: Writer, space: Space): void {
   switch (operand) {
-    case 'none': return
+    case 'none':
+      return
     case 'block': {
       const type = reader.s33()
       // Below zero: nothing, or one type of a value.
-      if (type < 0n ? type !== -64n && !valueTypes.has(Number(type + 128n)) : type >= BigInt(space.types)) throw new ModuleProblem('a block has a type that is none')
+      if (type < 0n ? type !== -64n && !valueTypes.has(Number(type + 128n)) : type >= BigInt(space.types))
+        throw new ModuleProblem('a block has a type that is none')
       out.signed(type)
       return
     }
-    case 'label': case 'local': out.u32(reader.u32()); return
+    case 'label':
+    case 'local':
+      out.u32(reader.u32())
+      return
     case 'branches': {
       const count = reader.count(65_520, 'branches')
       out.u32(count)
       for (let branch = 0; branch <= count; branch++) out.u32(reader.u32())
       return
     }
-    case 'function': out.u32(index(reader, space.functions, 'function')); return
-    case 'indirect': out.u32(index(reader, space.types, 'type')).u32(index(reader, space.tables, 'table')); return
-    case 'global': out.u32(index(reader, space.globals, 'global')); return
-    case 'table': out.u32(index(reader, space.tables, 'table')); return
-    case 'access8': case 'access16': case 'access32': case 'access64': {
+    case 'function':
+      out.u32(index(reader, space.functions, 'function'))
+      return
+    case 'indirect':
+      out.u32(index(reader, space.types, 'type')).u32(index(reader, space.tables, 'table'))
+      return
+    case 'global':
+      out.u32(index(reader, space.globals, 'global'))
+      return
+    case 'table':
+      out.u32(index(reader, space.tables, 'table'))
+      return
+    case 'access8':
+    case 'access16':
+    case 'access32':
+    case 'access64': {
       const alignment = reader.u32()
       // Higher bits would name another memory.
-      if (alignment > { access8: 0, access16: 1, access32: 2, access64: 3 }[operand]) throw new ModuleProblem('an access to memory has an alignment that is none')
+      if (alignment > { access8: 0, access16: 1, access32: 2, access64: 3 }[operand])
+        throw new ModuleProblem('an access to memory has an alignment that is none')
       out.u32(alignment).u32(reader.u32())
       return
     }
-    case 'memory': zero(reader, 'memory'); out.byte(0); return
-    case 'i32': out.signed(reader.s32()); return
-    case 'i64': out.signed(reader.s64()); return
-    case 'f32': out.raw(reader.take(4)); return
-    case 'f64': out.raw(reader.take(8)); return
+    case 'memory':
+      zero(reader, 'memory')
+      out.byte(0)
+      return
+    case 'i32':
+      out.signed(reader.s32())
+      return
+    case 'i64':
+      out.signed(reader.s64())
+      return
+    case 'f32':
+      out.raw(reader.take(4))
+      return
+    case 'f64':
+      out.raw(reader.take(8))
+      return
     case 'select': {
       if (reader.u32() !== 1) throw new ModuleProblem('a choice has one type')
       out.u32(1).byte(valueType(reader))
@@ -130,15 +165,38 @@ function bulkInstruction(reader: Reader, out: Writer, space: Space, intrinsics: 
   if (lengthTaking.has(kind) || kind === 'table.grow') out.byte(op.call).u32(intrinsics.length)
   out.byte(op.bulk).u32(code)
   switch (kind) {
-    case 'none': return
-    case 'memory.init': out.u32(index(reader, space.data ?? 0, 'data segment')); zero(reader, 'memory'); out.byte(0); return
-    case 'data.drop': out.u32(index(reader, space.data ?? 0, 'data segment')); return
-    case 'memory.copy': zero(reader, 'memory'); zero(reader, 'memory'); out.byte(0, 0); return
-    case 'memory.fill': zero(reader, 'memory'); out.byte(0); return
-    case 'table.init': out.u32(index(reader, space.elements, 'element segment')).u32(index(reader, space.tables, 'table')); return
-    case 'elem.drop': out.u32(index(reader, space.elements, 'element segment')); return
-    case 'table.copy': out.u32(index(reader, space.tables, 'table')).u32(index(reader, space.tables, 'table')); return
-    case 'table.grow': case 'table.size': case 'table.fill': out.u32(index(reader, space.tables, 'table'))
+    case 'none':
+      return
+    case 'memory.init':
+      out.u32(index(reader, space.data ?? 0, 'data segment'))
+      zero(reader, 'memory')
+      out.byte(0)
+      return
+    case 'data.drop':
+      out.u32(index(reader, space.data ?? 0, 'data segment'))
+      return
+    case 'memory.copy':
+      zero(reader, 'memory')
+      zero(reader, 'memory')
+      out.byte(0, 0)
+      return
+    case 'memory.fill':
+      zero(reader, 'memory')
+      out.byte(0)
+      return
+    case 'table.init':
+      out.u32(index(reader, space.elements, 'element segment')).u32(index(reader, space.tables, 'table'))
+      return
+    case 'elem.drop':
+      out.u32(index(reader, space.elements, 'element segment'))
+      return
+    case 'table.copy':
+      out.u32(index(reader, space.tables, 'table')).u32(index(reader, space.tables, 'table'))
+      return
+    case 'table.grow':
+    case 'table.size':
+    case 'table.fill':
+      out.u32(index(reader, space.tables, 'table'))
   }
 }
 

@@ -4,10 +4,15 @@ import { GuestRunner } from './runner.ts'
 /** The process guests run in, each in a thread: what they leave behind in memory, and what they break, goes with it. */
 const runner = new GuestRunner()
 const running = new Map<number, AbortController>()
-const asked = new Map<number, { readonly resolve: (answer: Uint8Array) => void; readonly reject: (error: Error) => void }>()
+const asked = new Map<
+  number,
+  { readonly resolve: (answer: Uint8Array) => void; readonly reject: (error: Error) => void }
+>()
 let questions = 0
 
-const say = (message: FromHost): void => { if (process.connected) process.send?.(message) }
+const say = (message: FromHost): void => {
+  if (process.connected) process.send?.(message)
+}
 
 process.on('message', (message: ToHost) => {
   if (message.type === 'run') void run(message)
@@ -26,12 +31,18 @@ async function run({ id, request, answers }: Extract<ToHost, { type: 'run' }>): 
   const stop = new AbortController()
   running.set(id, stop)
   try {
-    const end = await runner.run({ ...request, signal: stop.signal, ...(answers ? { host: (question: Uint8Array) => ask(id, question) } : {}) })
+    const end = await runner.run({
+      ...request,
+      signal: stop.signal,
+      ...(answers ? { host: (question: Uint8Array) => ask(id, question) } : {}),
+    })
     say({ type: 'end', id, end })
   } catch (error) {
     // It was stopped, and whoever did that does not wait.
     say({ type: 'gone', id, message: error instanceof Error ? error.message : 'unknown' })
-  } finally { running.delete(id) }
+  } finally {
+    running.delete(id)
+  }
 }
 
 function ask(id: number, request: Uint8Array): Promise<Uint8Array> {

@@ -7,7 +7,12 @@ import { enforced } from '../scope/enforcement.ts'
 import type { GuestEnd, GuestRun } from './runner.ts'
 
 export type ToHost =
-  | { readonly type: 'run'; readonly id: number; readonly request: Omit<GuestRun, 'host' | 'signal'>; readonly answers: boolean }
+  | {
+      readonly type: 'run'
+      readonly id: number
+      readonly request: Omit<GuestRun, 'host' | 'signal'>
+      readonly answers: boolean
+    }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'answer'; readonly question: number; readonly answer: Uint8Array; readonly refused?: string }
 export type FromHost =
@@ -36,13 +41,16 @@ export class GuestProcess implements Disposable {
   #next = 0
   readonly #running = new Map<number, Running>()
 
-  constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) { this.#idleMs = idleMs }
+  constructor({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}) {
+    this.#idleMs = idleMs
+  }
 
   /** Never rejects for what the guest does; throws `rate_limit` when too many wait, and the signal's reason. */
   async run(request: GuestRun): Promise<GuestEnd> {
     const { host, signal, ...plain } = request
     signal?.throwIfAborted()
-    if (this.#running.size >= MOST) throw new Refusal('rate_limit', `${MOST} guests run or wait already`, { retryAfterSecs: 5 })
+    if (this.#running.size >= MOST)
+      throw new Refusal('rate_limit', `${MOST} guests run or wait already`, { retryAfterSecs: 5 })
     clearTimeout(this.#idle)
     const own = (this.#own ??= this.#start())
     const id = ++this.#next
@@ -53,10 +61,17 @@ export class GuestProcess implements Disposable {
     signal?.addEventListener('abort', abort, { once: true })
     try {
       const end = await new Promise<GuestEnd>((resolve, reject) => {
-        this.#running.set(id, { request, startedAt: performance.now(), stopping: new AbortController(), resolve, reject })
+        this.#running.set(id, {
+          request,
+          startedAt: performance.now(),
+          stopping: new AbortController(),
+          resolve,
+          reject,
+        })
         own.send({ type: 'run', id, request: plain, answers: host !== undefined } satisfies ToHost)
       })
-      if (end.outcome === 'fuel_exhausted' || end.outcome === 'deadline' || end.outcome === 'memory_limit') enforced('wasm_dual_metering')
+      if (end.outcome === 'fuel_exhausted' || end.outcome === 'deadline' || end.outcome === 'memory_limit')
+        enforced('wasm_dual_metering')
       return end
     } finally {
       signal?.removeEventListener('abort', abort)
@@ -69,9 +84,15 @@ export class GuestProcess implements Disposable {
   }
 
   #start(): Own {
-    const file = ['./guest-host.ts', './guest-host.js', '../guest-host.js'].map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+    const file = ['./guest-host.ts', './guest-host.js', '../guest-host.js']
+      .map((name) => new URL(name, import.meta.url))
+      .find((url) => existsSync(url))
     if (!file) throw new Error('the code for guests is missing: this installation is not complete')
-    const own = forkOwn(fileURLToPath(file), (message) => this.#hear(own, message as FromHost), () => this.#lost(own))
+    const own = forkOwn(
+      fileURLToPath(file),
+      (message) => this.#hear(own, message as FromHost),
+      () => this.#lost(own),
+    )
     return own
   }
 
@@ -88,7 +109,12 @@ export class GuestProcess implements Disposable {
       own.send({ type: 'answer', question, answer: answer ?? new Uint8Array(0) } satisfies ToHost)
     } catch (error) {
       // What is no refusal may say more than a guest should hear.
-      own.send({ type: 'answer', question, answer: new Uint8Array(0), refused: error instanceof Refusal ? error.message : 'failed' } satisfies ToHost)
+      own.send({
+        type: 'answer',
+        question,
+        answer: new Uint8Array(0),
+        refused: error instanceof Refusal ? error.message : 'failed',
+      } satisfies ToHost)
     }
   }
 
@@ -117,7 +143,14 @@ export class GuestProcess implements Disposable {
     if (this.#own !== own) return
     this.#own = undefined
     for (const [id, { startedAt }] of this.#running) {
-      this.#settle(id)?.resolve({ outcome: 'trap', message: 'the process of the guests died', output: new Uint8Array(0), fuelUsed: undefined, log: '', durationMs: performance.now() - startedAt })
+      this.#settle(id)?.resolve({
+        outcome: 'trap',
+        message: 'the process of the guests died',
+        output: new Uint8Array(0),
+        fuelUsed: undefined,
+        log: '',
+        durationMs: performance.now() - startedAt,
+      })
     }
   }
 }

@@ -16,4 +16,11 @@ export interface GuestData {
 export type Outcome = 'done' | 'fuel_exhausted' | 'deadline' | 'memory_limit' | 'trap' | 'abi'
 export type GuestMessage =
   | { readonly type: 'call'; readonly request: Uint8Array }
-  | { readonly type: 'end'; readonly outcome: Outcome; readonly output: Uint8Array; readonly message: string; readonly fuelUsed: bigint; readonly log: string }
+  | {
+      readonly type: 'end'
+      readonly outcome: Outcome
+      readonly output: Uint8Array
+      readonly message: string
+      readonly fuelUsed: bigint
+      readonly log: string
+    }

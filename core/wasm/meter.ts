@@ -17,9 +17,35 @@ export const HOST = 'svc'
 const MOST_FUNCTIONS = 10_000
 const MOST_TABLE = 10_000
 const MOST_THINGS = 100_000
-const id = { type: 1, import: 2, function: 3, table: 4, memory: 5, global: 6, export: 7, start: 8, element: 9, code: 10, data: 11, dataCount: 12 } as const
+const id = {
+  type: 1,
+  import: 2,
+  function: 3,
+  table: 4,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+  element: 9,
+  code: 10,
+  data: 11,
+  dataCount: 12,
+} as const
 /** The order sections come in; the count of data comes before the code. */
-const order: readonly number[] = [id.type, id.import, id.function, id.table, id.memory, id.global, id.export, id.start, id.element, id.dataCount, id.code, id.data]
+const order: readonly number[] = [
+  id.type,
+  id.import,
+  id.function,
+  id.table,
+  id.memory,
+  id.global,
+  id.export,
+  id.start,
+  id.element,
+  id.dataCount,
+  id.code,
+  id.data,
+]
 
 /**
  * The same module with a counter in it: every stretch of code pays before it runs, and the module ends when nothing is left. Throws
@@ -27,16 +53,21 @@ const order: readonly number[] = [id.type, id.import, id.function, id.table, id.
  * compiles what comes out of here.
  */
 export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
-  if (bytes.byteLength > limits.moduleBytes) throw new ModuleProblem(`the module has ${bytes.byteLength} bytes; at most ${limits.moduleBytes} are taken`)
+  if (bytes.byteLength > limits.moduleBytes)
+    throw new ModuleProblem(`the module has ${bytes.byteLength} bytes; at most ${limits.moduleBytes} are taken`)
   const reader = new Reader(bytes)
-  if (Buffer.from(reader.take(8)).toString('hex') !== '0061736d01000000') throw new ModuleProblem('this is no WebAssembly module of version 1')
+  if (Buffer.from(reader.take(8)).toString('hex') !== '0061736d01000000')
+    throw new ModuleProblem('this is no WebAssembly module of version 1')
   const sections = new Map<number, Reader>()
   let last = -1
   while (!reader.done) {
     const kind = reader.byte()
     const part = reader.part(reader.u32())
     // Names and notes of compilers: nothing of them runs.
-    if (kind === 0) { part.name(); continue }
+    if (kind === 0) {
+      part.name()
+      continue
+    }
     const place = order.indexOf(kind)
     if (place < 0) throw new ModuleProblem(`the section ${kind} is not known`)
     if (place <= last) throw new ModuleProblem('a section is there twice or in the wrong place')
@@ -49,7 +80,9 @@ export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
 
 function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint8Array {
   const out = new Writer().byte(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
-  const add = (kind: number, content: Writer): void => { out.byte(kind).sized(content.done()) }
+  const add = (kind: number, content: Writer): void => {
+    out.byte(kind).sized(content.done())
+  }
   const count = (kind: number, what: string, most = MOST_THINGS): number => sections.get(kind)?.count(most, what) ?? 0
 
   const types = count(id.type, 'types')
@@ -65,12 +98,32 @@ function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint
   const space: Space = { types, functions, globals, tables, memories, elements, data: dataCount }
   const intrinsics: Intrinsics = { charge: functions, length: functions + 1, grown: functions + 2 }
 
-  add(id.type, each(sections.get(id.type), types, 2, functionType).raw(Uint8Array.of(0x60, 1, i64, 0)).raw(Uint8Array.of(0x60, 1, i32, 1, i32)))
-  add(id.import, each(sections.get(id.import), imported, 0, (reader, into) => importOf(reader, into, space)))
-  const functionTypes = each(sections.get(id.function), own, 3, (reader, into) => { into.u32(index(reader, types, 'type')) })
-  add(id.function, functionTypes.u32(types).u32(types + 1).u32(types + 1))
+  add(
+    id.type,
+    each(sections.get(id.type), types, 2, functionType)
+      .raw(Uint8Array.of(0x60, 1, i64, 0))
+      .raw(Uint8Array.of(0x60, 1, i32, 1, i32)),
+  )
+  add(
+    id.import,
+    each(sections.get(id.import), imported, 0, (reader, into) => importOf(reader, into, space)),
+  )
+  const functionTypes = each(sections.get(id.function), own, 3, (reader, into) => {
+    into.u32(index(reader, types, 'type'))
+  })
+  add(
+    id.function,
+    functionTypes
+      .u32(types)
+      .u32(types + 1)
+      .u32(types + 1),
+  )
   if (tables > 0) add(id.table, each(sections.get(id.table), tables, 0, tableOf))
-  if (memories > 0) add(id.memory, each(sections.get(id.memory), memories, 0, (reader, into) => memoryOf(reader, into, limits.memoryPages)))
+  if (memories > 0)
+    add(
+      id.memory,
+      each(sections.get(id.memory), memories, 0, (reader, into) => memoryOf(reader, into, limits.memoryPages)),
+    )
   const withOurs = each(sections.get(id.global), globals, 2, (reader, into) => {
     const type = valueType(reader)
     const changes = reader.byte()
@@ -80,25 +133,55 @@ function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint
   })
   add(id.global, withOurs.byte(i64, 1, op.i64Const, 0, op.end).byte(i32, 1, op.i32Const, 0, op.end))
   const exports = sections.get(id.export)
-  const exported = each(exports, exports?.count(MOST_THINGS, 'exports') ?? 0, 2, (reader, into) => exportOf(reader, into, space))
-  for (const [at, name] of [FUEL, REFUSED].entries()) exported.sized(Buffer.from(name)).byte(3).u32(globals + at)
+  const exported = each(exports, exports?.count(MOST_THINGS, 'exports') ?? 0, 2, (reader, into) =>
+    exportOf(reader, into, space),
+  )
+  for (const [at, name] of [FUEL, REFUSED].entries())
+    exported
+      .sized(Buffer.from(name))
+      .byte(3)
+      .u32(globals + at)
   add(id.export, exported)
-  if (elements > 0) add(id.element, each(sections.get(id.element), elements, 0, (reader, into) => elementOf(reader, into, space)))
+  if (elements > 0)
+    add(
+      id.element,
+      each(sections.get(id.element), elements, 0, (reader, into) => elementOf(reader, into, space)),
+    )
   if (dataCount !== undefined) add(id.dataCount, new Writer().u32(dataCount))
   const code = sections.get(id.code)
   const bodies = code?.count(MOST_FUNCTIONS, 'functions') ?? 0
   if (bodies !== own) throw new ModuleProblem(`${own} functions and ${bodies} bodies`)
-  add(id.code, intrinsicBodies(each(code, own, 3, (reader, into) => { into.sized(meterBody(reader.part(reader.u32()), space, intrinsics)) }), intrinsics, globals))
+  add(
+    id.code,
+    intrinsicBodies(
+      each(code, own, 3, (reader, into) => {
+        into.sized(meterBody(reader.part(reader.u32()), space, intrinsics))
+      }),
+      intrinsics,
+      globals,
+    ),
+  )
   const data = sections.get(id.data)
   const segments = data?.count(MOST_THINGS, 'data segments') ?? 0
-  if (dataCount !== undefined && dataCount !== segments) throw new ModuleProblem(`${dataCount} data segments were announced and ${segments} came`)
-  if (segments > 0) add(id.data, each(data, segments, 0, (reader, into) => dataOf(reader, into, space)))
-  for (const [kind, rest] of sections) if (!rest.done) throw new ModuleProblem(`the section ${kind} goes on behind its end`)
+  if (dataCount !== undefined && dataCount !== segments)
+    throw new ModuleProblem(`${dataCount} data segments were announced and ${segments} came`)
+  if (segments > 0)
+    add(
+      id.data,
+      each(data, segments, 0, (reader, into) => dataOf(reader, into, space)),
+    )
+  for (const [kind, rest] of sections)
+    if (!rest.done) throw new ModuleProblem(`the section ${kind} goes on behind its end`)
   return out.done()
 }
 
 /** A list of things, each copied by its own rule, with room for so many more. */
-function each(reader: Reader | undefined, count: number, more: number, copy: (reader: Reader, into: Writer) => void): Writer {
+function each(
+  reader: Reader | undefined,
+  count: number,
+  more: number,
+  copy: (reader: Reader, into: Writer) => void,
+): Writer {
   const into = new Writer().u32(count + more)
   if (reader) for (let at = 0; at < count; at++) copy(reader, into)
   return into
@@ -116,15 +199,22 @@ function functionType(reader: Reader, into: Writer): void {
 
 function importOf(reader: Reader, into: Writer, space: Space): void {
   const [from, name] = [reader.name(), reader.name()]
-  if (Buffer.from(from).toString() !== HOST || reader.byte() !== 0) throw new ModuleProblem(`a module imports functions of "${HOST}" and nothing else`)
-  into.sized(from).sized(name).byte(0).u32(index(reader, space.types, 'type'))
+  if (Buffer.from(from).toString() !== HOST || reader.byte() !== 0)
+    throw new ModuleProblem(`a module imports functions of "${HOST}" and nothing else`)
+  into
+    .sized(from)
+    .sized(name)
+    .byte(0)
+    .u32(index(reader, space.types, 'type'))
 }
 
 function tableOf(reader: Reader, into: Writer): void {
   if (reader.byte() !== funcref) throw new ModuleProblem('a table holds functions')
   limitsOf(reader, into.byte(funcref), MOST_TABLE, 'entries of a table')
 }
-function memoryOf(reader: Reader, into: Writer, pages: number): void { limitsOf(reader, into, pages, 'pages of memory') }
+function memoryOf(reader: Reader, into: Writer, pages: number): void {
+  limitsOf(reader, into, pages, 'pages of memory')
+}
 
 /** What is asked for at the start, and as most what is allowed, whatever the module says. */
 function limitsOf(reader: Reader, into: Writer, most: number, what: string): void {
@@ -144,7 +234,10 @@ function exportOf(reader: Reader, into: Writer, space: Space): void {
   const counts = [space.functions, space.tables, space.memories, space.globals]
   const count = counts[kind]
   if (count === undefined) throw new ModuleProblem('an export has a kind that is not known')
-  into.sized(name).byte(kind).u32(index(reader, count, 'such thing to export'))
+  into
+    .sized(name)
+    .byte(kind)
+    .u32(index(reader, count, 'such thing to export'))
 }
 
 function elementOf(reader: Reader, into: Writer, space: Space): void {
@@ -181,12 +274,26 @@ function dataOf(reader: Reader, into: Writer, space: Space): void {
 /** The three functions that count. `fuel` is the global behind those of the module, `refused` the one behind that. */
 function intrinsicBodies(into: Writer, intrinsics: Intrinsics, globals: number): Writer {
   const [fuel, refused] = [globals, globals + 1]
-  const charge = new Writer().u32(0)
-    .byte(op.globalGet).u32(fuel).byte(op.localGet, 0, op.i64Sub, op.globalSet).u32(fuel)
-    .byte(op.globalGet).u32(fuel).byte(op.i64Const, 0, op.i64LtS, op.if, 0x40, op.unreachable, op.end, op.end)
-  const length = new Writer().u32(0).byte(op.localGet, 0, op.i64ExtendU, op.call).u32(intrinsics.charge).byte(op.localGet, 0, op.end)
-  const grown = new Writer().u32(0)
-    .byte(op.localGet, 0, op.i32Const).signed(-1n).byte(op.i32Eq, op.if, 0x40, op.i32Const, 1, op.globalSet).u32(refused)
+  const charge = new Writer()
+    .u32(0)
+    .byte(op.globalGet)
+    .u32(fuel)
+    .byte(op.localGet, 0, op.i64Sub, op.globalSet)
+    .u32(fuel)
+    .byte(op.globalGet)
+    .u32(fuel)
+    .byte(op.i64Const, 0, op.i64LtS, op.if, 0x40, op.unreachable, op.end, op.end)
+  const length = new Writer()
+    .u32(0)
+    .byte(op.localGet, 0, op.i64ExtendU, op.call)
+    .u32(intrinsics.charge)
+    .byte(op.localGet, 0, op.end)
+  const grown = new Writer()
+    .u32(0)
+    .byte(op.localGet, 0, op.i32Const)
+    .signed(-1n)
+    .byte(op.i32Eq, op.if, 0x40, op.i32Const, 1, op.globalSet)
+    .u32(refused)
     .byte(op.end, op.localGet, 0, op.end)
   for (const body of [charge, length, grown]) into.sized(body.done())
   return into

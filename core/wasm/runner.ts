@@ -69,7 +69,9 @@ export class GuestRunner {
 
 /** The code of the thread lies beside this file, or in the build. */
 function workerFile(): URL {
-  const found = ['./worker.ts', './wasm-worker.js', '../wasm-worker.js'].map((name) => new URL(name, import.meta.url)).find((url) => existsSync(url))
+  const found = ['./worker.ts', './wasm-worker.js', '../wasm-worker.js']
+    .map((name) => new URL(name, import.meta.url))
+    .find((url) => existsSync(url))
   if (!found) throw new Error('the code for guests is missing: this installation is not complete')
   return found
 }
@@ -78,13 +80,25 @@ function start({ module, input, host, signal, ...limits }: GuestRun): Promise<Gu
   const startedAt = performance.now()
   const ready = new SharedArrayBuffer(4)
   const data: GuestData = {
-    module, input, ready, moduleBytes: MODULE_BYTES, fuel: limits.fuel ?? FUEL,
-    memoryPages: Math.floor(Math.min(limits.memoryBytes ?? MEMORY_BYTES, MEMORY_BYTES) / PAGE), outputBytes: limits.outputBytes ?? OUTPUT_BYTES,
+    module,
+    input,
+    ready,
+    moduleBytes: MODULE_BYTES,
+    fuel: limits.fuel ?? FUEL,
+    memoryPages: Math.floor(Math.min(limits.memoryBytes ?? MEMORY_BYTES, MEMORY_BYTES) / PAGE),
+    outputBytes: limits.outputBytes ?? OUTPUT_BYTES,
   }
   const deadlineMs = Math.min(limits.deadlineMs ?? DEADLINE_MS, DEADLINE_MS)
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile(), {
-      workerData: data, env: {}, argv: [], execArgv: [], stdin: false, stdout: true, stderr: true, trackUnmanagedFds: true,
+      workerData: data,
+      env: {},
+      argv: [],
+      execArgv: [],
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      trackUnmanagedFds: true,
       resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4, stackSizeMb: 2 },
     })
     const stopping = new AbortController()
@@ -98,22 +112,43 @@ function start({ module, input, host, signal, ...limits }: GuestRun): Promise<Gu
       // The place is free when the thread is gone, and not before.
       void worker.terminate().then(then, then)
     }
-    const finish = (outcome: Outcome, message: string, more: Partial<GuestEnd> = {}): void => settle(() => resolve({
-      outcome, message, output: new Uint8Array(0), fuelUsed: undefined, log: '', ...more, durationMs: performance.now() - startedAt,
-    }))
+    const finish = (outcome: Outcome, message: string, more: Partial<GuestEnd> = {}): void =>
+      settle(() =>
+        resolve({
+          outcome,
+          message,
+          output: new Uint8Array(0),
+          fuelUsed: undefined,
+          log: '',
+          ...more,
+          durationMs: performance.now() - startedAt,
+        }),
+      )
     const abort = (): void => settle(() => reject(signal?.reason))
     const timer = setTimeout(() => finish('deadline', `it took longer than ${deadlineMs} ms`), deadlineMs)
     signal?.addEventListener('abort', abort, { once: true })
     worker.on('message', (message: GuestMessage) => {
-      if (message.type === 'end') finish(message.outcome, message.message, { output: message.output, fuelUsed: message.fuelUsed, log: message.log })
+      if (message.type === 'end')
+        finish(message.outcome, message.message, {
+          output: message.output,
+          fuelUsed: message.fuelUsed,
+          log: message.log,
+        })
       else void answer(message.request)
     })
-    worker.once('error', (error) => finish('code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory_limit' : 'trap', error.message.slice(0, 500)))
+    worker.once('error', (error) =>
+      finish(
+        'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory_limit' : 'trap',
+        error.message.slice(0, 500),
+      ),
+    )
     worker.once('exit', () => finish('trap', 'the thread ended without an answer'))
 
     async function answer(request: Uint8Array): Promise<void> {
       let reply: Uint8Array
-      try { reply = host ? await host(request, stopping.signal) : new Uint8Array(0) } catch (error) {
+      try {
+        reply = host ? await host(request, stopping.signal) : new Uint8Array(0)
+      } catch (error) {
         return finish('abi', `the host refused: ${error instanceof Error ? error.message : 'failed'}`)
       }
       if (ended) return

@@ -13,9 +13,13 @@ const port = parentPort
 if (!port) throw new Error('this is the inside of a thread')
 
 /** What the guest did that its contract does not allow. */
-class ContractProblem extends Error { override readonly name = 'ContractProblem' }
+class ContractProblem extends Error {
+  override readonly name = 'ContractProblem'
+}
 /** Thrown through the guest when it cannot pay for what the host does. */
-class Empty extends Error { override readonly name = 'Empty' }
+class Empty extends Error {
+  override readonly name = 'Empty'
+}
 
 interface Guest {
   readonly memory: WebAssembly.Memory
@@ -33,7 +37,8 @@ function read(pointer: number, length: number): Uint8Array {
   if (!guest) throw new ContractProblem('the host was called before the guest is there')
   const [from, size] = [pointer >>> 0, length >>> 0]
   // Of the memory as it is now: it may have grown.
-  if (from + size > guest.memory.buffer.byteLength) throw new ContractProblem('a pointer and a length lead out of the memory')
+  if (from + size > guest.memory.buffer.byteLength)
+    throw new ContractProblem('a pointer and a length lead out of the memory')
   return new Uint8Array(guest.memory.buffer, from, size)
 }
 
@@ -66,7 +71,10 @@ const host = {
   },
   host_log(level: number, pointer: number, length: number): void {
     pay(CALL_COST + BigInt(length >>> 0))
-    if (log.length < LOG_CHARS) log += `${level} ${Buffer.from(read(pointer, length)).toString('utf8').slice(0, LOG_CHARS - log.length)}\n`
+    if (log.length < LOG_CHARS)
+      log += `${level} ${Buffer.from(read(pointer, length))
+        .toString('utf8')
+        .slice(0, LOG_CHARS - log.length)}\n`
   },
 }
 
@@ -75,13 +83,21 @@ function guestOf({ exports }: WebAssembly.Instance): Guest {
   const fuel = exports[FUEL]
   const refused = exports[REFUSED]
   if (!(memory instanceof WebAssembly.Memory)) throw new ContractProblem('the guest exports no memory')
-  if (typeof alloc !== 'function' || typeof execute !== 'function') throw new ContractProblem('the guest exports no alloc and execute')
-  if (!(fuel instanceof WebAssembly.Global) || !(refused instanceof WebAssembly.Global)) throw new ContractProblem('the guest has no counter')
+  if (typeof alloc !== 'function' || typeof execute !== 'function')
+    throw new ContractProblem('the guest exports no alloc and execute')
+  if (!(fuel instanceof WebAssembly.Global) || !(refused instanceof WebAssembly.Global))
+    throw new ContractProblem('the guest has no counter')
   return {
     memory,
-    get fuel() { return BigInt(fuel.value) },
-    set fuel(units) { fuel.value = units },
-    get refused() { return Number(refused.value) === 1 },
+    get fuel() {
+      return BigInt(fuel.value)
+    },
+    set fuel(units) {
+      fuel.value = units
+    },
+    get refused() {
+      return Number(refused.value) === 1
+    },
     alloc(size) {
       const pointer: unknown = alloc(size)
       if (typeof pointer !== 'number') throw new ContractProblem('alloc gives no pointer')
@@ -101,14 +117,20 @@ function run(): Uint8Array {
   guest.fuel = data.fuel
   const answer = guest.execute(give(data.input), data.input.byteLength)
   const length = Number(answer & 0xffff_ffffn)
-  if (length > data.outputBytes) throw new ContractProblem(`the answer has ${length} bytes; at most ${data.outputBytes} are taken`)
+  if (length > data.outputBytes)
+    throw new ContractProblem(`the answer has ${length} bytes; at most ${data.outputBytes} are taken`)
   return read(Number(answer >> 32n), length).slice()
 }
 
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Empty || (guest && guest.fuel < 0n)) return 'fuel_exhausted'
   if (error instanceof ModuleProblem) return /pages of memory/.test(error.message) ? 'memory_limit' : 'abi'
-  if (error instanceof ContractProblem || error instanceof WebAssembly.CompileError || error instanceof WebAssembly.LinkError) return 'abi'
+  if (
+    error instanceof ContractProblem ||
+    error instanceof WebAssembly.CompileError ||
+    error instanceof WebAssembly.LinkError
+  )
+    return 'abi'
   if (guest?.refused === true || (error instanceof RangeError && /memory/i.test(error.message))) return 'memory_limit'
   return 'trap'
 }
@@ -116,11 +138,28 @@ function outcomeOf(error: unknown): Outcome {
 function end(outcome: Outcome, output: Uint8Array, message: string): void {
   // Below zero it is all that there was: by how much the last stretch would have gone over is of no interest.
   const left = guest ? guest.fuel : data.fuel
-  port?.postMessage({ type: 'end', outcome, output, message, fuelUsed: left < 0n ? data.fuel : data.fuel - left, log } satisfies GuestMessage)
+  port?.postMessage({
+    type: 'end',
+    outcome,
+    output,
+    message,
+    fuelUsed: left < 0n ? data.fuel : data.fuel - left,
+    log,
+  } satisfies GuestMessage)
 }
 
-try { end('done', run(), '') } catch (error) {
+try {
+  end('done', run(), '')
+} catch (error) {
   const outcome = outcomeOf(error)
   const said = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
-  end(outcome, new Uint8Array(0), outcome === 'fuel_exhausted' ? 'the fuel is used up' : outcome === 'memory_limit' && said === 'unreachable' ? 'it ended when its memory could not grow any more' : said)
+  end(
+    outcome,
+    new Uint8Array(0),
+    outcome === 'fuel_exhausted'
+      ? 'the fuel is used up'
+      : outcome === 'memory_limit' && said === 'unreachable'
+        ? 'it ended when its memory could not grow any more'
+        : said,
+  )
 }

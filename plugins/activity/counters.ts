@@ -24,5 +24,7 @@ export function countTurns(metrics: Metrics, hooks: Hooks): void {
     calls.add(iterations, { agent })
     turns.add(1, { agent })
   })
-  hooks.on(ToolCallEnded, ({ agent: { name }, failed }) => { tools.add(1, { agent: labelOf(name), outcome: failed ? 'failed' : 'done' }) })
+  hooks.on(ToolCallEnded, ({ agent: { name }, failed }) => {
+    tools.add(1, { agent: labelOf(name), outcome: failed ? 'failed' : 'done' })
+  })
 }

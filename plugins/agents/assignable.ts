@@ -5,14 +5,33 @@ import type { HeldAgent } from './roster.ts'
 /** The names there are to assign now. */
 export type Assignable = (kind: 'skills' | 'mcp_servers') => Promise<readonly string[]>
 
-const name = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256, 'at most 256 characters'), v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'))
-export const Names = v.pipe(v.array(name), v.maxLength(1000, 'at most 1000'), v.check((list) => new Set(list).size === list.length, 'must not hold a name twice'))
+const name = v.pipe(
+  v.string(),
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(256, 'at most 256 characters'),
+  v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'),
+)
+export const Names = v.pipe(
+  v.array(name),
+  v.maxLength(1000, 'at most 1000'),
+  v.check((list) => new Set(list).size === list.length, 'must not hold a name twice'),
+)
 
 /** The list as it is stored: `*` stands for all, which is an empty list. Throws `invalid_request` for a name there is not, unless the agent has it already. */
-export async function checkAssigned(assignable: Assignable, kind: 'skills' | 'mcp_servers', wanted: readonly string[], { manifest }: HeldAgent): Promise<readonly string[]> {
+export async function checkAssigned(
+  assignable: Assignable,
+  kind: 'skills' | 'mcp_servers',
+  wanted: readonly string[],
+  { manifest }: HeldAgent,
+): Promise<readonly string[]> {
   const list = wanted.includes('*') ? [] : wanted
   const available = await assignable(kind)
   const unknown = list.find((one) => !available.includes(one) && !manifest[kind].includes(one))
-  if (unknown !== undefined) throw new Refusal('invalid_request', `${kind}: there is no "${unknown}"; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`, { details: { unknown, available } })
+  if (unknown !== undefined)
+    throw new Refusal(
+      'invalid_request',
+      `${kind}: there is no "${unknown}"; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`,
+      { details: { unknown, available } },
+    )
   return list
 }

@@ -31,7 +31,10 @@ export interface Identity {
   readonly vibe?: string | undefined
   readonly greeting_style?: string | undefined
 }
-export interface ModelChoice { readonly provider: string; readonly model: string }
+export interface ModelChoice {
+  readonly provider: string
+  readonly model: string
+}
 
 /** The parsed manifest with its defaults filled in (Interface 2.1, API facts 2.1). */
 export interface Manifest {
@@ -116,7 +119,12 @@ export interface Manifest {
   readonly thinking?: Readonly<Record<string, unknown>> | undefined
   readonly compaction?: Readonly<Record<string, unknown>> | undefined
   /** What the model is told beside the conversation; nothing of it is stored there. */
-  readonly context_injection: readonly { readonly name?: string | undefined; readonly content: string; readonly position: 'system' | 'before_user' | 'after_reset'; readonly condition?: string | undefined }[]
+  readonly context_injection: readonly {
+    readonly name?: string | undefined
+    readonly content: string
+    readonly position: 'system' | 'before_user' | 'after_reset'
+    readonly condition?: string | undefined
+  }[]
   readonly max_history_messages?: number | undefined
   /** Turns that may run at a time, across sessions; those another agent waits for are not counted. */
   readonly max_concurrent_invocations?: number | undefined
@@ -193,4 +201,7 @@ export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
 
 /** What there is to assign to agents. Features that have skills or MCP servers add the names of theirs. */
-export const AssignablesListed = transform<{ readonly kind: 'skills' | 'mcp_servers'; readonly names: readonly string[] }>('agents:assignables-listed')
+export const AssignablesListed = transform<{
+  readonly kind: 'skills' | 'mcp_servers'
+  readonly names: readonly string[]
+}>('agents:assignables-listed')

@@ -15,7 +15,10 @@ const rootKey = 'root_agent_id'
 const depthKey = 'spawn_depth'
 
 /** How many generations an agent may found, and of how many agents at once its family may be. */
-export interface FamilyLimits { readonly max_depth: number; readonly max_descendants: number }
+export interface FamilyLimits {
+  readonly max_depth: number
+  readonly max_descendants: number
+}
 
 export class Families implements Family {
   readonly #agents: AgentService
@@ -42,17 +45,31 @@ export class Families implements Family {
   async spawn(parentId: string, manifestToml: string): Promise<Agent> {
     const parent = await this.#agents.require(parentId)
     return this.#serial(rootOf(parent), async () => {
-      if (!parent.manifest.capabilities.agent_spawn) await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
+      if (!parent.manifest.capabilities.agent_spawn)
+        await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
       const { max_depth: deepest, max_descendants: most } = this.#limits
       const depth = depthOf(parent) + 1
-      if (depth > deepest) await this.#deny(parent, `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`)
+      if (depth > deepest)
+        await this.#deny(
+          parent,
+          `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`,
+        )
       const root = rootOf(parent)
       const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
-      if (live >= most) await this.#deny(parent, `there are ${live} agents of this family already, at most ${most} are allowed (plugins.agents.max_descendants)`)
+      if (live >= most)
+        await this.#deny(
+          parent,
+          `there are ${live} agents of this family already, at most ${most} are allowed (plugins.agents.max_descendants)`,
+        )
       const { toml, right } = inherited(parent.manifest, manifestToml)
-      if (right !== undefined) await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
+      if (right !== undefined)
+        await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
       this.#parents.add(parent.id)
-      const placed = editManifest(toml, { [`metadata.${parentKey}`]: parent.id, [`metadata.${rootKey}`]: root, [`metadata.${depthKey}`]: depth })
+      const placed = editManifest(toml, {
+        [`metadata.${parentKey}`]: parent.id,
+        [`metadata.${rootKey}`]: root,
+        [`metadata.${depthKey}`]: depth,
+      })
       return this.#agents.spawn(placed, { permission: parent.permission })
     })
   }
@@ -73,7 +90,8 @@ export class Families implements Family {
   async kill(ancestorId: string, id: string): Promise<Agent> {
     const ancestor = await this.#agents.require(ancestorId)
     const agent = await this.#agents.require(id)
-    if (!(await this.isDescendant(ancestor.id, agent.id))) await this.#deny(ancestor, `agent "${agent.name}" was not made by this one`)
+    if (!(await this.isDescendant(ancestor.id, agent.id)))
+      await this.#deny(ancestor, `agent "${agent.name}" was not made by this one`)
     return (await this.#agents.kill(agent.id)) ?? agent
   }
 
@@ -82,11 +100,16 @@ export class Families implements Family {
     if (!this.#parents.has(parent.id)) return
     for (const child of await this.#agents.list()) {
       if (text(child.manifest.metadata[parentKey]) !== parent.id) continue
-      if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission)) await this.#agents.setPermission(child.id, parent.permission)
+      if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission))
+        await this.#agents.setPermission(child.id, parent.permission)
       if (child.state === 'Stopped') continue
       const right = exceeds(parent.manifest, child.manifest)
       if (right === undefined) continue
-      await this.#audit.write({ event: 'capability_check', agentId: child.id, details: `stopped: it has a right that its parent "${parent.name}" has no more: ${right}` })
+      await this.#audit.write({
+        event: 'capability_check',
+        agentId: child.id,
+        details: `stopped: it has a right that its parent "${parent.name}" has no more: ${right}`,
+      })
       await this.#agents.command(child.id, 'stop')
     }
   }
@@ -99,7 +122,10 @@ export class Families implements Family {
 }
 
 /** The manifest of a child, with what it leaves open filled in, and the first right in it that the parent has not. */
-export function inherited(parent: ManifestDocument, manifestToml: string): { readonly toml: string; readonly right: string | undefined } {
+export function inherited(
+  parent: ManifestDocument,
+  manifestToml: string,
+): { readonly toml: string; readonly right: string | undefined } {
   const toml = narrow(manifestToml, parent)
   return { toml, right: exceeds(parent, parseManifest(toml).document) }
 }
@@ -108,21 +134,34 @@ export function inherited(parent: ManifestDocument, manifestToml: string): { rea
 const permissions: readonly Agent['permission'][] = ['observe', 'assist', 'full']
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 const rootOf = (agent: Agent): string => text(agent.manifest.metadata[rootKey]) ?? agent.id
-const depthOf = (agent: Agent): number => { const depth = agent.manifest.metadata[depthKey]; return typeof depth === 'number' ? depth : 0 }
+const depthOf = (agent: Agent): number => {
+  const depth = agent.manifest.metadata[depthKey]
+  return typeof depth === 'number' ? depth : 0
+}
 
 /** Fills in what the text leaves open, so that nothing is wider than the parent by being left out. What it says itself stays and is checked. */
 function narrow(toml: string, parent: ManifestDocument): string {
   const child = parseManifest(toml).document
   const says = mentions(toml)
   const edits: Record<string, ManifestEdits[string]> = {}
-  if (parent.tool_blocklist.length > 0) edits['tool_blocklist'] = [...new Set([...child.tool_blocklist, ...parent.tool_blocklist])]
-  if (parent.tool_allowlist.length > 0 && child.tool_allowlist.length === 0) edits['tool_allowlist'] = parent.tool_allowlist
+  if (parent.tool_blocklist.length > 0)
+    edits['tool_blocklist'] = [...new Set([...child.tool_blocklist, ...parent.tool_blocklist])]
+  if (parent.tool_allowlist.length > 0 && child.tool_allowlist.length === 0)
+    edits['tool_allowlist'] = parent.tool_allowlist
   if (!says('skills') && (parent.skills.length > 0 || parent.skills_disabled)) edits['skills_disabled'] = true
   if (!says('mcp_servers') && (parent.mcp_servers.length > 0 || parent.mcp_disabled)) edits['mcp_disabled'] = true
-  const limits = { ...flat('resources', parent.resources), 'autonomous.max_iterations': parent.autonomous.max_iterations, 'model.max_tokens': parent.model.max_tokens }
+  const limits = {
+    ...flat('resources', parent.resources),
+    'autonomous.max_iterations': parent.autonomous.max_iterations,
+    'model.max_tokens': parent.model.max_tokens,
+  }
   for (const [path, limit] of Object.entries(limits)) if (typeof limit === 'number' && !says(path)) edits[path] = limit
-  if (child.exec_policy === undefined && parent.exec_policy) Object.assign(edits, flat('exec_policy', parent.exec_policy))
-  if (Object.keys(child.tools).length === 0) for (const [name, params] of Object.entries(parent.tools)) if (/^[A-Za-z0-9_-]+$/.test(name) && typeof params === 'object' && params !== null) Object.assign(edits, flat(`tools.${name}`, params))
+  if (child.exec_policy === undefined && parent.exec_policy)
+    Object.assign(edits, flat('exec_policy', parent.exec_policy))
+  if (Object.keys(child.tools).length === 0)
+    for (const [name, params] of Object.entries(parent.tools))
+      if (/^[A-Za-z0-9_-]+$/.test(name) && typeof params === 'object' && params !== null)
+        Object.assign(edits, flat(`tools.${name}`, params))
   const approval = parent.metadata['approval']
   if (typeof approval === 'string') edits['metadata.approval'] = approval
   return Object.keys(edits).length === 0 ? toml : editManifest(toml, edits)
@@ -130,10 +169,13 @@ function narrow(toml: string, parent: ManifestDocument): string {
 
 /** The plain values of a table by path; a table in it stays out, and the check that follows tells. */
 function flat(path: string, table: object): Record<string, ManifestEdits[string]> {
-  return Object.fromEntries(Object.entries(table).flatMap(([key, value]): (readonly [string, ManifestEdits[string]])[] => {
-    // A dot or a prototype's name would lead elsewhere.
-    if (!/^[A-Za-z0-9_-]+$/.test(key) || key === '__proto__' || path.includes('__proto__')) return []
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [[`${path}.${key}`, value]]
-    return Array.isArray(value) && value.every((each) => typeof each === 'string') ? [[`${path}.${key}`, value]] : []
-  }))
+  return Object.fromEntries(
+    Object.entries(table).flatMap(([key, value]): (readonly [string, ManifestEdits[string]])[] => {
+      // A dot or a prototype's name would lead elsewhere.
+      if (!/^[A-Za-z0-9_-]+$/.test(key) || key === '__proto__' || path.includes('__proto__')) return []
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+        return [[`${path}.${key}`, value]]
+      return Array.isArray(value) && value.every((each) => typeof each === 'string') ? [[`${path}.${key}`, value]] : []
+    }),
+  )
 }

@@ -36,18 +36,36 @@ export default definePlugin({
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
     await roster.load()
     const agents = new AgentService({
-      store, roster, audit: services.audit, hooks, maxManifestBytes: config.max_manifest_bytes, signatures: new Signatures(config.manifest_signing, services.audit),
-      names: () => modelNames(inference(), catalog()), split: (model) => splitModel(inference(), model), choose: (model) => chooseModel(inference(), catalog(), model), skills: () => assignable('skills'),
+      store,
+      roster,
+      audit: services.audit,
+      hooks,
+      maxManifestBytes: config.max_manifest_bytes,
+      signatures: new Signatures(config.manifest_signing, services.audit),
+      names: () => modelNames(inference(), catalog()),
+      split: (model) => splitModel(inference(), model),
+      choose: (model) => chooseModel(inference(), catalog(), model),
+      skills: () => assignable('skills'),
     })
     await agents.recover()
     await welcome(agents, storage)
     routes.add(
-      ...agentRoutes(agents, assignable), ...bulkRoutes(agents, config.max_bulk), ...modeRoutes(agents), ...profileRoutes(agents),
+      ...agentRoutes(agents, assignable),
+      ...bulkRoutes(agents, config.max_bulk),
+      ...modeRoutes(agents),
+      ...profileRoutes(agents),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
     const family = new Families(agents, services.audit, config)
     await family.recover()
-    hooks.on(ProbesListed, (probes) => [...probes, { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) }, { system: 'manifest_signing', run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing) }])
+    hooks.on(ProbesListed, (probes) => [
+      ...probes,
+      { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) },
+      {
+        system: 'manifest_signing',
+        run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing),
+      },
+    ])
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
     return { agents, family }

@@ -1,7 +1,13 @@
 import type { Manifest } from './contract.ts'
 
 /** Limits in which 0 stands for "no limit". */
-const unlimitedAtZero = ['max_llm_tokens_per_hour', 'max_network_bytes_per_hour', 'max_cost_per_hour_usd', 'max_cost_per_day_usd', 'max_cost_per_month_usd'] as const
+const unlimitedAtZero = [
+  'max_llm_tokens_per_hour',
+  'max_network_bytes_per_hour',
+  'max_cost_per_hour_usd',
+  'max_cost_per_day_usd',
+  'max_cost_per_month_usd',
+] as const
 
 /**
  * The first right a child would have and its parent has not, as a sentence; `undefined` when there is none (security facts 1.12).
@@ -10,21 +16,23 @@ const unlimitedAtZero = ['max_llm_tokens_per_hour', 'max_network_bytes_per_hour'
 export function exceeds(parent: Manifest, child: Manifest): string | undefined {
   const mine = parent.capabilities
   const asked = child.capabilities
-  return firstOutside('capabilities.tools', asked.tools, mine.tools)
-    ?? toolLists(parent, child)
-    ?? firstOutside('capabilities.network', asked.network.map(lower), mine.network.map(lower))
-    ?? firstOutside('capabilities.memory_read', asked.memory_read, mine.memory_read)
-    ?? firstOutside('capabilities.memory_write', asked.memory_write, mine.memory_write)
-    ?? firstOutside('capabilities.shell', asked.shell, mine.shell, sameCommand)
-    ?? firstOutside('capabilities.agent_message', asked.agent_message, mine.agent_message)
-    ?? firstOutside('capabilities.ofp_connect', asked.ofp_connect, mine.ofp_connect)
-    ?? flag('capabilities.agent_spawn', asked.agent_spawn, mine.agent_spawn)
-    ?? flag('capabilities.ofp_discover', asked.ofp_discover, mine.ofp_discover)
-    ?? named('skills', child, parent, 'skills_disabled')
-    ?? named('mcp_servers', child, parent, 'mcp_disabled')
-    ?? environment(parent, child)
-    ?? policies(parent, child)
-    ?? numbers(parent, child)
+  return (
+    firstOutside('capabilities.tools', asked.tools, mine.tools) ??
+    toolLists(parent, child) ??
+    firstOutside('capabilities.network', asked.network.map(lower), mine.network.map(lower)) ??
+    firstOutside('capabilities.memory_read', asked.memory_read, mine.memory_read) ??
+    firstOutside('capabilities.memory_write', asked.memory_write, mine.memory_write) ??
+    firstOutside('capabilities.shell', asked.shell, mine.shell, sameCommand) ??
+    firstOutside('capabilities.agent_message', asked.agent_message, mine.agent_message) ??
+    firstOutside('capabilities.ofp_connect', asked.ofp_connect, mine.ofp_connect) ??
+    flag('capabilities.agent_spawn', asked.agent_spawn, mine.agent_spawn) ??
+    flag('capabilities.ofp_discover', asked.ofp_discover, mine.ofp_discover) ??
+    named('skills', child, parent, 'skills_disabled') ??
+    named('mcp_servers', child, parent, 'mcp_disabled') ??
+    environment(parent, child) ??
+    policies(parent, child) ??
+    numbers(parent, child)
+  )
 }
 
 /**
@@ -47,24 +55,41 @@ const literalEnd = (pattern: string): string => pattern.slice(pattern.lastIndexO
 const sameCommand = (parent: string, child: string): boolean => parent.trim() === '*' || parent === child
 const lower = (text: string): string => text.toLowerCase()
 
-function firstOutside(right: string, asked: readonly string[], held: readonly string[], contains = containsPattern): string | undefined {
+function firstOutside(
+  right: string,
+  asked: readonly string[],
+  held: readonly string[],
+  contains = containsPattern,
+): string | undefined {
   const outside = asked.find((each) => !held.some((one) => contains(one, each)))
   return outside === undefined ? undefined : `${right}: "${outside}"`
 }
-const flag = (right: string, asked: boolean, held: boolean): string | undefined => (asked && !held ? `${right}: true` : undefined)
+const flag = (right: string, asked: boolean, held: boolean): string | undefined =>
+  asked && !held ? `${right}: true` : undefined
 
 /** The lists that narrow the tools count as well: what the parent's lists hold back, the child's must. */
 function toolLists(parent: Manifest, child: Manifest): string | undefined {
   if (child.tools_disabled || child.capabilities.tools.length === 0) return undefined
   if (parent.tools_disabled) return 'tools: the parent has none'
   const open = child.tool_allowlist.length > 0 ? child.tool_allowlist : child.capabilities.tools
-  const outside = parent.tool_allowlist.length === 0 ? undefined : firstOutside('tool_allowlist', open, parent.tool_allowlist)
-  const unblocked = parent.tool_blocklist.find((each) => !child.tool_blocklist.some((one) => containsPattern(one, each)))
-  return outside ?? (unblocked === undefined ? undefined : `tool_blocklist: does not block "${unblocked}" as the parent's does`)
+  const outside =
+    parent.tool_allowlist.length === 0 ? undefined : firstOutside('tool_allowlist', open, parent.tool_allowlist)
+  const unblocked = parent.tool_blocklist.find(
+    (each) => !child.tool_blocklist.some((one) => containsPattern(one, each)),
+  )
+  return (
+    outside ??
+    (unblocked === undefined ? undefined : `tool_blocklist: does not block "${unblocked}" as the parent's does`)
+  )
 }
 
 /** An empty list means all of them, unless the feature is switched off. */
-function named(what: 'skills' | 'mcp_servers', child: Manifest, parent: Manifest, off: 'skills_disabled' | 'mcp_disabled'): string | undefined {
+function named(
+  what: 'skills' | 'mcp_servers',
+  child: Manifest,
+  parent: Manifest,
+  off: 'skills_disabled' | 'mcp_disabled',
+): string | undefined {
   if (child[off]) return undefined
   if (parent[off]) return `${what}: the parent has none`
   if (parent[what].length === 0) return undefined
@@ -87,21 +112,27 @@ const EMPTY = address({})
 /** Tables that narrow or widen what tools do are handed on as they are. */
 function policies(parent: Manifest, child: Manifest): string | undefined {
   const same = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
-  if (parent.exec_policy !== undefined && !same(parent.exec_policy, child.exec_policy)) return 'exec_policy: differs from the parent\'s'
-  if (!same(parent.tools, child.tools)) return 'tools: differs from the parent\'s'
-  if (parent.metadata['approval'] !== undefined && !same(parent.metadata['approval'], child.metadata['approval'])) return 'metadata.approval: differs from the parent\'s'
+  if (parent.exec_policy !== undefined && !same(parent.exec_policy, child.exec_policy))
+    return "exec_policy: differs from the parent's"
+  if (!same(parent.tools, child.tools)) return "tools: differs from the parent's"
+  if (parent.metadata['approval'] !== undefined && !same(parent.metadata['approval'], child.metadata['approval']))
+    return "metadata.approval: differs from the parent's"
   for (const key of ['workspace', 'workspaces'] as const) {
     const asked = value(child, key)
-    if (asked !== undefined && !isEmpty(asked) && !same(asked, value(parent, key))) return `${key}: another folder than the parent's`
+    if (asked !== undefined && !isEmpty(asked) && !same(asked, value(parent, key)))
+      return `${key}: another folder than the parent's`
   }
   return undefined
 }
 const value = (manifest: object, key: string): unknown => Object.entries(manifest).find(([name]) => name === key)?.[1]
-const isEmpty = (table: unknown): boolean => typeof table === 'object' && table !== null && Object.keys(table).length === 0
+const isEmpty = (table: unknown): boolean =>
+  typeof table === 'object' && table !== null && Object.keys(table).length === 0
 function sorted(table: unknown): unknown {
   if (Array.isArray(table)) return table.map(sorted)
   if (typeof table !== 'object' || table === null) return table
-  return Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, each]) => [key, sorted(each)])
+  return Object.entries(table)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, each]) => [key, sorted(each)])
 }
 
 function numbers(parent: Manifest, child: Manifest): string | undefined {
@@ -110,8 +141,15 @@ function numbers(parent: Manifest, child: Manifest): string | undefined {
     const asked = child.resources[key] === 0 ? Infinity : child.resources[key]
     if (asked > held) return `resources.${key}: ${asked === Infinity ? 'no limit' : asked} is more than ${held}`
   }
-  const most = (right: string, asked: number, held: number): string | undefined => (asked > held ? `${right}: ${asked} is more than ${held}` : undefined)
-  return most('resources.max_tool_calls_per_minute', child.resources.max_tool_calls_per_minute, parent.resources.max_tool_calls_per_minute)
-    ?? most('autonomous.max_iterations', child.autonomous.max_iterations, parent.autonomous.max_iterations)
-    ?? most('model.max_tokens', child.model.max_tokens, parent.model.max_tokens)
+  const most = (right: string, asked: number, held: number): string | undefined =>
+    asked > held ? `${right}: ${asked} is more than ${held}` : undefined
+  return (
+    most(
+      'resources.max_tool_calls_per_minute',
+      child.resources.max_tool_calls_per_minute,
+      parent.resources.max_tool_calls_per_minute,
+    ) ??
+    most('autonomous.max_iterations', child.autonomous.max_iterations, parent.autonomous.max_iterations) ??
+    most('model.max_tokens', child.model.max_tokens, parent.model.max_tokens)
+  )
 }

@@ -5,7 +5,16 @@ const whole = (least: number) => v.pipe(v.number(), v.integer(), v.minValue(leas
 const amount = v.pipe(v.number(), v.finite(), v.minValue(0))
 const text = v.pipe(v.string(), v.maxLength(4096))
 /** A single string counts as a list of one. */
-const texts = v.union([v.array(v.string()), v.pipe(v.string(), v.transform((one) => [one]))], 'Expected a list of strings')
+const texts = v.union(
+  [
+    v.array(v.string()),
+    v.pipe(
+      v.string(),
+      v.transform((one) => [one]),
+    ),
+  ],
+  'Expected a list of strings',
+)
 const list = (fallback: readonly string[] = []) => v.optional(texts, [...fallback])
 const table = v.record(v.string(), v.unknown())
 const tables = v.array(table)
@@ -20,13 +29,29 @@ export const AgentName = v.pipe(
 export const Description = v.pipe(v.string(), v.maxLength(4096, 'at most 4096 characters'))
 export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
 
-export const Variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable'))
-export const Address = v.pipe(v.string(), v.maxLength(2048), v.check((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http(s) address'))
+export const Variable = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable'),
+)
+export const Address = v.pipe(
+  v.string(),
+  v.maxLength(2048),
+  v.check((url) => /^https?:\/\//i.test(url) && URL.canParse(url), 'must be an http(s) address'),
+)
 
 /** Of a provider or a model. */
-export const ModelName = v.pipe(text, v.check((name) => !control.test(name), 'must not hold control characters'))
+export const ModelName = v.pipe(
+  text,
+  v.check((name) => !control.test(name), 'must not hold control characters'),
+)
 /** Manifests of compatible services leave it to the daemon with an empty text or `auto`. */
-const nameOrDefault = v.optional(v.pipe(ModelName, v.transform((name) => (name === '' || name === 'auto' ? 'default' : name))), 'default')
+const nameOrDefault = v.optional(
+  v.pipe(
+    ModelName,
+    v.transform((name) => (name === '' || name === 'auto' ? 'default' : name)),
+  ),
+  'default',
+)
 const choice = {
   provider: nameOrDefault,
   model: nameOrDefault,
@@ -95,12 +120,15 @@ const Injection = v.looseObject({
   condition: v.optional(text),
 })
 
-const Schedule = v.union([
-  v.literal('reactive'),
-  v.looseObject({ periodic: v.object({ cron: v.string() }) }),
-  v.looseObject({ proactive: v.object({ conditions: list() }) }),
-  v.looseObject({ continuous: v.object({ check_interval_secs: v.optional(whole(1), 300) }) }),
-], 'Expected "reactive" or a table periodic, proactive or continuous')
+const Schedule = v.union(
+  [
+    v.literal('reactive'),
+    v.looseObject({ periodic: v.object({ cron: v.string() }) }),
+    v.looseObject({ proactive: v.object({ conditions: list() }) }),
+    v.looseObject({ continuous: v.object({ check_interval_secs: v.optional(whole(1), 300) }) }),
+  ],
+  'Expected "reactive" or a table periodic, proactive or continuous',
+)
 
 /** Every key of an agent manifest, all of them optional (Interface 2.1, API facts 2.1). Unknown keys stay where they are. */
 export const ManifestDocument = v.looseObject({
@@ -162,14 +190,43 @@ const known = (schema: { readonly entries: object }) => new Set(Object.keys(sche
  * `*` stands for every key of a table.
  */
 export const idleKeys: readonly string[] = [
-  'schedule', 'priority', 'channels', 'allowed_plugins', 'inherit_parent_context', 'web_search_augmentation', 'auto_dream_enabled', 'auto_dream_min_hours',
-  'auto_dream_min_sessions', 'show_progress', 'auto_evolve', 'cache_context', 'thinking.budget_tokens', 'thinking.stream_thinking', 'proactive_memory', 'triggers', 'tools.*', 'resources.max_memory_bytes',
-  'resources.max_cpu_time_ms', 'resources.max_network_bytes_per_hour', 'resources.burst_ratio', 'autonomous.max_restarts', 'autonomous.heartbeat_interval_secs',
-  'autonomous.heartbeat_channel', 'autonomous.heartbeat_timeout_secs', 'autonomous.heartbeat_keep_recent', 'capabilities.ofp_discover', 'capabilities.ofp_connect',
+  'schedule',
+  'priority',
+  'channels',
+  'allowed_plugins',
+  'inherit_parent_context',
+  'web_search_augmentation',
+  'auto_dream_enabled',
+  'auto_dream_min_hours',
+  'auto_dream_min_sessions',
+  'show_progress',
+  'auto_evolve',
+  'cache_context',
+  'thinking.budget_tokens',
+  'thinking.stream_thinking',
+  'proactive_memory',
+  'triggers',
+  'tools.*',
+  'resources.max_memory_bytes',
+  'resources.max_cpu_time_ms',
+  'resources.max_network_bytes_per_hour',
+  'resources.burst_ratio',
+  'autonomous.max_restarts',
+  'autonomous.heartbeat_interval_secs',
+  'autonomous.heartbeat_channel',
+  'autonomous.heartbeat_timeout_secs',
+  'autonomous.heartbeat_keep_recent',
+  'capabilities.ofp_discover',
+  'capabilities.ofp_connect',
 ]
 
 /** The keys that mean something, by table; the top level is the empty name. Tables that are free by definition are not listed. */
 export const knownKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['', known(ManifestDocument)], ['model', known(Model)], ['capabilities', known(Capabilities)], ['resources', known(Resources)],
-  ['autonomous', known(Autonomous)], ['routing', known(Routing)], ['fallback_models', new Set(Object.keys(choice))],
+  ['', known(ManifestDocument)],
+  ['model', known(Model)],
+  ['capabilities', known(Capabilities)],
+  ['resources', known(Resources)],
+  ['autonomous', known(Autonomous)],
+  ['routing', known(Routing)],
+  ['fallback_models', new Set(Object.keys(choice))],
 ])

@@ -12,7 +12,12 @@ export interface ParsedManifest {
   readonly warnings: readonly string[]
 }
 /** New values by path, such as `{ 'model.provider': 'openai' }`. `undefined` removes the key. */
-export type ManifestEdits = Readonly<Record<string, string | number | boolean | readonly string[] | readonly Readonly<Record<string, string>>[] | undefined>>
+export type ManifestEdits = Readonly<
+  Record<
+    string,
+    string | number | boolean | readonly string[] | readonly Readonly<Record<string, string>>[] | undefined
+  >
+>
 
 /** Throws `invalid_request` with line and column for malformed TOML, and with the key for a value of the wrong kind. */
 export function parseManifest(toml: string): ParsedManifest {
@@ -25,7 +30,7 @@ export function parseManifest(toml: string): ParsedManifest {
 function withProfile(document: ManifestDocument, table: TomlTable): ManifestDocument {
   const { capabilities } = table
   if (document.profile === undefined || (isTable(capabilities) && Object.hasOwn(capabilities, 'tools'))) return document
-  return { ...document, capabilities: { ...document.capabilities, tools: [...profileTools[document.profile] ?? []] } }
+  return { ...document, capabilities: { ...document.capabilities, tools: [...(profileTools[document.profile] ?? [])] } }
 }
 
 /** The same manifest with some values replaced. Unknown keys survive, comments do not. */
@@ -45,7 +50,9 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
       }
     }
     if (value === undefined) delete at[last]
-    else at[last] = typeof value === 'object' ? value.map((part) => (typeof part === 'string' ? part : { ...part })) : value
+    else
+      at[last] =
+        typeof value === 'object' ? value.map((part) => (typeof part === 'string' ? part : { ...part })) : value
   }
   return stringify(table)
 }
@@ -72,7 +79,10 @@ function readTable(toml: string): TomlTable {
     if (!(error instanceof TomlError)) throw error
     const { line, column } = error
     const reason = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
-    throw new Refusal('invalid_request', `manifest_toml: malformed TOML at line ${line}, column ${column}: ${reason}`, { details: { line, column, reason }, cause: error })
+    throw new Refusal('invalid_request', `manifest_toml: malformed TOML at line ${line}, column ${column}: ${reason}`, {
+      details: { line, column, reason },
+      cause: error,
+    })
   }
 }
 
@@ -83,7 +93,8 @@ function unknownKeys(table: TomlTable): string[] {
     for (const part of at) {
       if (!isTable(part)) continue
       for (const key of Object.keys(part)) {
-        if (!keys.has(key)) found.push(`unknown key "${name === '' ? key : `${name}.${key}`}" is kept and has no effect`)
+        if (!keys.has(key))
+          found.push(`unknown key "${name === '' ? key : `${name}.${key}`}" is kept and has no effect`)
       }
     }
   }
@@ -95,7 +106,8 @@ function idle(table: TomlTable): string[] {
   return idleKeys.flatMap((path) => {
     const [first = '', second] = path.split('.')
     const at = table[first]
-    const given = second === undefined ? at : isTable(at) ? (second === '*' ? Object.keys(at)[0] : at[second]) : undefined
+    const given =
+      second === undefined ? at : isTable(at) ? (second === '*' ? Object.keys(at)[0] : at[second]) : undefined
     if (given === undefined || isUsual(path, given)) return []
     return [`"${path.replace('.*', '')}" is kept and has no effect yet`]
   })
@@ -104,17 +116,27 @@ function isUsual(path: string, given: unknown): boolean {
   const [first = '', second] = path.split('.')
   const usual: unknown = Object.entries(defaults).find(([key]) => key === first)?.[1]
   const value = second === undefined ? usual : isTable(usual) ? usual[second] : undefined
-  return JSON.stringify(given) === JSON.stringify(value) || given === false || (Array.isArray(given) && given.length === 0)
+  return (
+    JSON.stringify(given) === JSON.stringify(value) || given === false || (Array.isArray(given) && given.length === 0)
+  )
 }
 const defaults = parse(ManifestDocument, {}, 'manifest')
 
 function withoutEffect(document: ManifestDocument): string[] {
   const { quiet_hours: quiet } = document.autonomous
   return [
-    ...(quiet === undefined || quiet.trim() === '' || QUIET_HOURS.test(quiet) ? [] : [`"autonomous.quiet_hours" has no effect: "${quiet.slice(0, 50)}" is not two times such as 22:00-07:00`]),
-    ...(document.module === 'builtin:chat' ? [] : [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]),
+    ...(quiet === undefined || quiet.trim() === '' || QUIET_HOURS.test(quiet)
+      ? []
+      : [`"autonomous.quiet_hours" has no effect: "${quiet.slice(0, 50)}" is not two times such as 22:00-07:00`]),
+    ...(document.module === 'builtin:chat'
+      ? []
+      : [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]),
     // Decision: a manifest cannot name a folder of the machine; a manifest may come from an agent.
-    ...(document.workspace === undefined && Object.keys(document.workspaces).length === 0 ? [] : ['"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the data directory']),
+    ...(document.workspace === undefined && Object.keys(document.workspaces).length === 0
+      ? []
+      : [
+          '"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the data directory',
+        ]),
   ]
 }
 

@@ -14,19 +14,27 @@ export async function modelNames(inference: Inference | undefined, catalog?: Cat
     const named = provider === 'default' ? fallback.provider : provider
     // The offline model is asked for nothing by name.
     const target = model === 'default' || named === 'builtin' ? undefined : alias?.(model)
-    if (target && (provider === 'default' || provider === target.provider)) return { provider: target.provider, model: target.model }
+    if (target && (provider === 'default' || provider === target.provider))
+      return { provider: target.provider, model: target.model }
     if (model !== 'default') return { provider: named, model }
-    return { provider: named, model: named === fallback.provider ? fallback.model : ownDefaults.get(named) ?? model }
+    return { provider: named, model: named === fallback.provider ? fallback.model : (ownDefaults.get(named) ?? model) }
   }
 }
 
 /** The model somebody asks for by an alias, with or without its provider. Without a provider in it, that of the manifest stays. */
-export async function chooseModel(inference: Inference | undefined, catalog: Catalog | undefined, id: string): Promise<{ readonly provider?: string; readonly model: string }> {
+export async function chooseModel(
+  inference: Inference | undefined,
+  catalog: Catalog | undefined,
+  id: string,
+): Promise<{ readonly provider?: string; readonly model: string }> {
   return (await catalog?.aliasLookup())?.(id) ?? splitModel(inference, id)
 }
 
 /** `groq/llama-3.3-70b` names the provider too, when there is one of that name; the ids of some models have slashes of their own. */
-export function splitModel(inference: Inference | undefined, id: string): { readonly provider?: string; readonly model: string } {
+export function splitModel(
+  inference: Inference | undefined,
+  id: string,
+): { readonly provider?: string; readonly model: string } {
   const slash = id.indexOf('/')
   const prefix = id.slice(0, Math.max(slash, 0))
   const known = inference?.providers().some((provider) => provider.name === prefix) ?? false

@@ -9,8 +9,16 @@ export const Pin = v.object({ model: Choice, fallback_models: v.array(Choice), s
 export type Pin = v.InferOutput<typeof Pin>
 
 /** `available` are the skills there are now; a manifest that names none has them all. */
-export function pinOf(document: ManifestDocument, name: NameModel, split: (id: string) => { readonly provider?: string; readonly model: string }, available: readonly string[]): Pin {
-  const wanted = document.pinned_model === undefined || document.pinned_model === '' ? document.model : { provider: document.model.provider, ...split(document.pinned_model) }
+export function pinOf(
+  document: ManifestDocument,
+  name: NameModel,
+  split: (id: string) => { readonly provider?: string; readonly model: string },
+  available: readonly string[],
+): Pin {
+  const wanted =
+    document.pinned_model === undefined || document.pinned_model === ''
+      ? document.model
+      : { provider: document.model.provider, ...split(document.pinned_model) }
   return {
     model: name(wanted),
     fallback_models: document.fallback_models.map(name),
@@ -32,12 +40,17 @@ export function withPin(document: ManifestDocument, pin: Pin): ManifestDocument 
 
 /** Throws `conflict` when a change would move what is pinned: taken silently, it would look as if it had an effect. */
 export function checkPinned(name: string, before: ManifestDocument, after: ManifestDocument): void {
-  const held = (document: ManifestDocument) => [
-    ['the model', document.model.provider, document.model.model, document.pinned_model], ['the fallback models', document.fallback_models.map(({ provider, model }) => [provider, model])],
-    ['the skills', document.skills, document.skills_disabled],
-  ] as const
+  const held = (document: ManifestDocument) =>
+    [
+      ['the model', document.model.provider, document.model.model, document.pinned_model],
+      ['the fallback models', document.fallback_models.map(({ provider, model }) => [provider, model])],
+      ['the skills', document.skills, document.skills_disabled],
+    ] as const
   const now = held(after)
   const moved = held(before).findIndex((entry, index) => JSON.stringify(entry) !== JSON.stringify(now[index]))
   const what = now[moved]?.[0]
-  if (what !== undefined) throw new Refusal('conflict', `agent "${name}" is in mode Stable, which pins ${what}; set mode Normal first`, { details: { mode: 'Stable' } })
+  if (what !== undefined)
+    throw new Refusal('conflict', `agent "${name}" is in mode Stable, which pins ${what}; set mode Normal first`, {
+      details: { mode: 'Stable' },
+    })
 }

@@ -37,7 +37,13 @@ const children: readonly (readonly [what: string, toml: string, allowed: boolean
   ['more rounds', 'autonomous.max_iterations = 6', false],
 ]
 const patterns: readonly (readonly [parent: string, child: string, contained: boolean])[] = [
-  ['*', '*.example.com', true], ['*.example.com', '*', false], ['api.*', 'api.one', true], ['api.*.evil.test', 'api.*', false], ['api.*', 'api.*.evil.test', true], ['a*c', 'abc', false], ['', 'x', false],
+  ['*', '*.example.com', true],
+  ['*.example.com', '*', false],
+  ['api.*', 'api.one', true],
+  ['api.*.evil.test', 'api.*', false],
+  ['api.*', 'api.*.evil.test', true],
+  ['a*c', 'abc', false],
+  ['', 'x', false],
 ]
 
 /** A parent and the children it might ask for, through the check that a spawn by an agent passes. Nothing is made. */
@@ -46,12 +52,22 @@ export async function probe(agents: Pick<Agents, 'list'>): Promise<Finding> {
   const mine = parseManifest(parent).document
   const cases: ProbeCase[] = children.map(([what, toml, allowed]) => {
     const { right } = inherited(mine, `name = "child"\n${toml}\n`)
-    return { name: `a child that asks for ${what} is ${allowed ? 'made' : 'refused'}`, held: (right === undefined) === allowed }
+    return {
+      name: `a child that asks for ${what} is ${allowed ? 'made' : 'refused'}`,
+      held: (right === undefined) === allowed,
+    }
   })
-  for (const [one, other, contained] of patterns) cases.push({ name: `"${one}" ${contained ? 'contains' : 'does not contain'} "${other}"`, held: containsPattern(one, other) === contained })
+  for (const [one, other, contained] of patterns)
+    cases.push({
+      name: `"${one}" ${contained ? 'contains' : 'does not contain'} "${other}"`,
+      held: containsPattern(one, other) === contained,
+    })
   const empty = parseManifest('name = "poor"\n[capabilities]\ntools = []\nagent_spawn = true\n').document
   cases.push(
-    { name: 'a parent without tools has none to give', held: inherited(empty, 'name = "child"\ncapabilities.tools = ["web_fetch"]\n').right !== undefined },
+    {
+      name: 'a parent without tools has none to give',
+      held: inherited(empty, 'name = "child"\ncapabilities.tools = ["web_fetch"]\n').right !== undefined,
+    },
     { name: 'no agent was made', held: (await agents.list()).length === before },
   )
   return { cases, evidence: `${children.length} children, ${patterns.length} pairs of patterns` }

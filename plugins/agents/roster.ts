@@ -50,11 +50,15 @@ export class Roster {
   /** Oldest first. */
   async list(): Promise<readonly HeldAgent[]> {
     if (this.#store.shared) return (await this.#store.all()).map((row) => this.#hold(row))
-    return (this.#sorted ??= [...this.#byId.values()].sort((a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id)))
+    return (this.#sorted ??= [...this.#byId.values()].sort(
+      (a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id),
+    ))
   }
 
   /** Takes over a row that is durable. The manifest is parsed unless the caller has done that. */
-  put(row: AgentRow, parsed?: ParsedManifest): HeldAgent { return this.#hold(row, parsed) }
+  put(row: AgentRow, parsed?: ParsedManifest): HeldAgent {
+    return this.#hold(row, parsed)
+  }
   drop(id: string): void {
     const held = this.#byId.get(id)
     if (!held) return
@@ -73,8 +77,16 @@ export class Roster {
     const held = this.#byId.get(row.id)
     const known = held?.manifestToml === row.manifest_toml && held.row.pin === row.pin && !parsed
     const agent: HeldAgent = {
-      row, id: row.id, name: row.name, state: row.state, mode: row.mode, permission: row.permission, createdAt: row.created_at, sessionId: row.session_id,
-      manifestToml: row.manifest_toml, clonedFrom: row.cloned_from ?? undefined,
+      row,
+      id: row.id,
+      name: row.name,
+      state: row.state,
+      mode: row.mode,
+      permission: row.permission,
+      createdAt: row.created_at,
+      sessionId: row.session_id,
+      manifestToml: row.manifest_toml,
+      clonedFrom: row.cloned_from ?? undefined,
       identity: row.identity === '{}' ? nobody : v.parse(Identity, JSON.parse(row.identity)),
       ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
     }

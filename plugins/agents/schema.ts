@@ -45,7 +45,12 @@ export const NewAgent = v.object({
   signed_manifest: orAbsent(v.unknown()),
 })
 export type NewAgent = v.InferOutput<typeof NewAgent>
-export const SpawnedAgent = v.object({ agent_id: v.string(), id: v.string(), name: v.string(), warnings: v.array(v.string()) })
+export const SpawnedAgent = v.object({
+  agent_id: v.string(),
+  id: v.string(),
+  name: v.string(),
+  warnings: v.array(v.string()),
+})
 
 const choice = v.object({ provider: v.string(), model: v.string() })
 export const AgentDetail = v.object({
@@ -56,8 +61,13 @@ export const AgentDetail = v.object({
   session_id: v.string(),
   model: v.object({ ...choice.entries, max_tokens: v.number(), temperature: v.number() }),
   capabilities: v.object({
-    tools: v.array(v.string()), network: v.array(v.string()), memory_read: v.array(v.string()), memory_write: v.array(v.string()),
-    shell: v.array(v.string()), agent_message: v.array(v.string()), agent_spawn: v.boolean(),
+    tools: v.array(v.string()),
+    network: v.array(v.string()),
+    memory_read: v.array(v.string()),
+    memory_write: v.array(v.string()),
+    shell: v.array(v.string()),
+    agent_message: v.array(v.string()),
+    agent_spawn: v.boolean(),
   }),
   description: v.string(),
   tags: v.array(v.string()),
@@ -84,7 +94,11 @@ export type AgentDetail = v.InferOutput<typeof AgentDetail>
 const text = v.optional(v.string())
 /** Partial change (PATCH and PUT update). Lengths and ranges are those of the manifest, which the result must fit. */
 export const AgentChange = v.object({
-  name: text, description: text, system_prompt: text, provider: text, model: text,
+  name: text,
+  description: text,
+  system_prompt: text,
+  provider: text,
+  model: text,
   tags: v.optional(v.array(v.string())),
   temperature: v.optional(v.number()),
   max_tokens: v.optional(v.number()),
@@ -94,9 +108,17 @@ export const AgentChange = v.object({
   signed_manifest: orAbsent(v.unknown()),
 })
 export type AgentChange = v.InferOutput<typeof AgentChange>
-export const ModelChange = v.object({ model: v.pipe(ModelName, v.minLength(1, 'must not be empty')), provider: v.optional(v.pipe(ModelName, v.minLength(1))) })
+export const ModelChange = v.object({
+  model: v.pipe(ModelName, v.minLength(1, 'must not be empty')),
+  provider: v.optional(v.pipe(ModelName, v.minLength(1))),
+})
 
 export const Killed = v.object({ status: v.literal('killed'), agent_id: v.string() })
 export const Updated = v.object({ status: v.literal('updated'), agent_id: v.string() })
-export const Patched = v.object({ status: v.literal('ok'), agent_id: v.string(), name: v.string(), warnings: v.array(v.string()) })
+export const Patched = v.object({
+  status: v.literal('ok'),
+  agent_id: v.string(),
+  name: v.string(),
+  warnings: v.array(v.string()),
+})
 export const ModelChanged = v.object({ status: v.literal('updated'), model: v.string(), provider: v.string() })

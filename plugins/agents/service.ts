@@ -58,18 +58,30 @@ export class AgentService implements Agents {
   /** Changes of one agent follow each other, so that none is lost between its read and its write. */
   readonly #serial = createSerial()
 
-  constructor(parts: AgentParts) { this.#parts = parts }
+  constructor(parts: AgentParts) {
+    this.#parts = parts
+  }
 
-  find(id: string): Promise<HeldAgent | undefined> { return this.#parts.roster.find(id) }
-  findByName(name: string): Promise<HeldAgent | undefined> { return this.#parts.roster.findByName(name) }
-  list(): Promise<readonly HeldAgent[]> { return this.#parts.roster.list() }
+  find(id: string): Promise<HeldAgent | undefined> {
+    return this.#parts.roster.find(id)
+  }
+  findByName(name: string): Promise<HeldAgent | undefined> {
+    return this.#parts.roster.findByName(name)
+  }
+  list(): Promise<readonly HeldAgent[]> {
+    return this.#parts.roster.list()
+  }
   async require(id: string): Promise<HeldAgent> {
     const agent = await this.find(id)
     if (!agent) throw new Refusal('agent_not_found', `No agent ${id}`)
     return agent
   }
-  names(): Promise<NameModel> { return this.#parts.names() }
-  choose(model: string): ReturnType<AgentParts['choose']> { return this.#parts.choose(model) }
+  names(): Promise<NameModel> {
+    return this.#parts.names()
+  }
+  choose(model: string): ReturnType<AgentParts['choose']> {
+    return this.#parts.choose(model)
+  }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
   }
@@ -77,7 +89,14 @@ export class AgentService implements Agents {
     const name = await this.#parts.names()
     return agents.map((agent) => {
       const { provider, model } = name(agent.manifest.model)
-      return { id: agent.id, name: agent.name, state: agent.state, created_at: agent.createdAt, model_provider: provider, model_name: model }
+      return {
+        id: agent.id,
+        name: agent.name,
+        state: agent.state,
+        created_at: agent.createdAt,
+        model_provider: provider,
+        model_name: model,
+      }
     })
   }
 
@@ -86,46 +105,84 @@ export class AgentService implements Agents {
     checkRunning(agent.name, agent.state)
     return agent
   }
-  mayUse(agent: Agent, tool: ToolFacts): boolean { return mayUse(agent.manifest, agent.permission, tool) }
+  mayUse(agent: Agent, tool: ToolFacts): boolean {
+    return mayUse(agent.manifest, agent.permission, tool)
+  }
 
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
-  async spawn(manifestToml: string, { name, id, permission = 'full', signedBy = null }: SpawnOptions = {}): Promise<HeldAgent> {
+  async spawn(
+    manifestToml: string,
+    { name, id, permission = 'full', signedBy = null }: SpawnOptions = {},
+  ): Promise<HeldAgent> {
     this.#checkSize(manifestToml)
     this.#parts.signatures.admit(signedBy)
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), { permission, signed_by: signedBy, ...(id === undefined ? {} : { id }) })
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), {
+      permission,
+      signed_by: signedBy,
+      ...(id === undefined ? {} : { id }),
+    })
   }
 
   /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
   async open(body: NewAgent): Promise<Opened> {
-    if (body.signed_manifest === undefined) return { toml: manifestOf(body), signedBy: body.manifest_toml ? null : SHIPPED }
+    if (body.signed_manifest === undefined)
+      return { toml: manifestOf(body), signedBy: body.manifest_toml ? null : SHIPPED }
     // With another name it would be another text than the one that was signed.
-    if (body.name !== undefined || body.template !== undefined) throw new Refusal('invalid_request', 'signed_manifest: a signed manifest keeps its name; send it without name and template')
+    if (body.name !== undefined || body.template !== undefined)
+      throw new Refusal(
+        'invalid_request',
+        'signed_manifest: a signed manifest keeps its name; send it without name and template',
+      )
     return await this.#parts.signatures.open(body.signed_manifest, body.manifest_toml)
   }
   /** What the caller is told beside the warnings of the manifest itself. */
-  unsigned(agent: HeldAgent): readonly string[] { return this.#parts.signatures.warnings(agent.row.signed_by) }
+  unsigned(agent: HeldAgent): readonly string[] {
+    return this.#parts.signatures.warnings(agent.row.signed_by)
+  }
 
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
   async clone(id: string, options: CloneOptions): Promise<HeldAgent> {
     const agent = await this.require(id)
-    const name = options.name ?? await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined)
+    const name =
+      options.name ?? (await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined))
     const { mode, permission, identity, pin, signed_by } = agent.row
     // A clone has at most what the signed one has.
     this.#parts.signatures.admit(signed_by)
-    return this.#register(cloneManifest(agent.manifestToml, name, options), { mode, permission, identity, pin, signed_by, cloned_from: agent.id, ...(options.id === undefined ? {} : { id: options.id }) })
+    return this.#register(cloneManifest(agent.manifestToml, name, options), {
+      mode,
+      permission,
+      identity,
+      pin,
+      signed_by,
+      cloned_from: agent.id,
+      ...(options.id === undefined ? {} : { id: options.id }),
+    })
   }
 
   /** Makes ready what a process that died left half made. Called once, before anyone can ask. */
   async recover(): Promise<void> {
-    for (const agent of await this.list()) if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
+    for (const agent of await this.list())
+      if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
   }
 
   async #register(toml: string, more: Partial<AgentRow> = {}): Promise<HeldAgent> {
     const parsed = parseManifest(toml)
     const now = new Date().toISOString()
     const row: AgentRow = {
-      id: randomUUID(), name: parsed.document.name, manifest_toml: toml, state: 'Initializing', mode: 'Normal', session_id: randomUUID(),
-      created_at: now, updated_at: now, permission: 'full', identity: '{}', pin: null, cloned_from: null, signed_by: null, ...more,
+      id: randomUUID(),
+      name: parsed.document.name,
+      manifest_toml: toml,
+      state: 'Initializing',
+      mode: 'Normal',
+      session_id: randomUUID(),
+      created_at: now,
+      updated_at: now,
+      permission: 'full',
+      identity: '{}',
+      pin: null,
+      cloned_from: null,
+      signed_by: null,
+      ...more,
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
     await this.#commit(row, this.#parts.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
@@ -137,7 +194,9 @@ export class AgentService implements Agents {
     await this.#parts.hooks.emit(AgentSpawned, { agent })
     // Killed or stopped meanwhile: that stands.
     if ((await this.find(agent.id)) === undefined) return agent
-    return this.#change(agent.id, ({ state, manifest }) => (state === agent.state ? { state: manifest.enabled ? 'Running' : 'Stopped' } : undefined))
+    return this.#change(agent.id, ({ state, manifest }) =>
+      state === agent.state ? { state: manifest.enabled ? 'Running' : 'Stopped' } : undefined,
+    )
   }
 
   /** Whether the agent moved; `false` when it was there already. Throws `agent_not_found`, and `conflict` for a move that is not allowed. */
@@ -158,11 +217,17 @@ export class AgentService implements Agents {
     return this.#change(id, (agent) => {
       if (agent.mode === mode) return undefined
       const pin = mode === 'Stable' ? pinOf(agent.manifest, names, this.#parts.split, skills) : undefined
-      return { mode, pin: pin ? JSON.stringify(pin) : null, what: pin ? `mode Stable, pinned to ${pin.model.provider}/${pin.model.model}` : 'mode Normal' }
+      return {
+        mode,
+        pin: pin ? JSON.stringify(pin) : null,
+        what: pin ? `mode Stable, pinned to ${pin.model.provider}/${pin.model.model}` : 'mode Normal',
+      }
     })
   }
   setPermission(id: string, permission: Agent['permission']): Promise<HeldAgent> {
-    return this.#change(id, (agent) => (agent.permission === permission ? undefined : { permission, what: `permission ${permission}` }))
+    return this.#change(id, (agent) =>
+      agent.permission === permission ? undefined : { permission, what: `permission ${permission}` },
+    )
   }
 
   kill(id: string): Promise<HeldAgent | undefined> {
@@ -170,7 +235,10 @@ export class AgentService implements Agents {
       const agent = await this.find(id)
       if (!agent) return undefined
       const { store, audit, roster, hooks } = this.#parts
-      await store.commit(store.remove(agent.id), audit.entry({ event: 'agent_killed', agentId: agent.id, details: `agent "${agent.name}" killed` }))
+      await store.commit(
+        store.remove(agent.id),
+        audit.entry({ event: 'agent_killed', agentId: agent.id, details: `agent "${agent.name}" killed` }),
+      )
       roster.drop(agent.id)
       await hooks.emit(AgentKilled, { agent })
       return agent
@@ -181,12 +249,21 @@ export class AgentService implements Agents {
     const agent = await this.require(id)
     const { memory_read: readable, memory_write: writable } = agent.manifest.capabilities
     if (grants(access === 'read' ? readable : writable, key, true)) return
-    await this.#parts.audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: memory_${access} of "${key}"` })
-    throw new Refusal('forbidden', `agent "${agent.name}" may not ${access} memory key "${key}" (capabilities.memory_${access})`)
+    await this.#parts.audit.write({
+      event: 'capability_check',
+      agentId: agent.id,
+      details: `denied: memory_${access} of "${key}"`,
+    })
+    throw new Refusal(
+      'forbidden',
+      `agent "${agent.name}" may not ${access} memory key "${key}" (capabilities.memory_${access})`,
+    )
   }
 
   async readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]> {
-    const { manifest: { capabilities } } = await this.require(id)
+    const {
+      manifest: { capabilities },
+    } = await this.require(id)
     return keys.filter((key) => grants(capabilities.memory_read, key, true))
   }
 
@@ -198,7 +275,10 @@ export class AgentService implements Agents {
   /** By an alias, a model of its provider, or `provider/model`. Throws like `edit`. */
   async setModel(id: string, model: string, provider?: string): Promise<ModelChoice> {
     const chosen = provider === undefined ? await this.#parts.choose(model) : { provider, model }
-    const { manifest } = await this.edit(id, { 'model.model': chosen.model, ...(chosen.provider === undefined ? {} : { 'model.provider': chosen.provider }) })
+    const { manifest } = await this.edit(id, {
+      'model.model': chosen.model,
+      ...(chosen.provider === undefined ? {} : { 'model.provider': chosen.provider }),
+    })
     return (await this.#parts.names())(manifest.model)
   }
 
@@ -209,8 +289,16 @@ export class AgentService implements Agents {
     return this.#change(id, ({ name, manifest, row }) => {
       const { version } = parseManifest(toml).document
       // Yesterday's manifest has a good signature too.
-      if (row.signed_by !== null && signedBy !== null && isOlder(version, manifest.version)) throw new Refusal('conflict', `agent "${name}" has version ${manifest.version} of its signed manifest; ${version} is older`)
-      return { manifest_toml: toml, signed_by: signedBy, what: `manifest replaced${signedBy === null ? '' : `, signed by ${signedBy}`}` }
+      if (row.signed_by !== null && signedBy !== null && isOlder(version, manifest.version))
+        throw new Refusal(
+          'conflict',
+          `agent "${name}" has version ${manifest.version} of its signed manifest; ${version} is older`,
+        )
+      return {
+        manifest_toml: toml,
+        signed_by: signedBy,
+        what: `manifest replaced${signedBy === null ? '' : `, signed by ${signedBy}`}`,
+      }
     })
   }
 
@@ -224,7 +312,10 @@ export class AgentService implements Agents {
   }
 
   /** `what` is for the audit log; without it nothing is written there. */
-  #change(id: string, change: (agent: HeldAgent) => (Partial<AgentRow> & { readonly what?: string }) | undefined): Promise<HeldAgent> {
+  #change(
+    id: string,
+    change: (agent: HeldAgent) => (Partial<AgentRow> & { readonly what?: string }) | undefined,
+  ): Promise<HeldAgent> {
     return this.#serial(id.toLowerCase(), async () => {
       const agent = await this.require(id)
       const changed = change(agent)
@@ -234,11 +325,19 @@ export class AgentService implements Agents {
       const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
       if (parsed) {
         if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
-        if (agent.mode === 'Stable') checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
+        if (agent.mode === 'Stable')
+          checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
         row.name = parsed.document.name
-        if (parsed.document.enabled !== agent.manifest.enabled) row.state = parsed.document.enabled ? 'Running' : 'Stopped'
+        if (parsed.document.enabled !== agent.manifest.enabled)
+          row.state = parsed.document.enabled ? 'Running' : 'Stopped'
       }
-      await this.#commit(row, this.#parts.store.update(row), what === undefined ? undefined : { event: 'agent_updated', agentId: row.id, details: `agent "${row.name}": ${what}` })
+      await this.#commit(
+        row,
+        this.#parts.store.update(row),
+        what === undefined
+          ? undefined
+          : { event: 'agent_updated', agentId: row.id, details: `agent "${row.name}": ${what}` },
+      )
       const held = this.#parts.roster.put(row, parsed)
       await this.#parts.hooks.emit(AgentChanged, { agent: held })
       return held
@@ -251,7 +350,10 @@ export class AgentService implements Agents {
     if (right === undefined) return false
     if (this.#parts.signatures.config.policy !== 'require') return true
     enforced('manifest_signing')
-    throw new Refusal('forbidden', `manifest_signing.policy is "require": agent "${name}" gets a right only with a signed manifest: ${right}`)
+    throw new Refusal(
+      'forbidden',
+      `manifest_signing.policy is "require": agent "${name}" gets a right only with a signed manifest: ${right}`,
+    )
   }
 
   async #commit(row: AgentRow, statement: Statement, record: AuditRecord | undefined): Promise<void> {
@@ -262,13 +364,20 @@ export class AgentService implements Agents {
       // The unique name decides, not a look before the write: two spawns at once, or another process, may want the same one.
       const holder = await store.findByName(row.name)
       if (!holder || holder.id === row.id) throw error
-      throw new Refusal('conflict', `an agent named "${row.name}" exists already`, { details: { name: row.name, agent_id: holder.id }, cause: error })
+      throw new Refusal('conflict', `an agent named "${row.name}" exists already`, {
+        details: { name: row.name, agent_id: holder.id },
+        cause: error,
+      })
     }
   }
 
   #checkSize(manifestToml: string): void {
     const limit = this.#parts.maxManifestBytes
     if (Buffer.byteLength(manifestToml) <= limit) return
-    throw new Refusal('payload_too_large', `manifest_toml: at most ${limit} bytes (plugins.agents.max_manifest_bytes)`, { details: { limit_bytes: limit } })
+    throw new Refusal(
+      'payload_too_large',
+      `manifest_toml: at most ${limit} bytes (plugins.agents.max_manifest_bytes)`,
+      { details: { limit_bytes: limit } },
+    )
   }
 }

@@ -11,31 +11,71 @@ export async function probe(config: SigningConfig): Promise<Finding> {
   const signer = generateSigner()
   const trusted = readTrusted([signer.publicKey])
   const good = signManifest({ manifest, name: 'probe', version: '1.0.0' }, 'probe', signer.privatePem)
-  const flipped = (hex: string, at: number): string => `${hex.slice(0, at)}${((Number.parseInt(hex[at] ?? '0', 16)) ^ 1).toString(16)}${hex.slice(at + 1)}`
+  const flipped = (hex: string, at: number): string =>
+    `${hex.slice(0, at)}${(Number.parseInt(hex[at] ?? '0', 16) ^ 1).toString(16)}${hex.slice(at + 1)}`
   const takes = (envelope: unknown, keys = trusted): boolean => {
-    try { verifyManifest(envelope, keys); return true } catch { return false /* which is the answer */ }
+    try {
+      verifyManifest(envelope, keys)
+      return true
+    } catch {
+      return false /* which is the answer */
+    }
   }
   const cases: ProbeCase[] = [
     { name: 'a signed manifest is taken', held: takes(good) && verifyManifest(good, trusted).manifest === manifest },
     { name: 'a changed manifest is refused', held: !takes({ ...good, manifest: manifest.replace('probe', 'prob3') }) },
     { name: 'a changed hash is refused', held: !takes({ ...good, content_hash: flipped(good.content_hash, 5) }) },
-    { name: 'a changed signature is refused', held: !takes({ ...good, signature: flipped(good.signature, 7) }) && !takes({ ...good, signature: flipped(good.signature, 127) }) },
+    {
+      name: 'a changed signature is refused',
+      held:
+        !takes({ ...good, signature: flipped(good.signature, 7) }) &&
+        !takes({ ...good, signature: flipped(good.signature, 127) }),
+    },
     { name: 'another key is refused', held: !takes({ ...good, signer_public_key: generateSigner().publicKey }) },
-    { name: 'another name, version or signer is refused', held: !takes({ ...good, name: 'other' }) && !takes({ ...good, version: '2.0.0' }) && !takes({ ...good, signer_id: 'other' }) },
-    { name: 'a good signature by a key nobody trusts is refused', held: !takes(good, []) && !takes(good, readTrusted([generateSigner().publicKey])) },
+    {
+      name: 'another name, version or signer is refused',
+      held:
+        !takes({ ...good, name: 'other' }) &&
+        !takes({ ...good, version: '2.0.0' }) &&
+        !takes({ ...good, signer_id: 'other' }),
+    },
+    {
+      name: 'a good signature by a key nobody trusts is refused',
+      held: !takes(good, []) && !takes(good, readTrusted([generateSigner().publicKey])),
+    },
     { name: 'the point of order one is no key', held: !throwsNot(() => readTrusted([`01${'0'.repeat(62)}`])) },
   ]
   // The door itself, with this key as the only one, so that nothing of the installation is touched.
-  const door = new Signatures({ policy: 'require', trusted_signers: [signer.publicKey] }, { write: () => Promise.resolve() })
+  const door = new Signatures(
+    { policy: 'require', trusted_signers: [signer.publicKey] },
+    { write: () => Promise.resolve() },
+  )
   cases.push(
     { name: 'the door takes it when it is signed', held: (await door.open(good, undefined)).toml === manifest },
-    { name: 'the door refuses it when it is changed', held: await door.open({ ...good, manifest: `${manifest}\n` }, undefined).then(() => false, () => true) },
-    { name: 'the door refuses what is not signed', held: !throwsNot(() => door.admit(null)) && throwsNot(() => door.admit('someone')) },
-    { name: 'every trusted key of this installation is one', held: throwsNot(() => readTrusted(config.trusted_signers)) },
+    {
+      name: 'the door refuses it when it is changed',
+      held: await door.open({ ...good, manifest: `${manifest}\n` }, undefined).then(
+        () => false,
+        () => true,
+      ),
+    },
+    {
+      name: 'the door refuses what is not signed',
+      held: !throwsNot(() => door.admit(null)) && throwsNot(() => door.admit('someone')),
+    },
+    {
+      name: 'every trusted key of this installation is one',
+      held: throwsNot(() => readTrusted(config.trusted_signers)),
+    },
   )
   return { cases, evidence: `policy: ${config.policy}, ${config.trusted_signers.length} pinned signers` }
 }
 
 function throwsNot(work: () => unknown): boolean {
-  try { work(); return true } catch { return false /* which is the answer */ }
+  try {
+    work()
+    return true
+  } catch {
+    return false /* which is the answer */
+  }
 }

@@ -11,7 +11,10 @@ export const SigningConfig = v.object({
 export type SigningConfig = v.InferOutput<typeof SigningConfig>
 
 /** A manifest as it is to be used, and who signed it; `null` when nobody did. */
-export interface Opened { readonly toml: string; readonly signedBy: string | null }
+export interface Opened {
+  readonly toml: string
+  readonly signedBy: string | null
+}
 /** Whoever signs what ships with the daemon. */
 export const SHIPPED = 'svc'
 
@@ -24,7 +27,9 @@ export class Signatures {
     this.#audit = audit
   }
 
-  get config(): SigningConfig { return this.#config }
+  get config(): SigningConfig {
+    return this.#config
+  }
 
   /**
    * The text in an envelope, when it may be used. Throws `invalid_request` for what is no envelope and for a `manifest_toml` beside it
@@ -33,10 +38,21 @@ export class Signatures {
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
     const { readTrusted, SignatureProblem, verifyManifest } = await manifestSigning()
     try {
-      const { manifest, name, version, signer_id: signer, signer_public_key: key } = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
-      if (beside !== undefined && beside !== '' && beside !== manifest) throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
+      const {
+        manifest,
+        name,
+        version,
+        signer_id: signer,
+        signer_public_key: key,
+      } = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
+      if (beside !== undefined && beside !== '' && beside !== manifest)
+        throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
       const { document } = parseManifest(manifest)
-      if (document.name !== name || document.version !== version) throw new SignatureProblem('altered', `the manifest is of "${document.name}" ${document.version}, and what was signed is "${name}" ${version}`)
+      if (document.name !== name || document.version !== version)
+        throw new SignatureProblem(
+          'altered',
+          `the manifest is of "${document.name}" ${document.version}, and what was signed is "${name}" ${version}`,
+        )
       return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})` }
     } catch (error) {
       if (!(error instanceof SignatureProblem)) throw error
@@ -50,7 +66,10 @@ export class Signatures {
   admit(signedBy: string | null): void {
     if (signedBy !== null || this.#config.policy !== 'require') return
     enforced('manifest_signing')
-    throw new Refusal('forbidden', 'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (svc manifest sign)')
+    throw new Refusal(
+      'forbidden',
+      'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (svc manifest sign)',
+    )
   }
 
   /** What a caller is told of a manifest that came without a signature. Nobody is told where no one could have signed. */

@@ -5,7 +5,10 @@ import type { AgentService } from './service.ts'
 import { SHIPPED } from './signing.ts'
 
 /** The manifests that come with svc, by template name. */
-export const starters: ReadonlyMap<string, string> = new Map([['assistant', `name = "assistant"
+export const starters: ReadonlyMap<string, string> = new Map([
+  [
+    'assistant',
+    `name = "assistant"
 version = "1.0.0"
 description = "A general assistant. It is the agent of a fresh installation."
 author = "svc"
@@ -34,7 +37,9 @@ tools = ["*"]
 network = []
 memory_read = ["*"]
 memory_write = ["self.*"]
-`]])
+`,
+  ],
+])
 
 const marker = 'first-boot'
 
@@ -49,7 +54,8 @@ export async function welcome(agents: AgentService, storage: Storage): Promise<v
 /** The text a caller sends or names. Throws `invalid_request` when it is neither, `template_not_found`. */
 export function manifestOf(body: NewAgent): string {
   if (body.manifest_toml) return body.manifest_toml
-  if (body.template === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
+  if (body.template === undefined)
+    throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
   const manifest = starters.get(body.template)
   if (manifest === undefined) throw new Refusal('template_not_found', `No template ${body.template}`)
   return manifest

@@ -25,8 +25,14 @@ export function path(name: string, state: AgentState, command: Command): readonl
   if (through.at(-1) === state) return []
   const starts: readonly AgentState[] = from
   if (!starts.includes(state)) {
-    const allowed = Object.entries(commands).filter(([, { from: states }]) => (states as readonly AgentState[]).includes(state)).map(([known]) => known)
-    throw new Refusal('conflict', `agent "${name}" is ${state}: ${command} is not possible, ${allowed.join(' and ') || 'nothing'} is`, { details: { state, command, allowed } })
+    const allowed = Object.entries(commands)
+      .filter(([, { from: states }]) => (states as readonly AgentState[]).includes(state))
+      .map(([known]) => known)
+    throw new Refusal(
+      'conflict',
+      `agent "${name}" is ${state}: ${command} is not possible, ${allowed.join(' and ') || 'nothing'} is`,
+      { details: { state, command, allowed } },
+    )
   }
   for (let at = state, index = 0; index < through.length; index++) {
     const next = through[index] ?? at
@@ -39,6 +45,11 @@ export function path(name: string, state: AgentState, command: Command): readonl
 /** Throws unless the agent takes messages. */
 export function checkRunning(name: string, state: AgentState): void {
   if (state === 'Running') return
-  if (state === 'Created' || state === 'Initializing') throw new Refusal('service_unavailable', `agent "${name}" is being made; try again`, { retryAfterSecs: 1 })
-  throw new Refusal('conflict', `agent "${name}" is ${state} and takes no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`, { details: { state } })
+  if (state === 'Created' || state === 'Initializing')
+    throw new Refusal('service_unavailable', `agent "${name}" is being made; try again`, { retryAfterSecs: 1 })
+  throw new Refusal(
+    'conflict',
+    `agent "${name}" is ${state} and takes no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`,
+    { details: { state } },
+  )
 }

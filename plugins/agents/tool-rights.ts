@@ -14,7 +14,9 @@ export function mayUse(manifest: Manifest, permission: Permission, { name, risk,
   const held = needs === undefined || manifest.capabilities[needs]
   if (held === false || (typeof held === 'object' && held.length === 0)) return false
   const named = (patterns: readonly string[]): boolean => patterns.some((pattern) => matchesWildcard(pattern, name))
-  return named(manifest.capabilities.tools)
-    && (manifest.tool_allowlist.length === 0 || named(manifest.tool_allowlist))
-    && !named(manifest.tool_blocklist)
+  return (
+    named(manifest.capabilities.tools) &&
+    (manifest.tool_allowlist.length === 0 || named(manifest.tool_allowlist)) &&
+    !named(manifest.tool_blocklist)
+  )
 }

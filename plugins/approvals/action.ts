@@ -2,12 +2,17 @@ import { createHash } from 'node:crypto'
 
 /** SHA-256 in hex of exactly this action: the tool and its arguments, in whatever order their keys were written. */
 export function actionHash(tool: string, args: unknown): string {
-  return createHash('sha256').update(`${tool}\0${canonical(args)}`).digest('hex')
+  return createHash('sha256')
+    .update(`${tool}\0${canonical(args)}`)
+    .digest('hex')
 }
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  return `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join(',')}}`
+  return `{${Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`)
+    .join(',')}}`
 }
 
 const SUMMARY_CHARS = 512
@@ -20,7 +25,9 @@ function line(args: unknown): string {
   if (typeof args !== 'object' || args === null) return JSON.stringify(args) ?? ''
   const fields = new Map<string, unknown>(Object.entries(args))
   // Only what says all there is to say stands for the whole.
-  if (fields.size === 1) for (const name of ['command', 'path', 'url']) if (typeof fields.get(name) === 'string') return String(fields.get(name))
+  if (fields.size === 1)
+    for (const name of ['command', 'path', 'url'])
+      if (typeof fields.get(name) === 'string') return String(fields.get(name))
   return JSON.stringify(args)
 }
 function shorten(text: string, chars: number): string {
@@ -31,5 +38,8 @@ function shorten(text: string, chars: number): string {
 
 /** Shows what would be hidden or turn the line around, so that nobody approves what they cannot see. */
 export function visible(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,
+    (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+  )
 }

@@ -15,7 +15,11 @@ export const ApprovalsConfig = v.object({
    * Decision: references ask for every change of a file too. A file of an agent's own workspace is confined to it, and a question for each
    * note it takes teaches people to say yes unread; so only deleting is on the list.
    */
-  require_approval: v.optional(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))), ['shell_exec', 'file_delete', 'skill_evolve_*']),
+  require_approval: v.optional(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))), [
+    'shell_exec',
+    'file_delete',
+    'skill_evolve_*',
+  ]),
   /** Seconds a person has; then it counts as rejected. */
   timeout_secs: v.optional(TimeoutSecs, 60),
   pending_per_agent: v.optional(v.pipe(count, v.maxValue(100)), 5),

@@ -28,8 +28,18 @@ export interface GateParts {
  * fetches cannot reach this machine, so an agent cannot answer its own. A shell could, where the daemon has no `api_key`: it is
  * critical and asked about itself.
  */
-export function createGate({ config, desk, store, clock, tools, leaving: unloaded }: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
-  const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', { retryAfterSecs: 1, details: { ask_again: true } })
+export function createGate({
+  config,
+  desk,
+  store,
+  clock,
+  tools,
+  leaving: unloaded,
+}: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
+  const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', {
+    retryAfterSecs: 1,
+    details: { ask_again: true },
+  })
   const toIso = (ms: number): string => new Date(ms).toISOString()
 
   return async (attempt) => {
@@ -47,7 +57,7 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
       const approval = wanted.state === 'pending' ? await decided(wanted.id, signal) : wanted
       if (approval.state !== 'approved') throw refused(approval)
       // Somebody else with the same action was faster: this one has to be asked for by itself.
-      if (!await store.consume(approval.id, toIso(clock.now()))) continue
+      if (!(await store.consume(approval.id, toIso(clock.now())))) continue
       attempt.approve?.(approval.decidedBy ?? 'operator')
       return
     }
@@ -74,7 +84,16 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
     const usable = rows.find((row) => usableFor(row, sessionId))
     if (usable) return toApproval(usable)
     return desk.request({
-      agentId: agent.id, agentName: agent.name, turnId, sessionId, callId, tool, action: tool, payload: args, summary: summarise(tool, args), risk: riskOf(tool, risk),
+      agentId: agent.id,
+      agentName: agent.name,
+      turnId,
+      sessionId,
+      callId,
+      tool,
+      action: tool,
+      payload: args,
+      summary: summarise(tool, args),
+      risk: riskOf(tool, risk),
       description: explain(tools.find(tool)?.description, refusal ?? suspicion),
     })
   }
@@ -83,7 +102,12 @@ export function createGate({ config, desk, store, clock, tools, leaving: unloade
   function usableFor(row: RequestRow, sessionId: string): boolean {
     if (row.session_id !== sessionId && row.session_id !== '') return false
     if (row.state === 'pending') return row.expires_at > toIso(clock.now()) && !desk.awaited(row.id)
-    return row.state === 'approved' && row.consumed_at === null && !desk.awaited(row.id) && (row.decided_at ?? '') > toIso(clock.now() - config.approved_for_secs * 1000)
+    return (
+      row.state === 'approved' &&
+      row.consumed_at === null &&
+      !desk.awaited(row.id) &&
+      (row.decided_at ?? '') > toIso(clock.now() - config.approved_for_secs * 1000)
+    )
   }
 }
 
@@ -94,6 +118,14 @@ function explain(does = '', refusal: string | undefined): string {
   return visible(refusal === undefined ? short : `Needs a person, because ${refusal.slice(0, 400)}. ${short}`.trimEnd())
 }
 function refused({ tool, state, timeoutSecs, decidedBy }: Approval): Refusal {
-  const why = state === 'rejected' ? 'a person rejected it' : decidedBy === 'timeout' ? `nobody approved it within ${timeoutSecs} seconds` : `the request ended: ${decidedBy ?? 'expired'}`
-  return new Refusal('forbidden', `${tool} was not done, because ${why}. Do not try the same again; say what you wanted to do and why.`)
+  const why =
+    state === 'rejected'
+      ? 'a person rejected it'
+      : decidedBy === 'timeout'
+        ? `nobody approved it within ${timeoutSecs} seconds`
+        : `the request ended: ${decidedBy ?? 'expired'}`
+  return new Refusal(
+    'forbidden',
+    `${tool} was not done, because ${why}. Do not try the same again; say what you wanted to do and why.`,
+  )
 }

@@ -22,13 +22,27 @@ export default definePlugin({
   migrations,
   async setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, leaving, tools }) {
     const store = new ApprovalStore(db)
-    const failed = (error: unknown): void => { log.error('an approval could not be looked after', error) }
-    const announce = (emit: () => Promise<void>): void => { run(emit).catch(failed) }
+    const failed = (error: unknown): void => {
+      log.error('an approval could not be looked after', error)
+    }
+    const announce = (emit: () => Promise<void>): void => {
+      run(emit).catch(failed)
+    }
     const desk = new Desk({
-      store, audit: services.audit, clock: systemClock, failed,
-      limits: { timeoutSecs: config.timeout_secs, pendingPerAgent: config.pending_per_agent, payloadBytes: config.payload_bytes, keepDays: config.keep_days },
+      store,
+      audit: services.audit,
+      clock: systemClock,
+      failed,
+      limits: {
+        timeoutSecs: config.timeout_secs,
+        pendingPerAgent: config.pending_per_agent,
+        payloadBytes: config.payload_bytes,
+        keepDays: config.keep_days,
+      },
       requested(approval) {
-        log.info(`${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with \`svc approval approve ${approval.id.slice(0, 8)}\``)
+        log.info(
+          `${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with \`svc approval approve ${approval.id.slice(0, 8)}\``,
+        )
         announce(() => hooks.emit(ApprovalRequested, { approval }))
       },
       resolved: (approval) => announce(() => hooks.emit(ApprovalResolved, { approval })),

@@ -26,7 +26,13 @@ export const migrations: readonly Migration[] = [
       consumed_at TEXT
     )`,
   },
-  { id: '002-pending', sql: `CREATE INDEX approvals_request_pending ON approvals_request (agent_id, requested_at) WHERE state = 'pending'` },
+  {
+    id: '002-pending',
+    sql: `CREATE INDEX approvals_request_pending ON approvals_request (agent_id, requested_at) WHERE state = 'pending'`,
+  },
   { id: '003-decided', sql: 'CREATE INDEX approvals_request_decided ON approvals_request (decided_at)' },
-  { id: '004-action', sql: 'CREATE INDEX approvals_request_action ON approvals_request (agent_id, action_hash, requested_at)' },
+  {
+    id: '004-action',
+    sql: 'CREATE INDEX approvals_request_action ON approvals_request (agent_id, action_hash, requested_at)',
+  },
 ]

@@ -11,7 +11,10 @@ const stricter = (a: Policy, b: Policy): Policy => (strictness[a] > strictness[b
  * global one. A manifest can always ask for a stricter one. An agent that another agent made gets no looser one from its manifest or
  * its name, both of which an agent chose; only the operator can give it one, by its id.
  */
-export function policyOf(agent: Pick<Agent, 'id' | 'name' | 'manifest'>, config: Pick<ApprovalsConfig, 'policy' | 'agents'>): Policy {
+export function policyOf(
+  agent: Pick<Agent, 'id' | 'name' | 'manifest'>,
+  config: Pick<ApprovalsConfig, 'policy' | 'agents'>,
+): Policy {
   const { metadata } = agent.manifest
   const made = metadata['parent_agent_id'] !== undefined
   const parsed = v.safeParse(Policy, metadata['approval'])

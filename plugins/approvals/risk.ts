@@ -4,9 +4,14 @@ export type Declared = 'read' | 'write' | 'execute'
 
 /** What the API facts say of single tools; the others that start programs are as bad as a shell. */
 const known: Readonly<Record<string, RiskLevel>> = {
-  shell_exec: 'critical', process_start: 'critical', docker_exec: 'critical',
-  file_write: 'high', file_delete: 'high', apply_patch: 'high',
-  web_fetch: 'medium', browser_navigate: 'medium',
+  shell_exec: 'critical',
+  process_start: 'critical',
+  docker_exec: 'critical',
+  file_write: 'high',
+  file_delete: 'high',
+  apply_patch: 'high',
+  web_fetch: 'medium',
+  browser_navigate: 'medium',
   // What an agent makes has no right that it has not itself.
   agent_spawn: 'medium',
 }

@@ -12,7 +12,12 @@ export interface DeskParts {
   readonly store: ApprovalStore
   readonly audit: Audit
   readonly clock: Clock
-  readonly limits: { readonly timeoutSecs: number; readonly pendingPerAgent: number; readonly payloadBytes: number; readonly keepDays: number }
+  readonly limits: {
+    readonly timeoutSecs: number
+    readonly pendingPerAgent: number
+    readonly payloadBytes: number
+    readonly keepDays: number
+  }
   /** Told after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
   readonly resolved: (approval: Approval) => void
@@ -42,7 +47,9 @@ export class Desk implements Approvals {
   readonly #parts: DeskParts
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
-  constructor(parts: DeskParts) { this.#parts = parts }
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
 
   /** Takes up what an earlier process left: what ran out meanwhile is expired, the rest gets the time it has left. */
   async open(): Promise<void> {
@@ -62,23 +69,51 @@ export class Desk implements Approvals {
     const payload = JSON.stringify(wish.payload ?? null)
     const bytes = Buffer.byteLength(payload)
     if (bytes > limits.payloadBytes) {
-      throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person (plugins.approvals.payload_bytes)`, { details: { limit_bytes: limits.payloadBytes } })
+      throw new Refusal(
+        'payload_too_large',
+        `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person (plugins.approvals.payload_bytes)`,
+        { details: { limit_bytes: limits.payloadBytes } },
+      )
     }
     const now = clock.now()
     const timeoutSecs = wish.timeoutSecs ?? limits.timeoutSecs
     const approval: Approval = {
-      id: randomUUID(), agentId: wish.agentId, agentName: wish.agentName, turnId: wish.turnId ?? '', sessionId: wish.sessionId ?? '', callId: wish.callId ?? '',
-      tool: wish.tool, action: wish.action, description: wish.description, summary: wish.summary, payload: wish.payload ?? null,
-      actionHash: actionHash(wish.tool, wish.payload ?? null), risk: wish.risk, state: 'pending', requestedAt: toIso(now), timeoutSecs,
-      expiresAt: toIso(now + timeoutSecs * 1000), decidedAt: undefined, decidedBy: undefined,
+      id: randomUUID(),
+      agentId: wish.agentId,
+      agentName: wish.agentName,
+      turnId: wish.turnId ?? '',
+      sessionId: wish.sessionId ?? '',
+      callId: wish.callId ?? '',
+      tool: wish.tool,
+      action: wish.action,
+      description: wish.description,
+      summary: wish.summary,
+      payload: wish.payload ?? null,
+      actionHash: actionHash(wish.tool, wish.payload ?? null),
+      risk: wish.risk,
+      state: 'pending',
+      requestedAt: toIso(now),
+      timeoutSecs,
+      expiresAt: toIso(now + timeoutSecs * 1000),
+      decidedAt: undefined,
+      decidedBy: undefined,
     }
     try {
-      await store.commit(store.insert(approval, payload, limits.pendingPerAgent), audit.entry({
-        event: 'capability_check', agentId: wish.agentId, details: `approval ${approval.id} requested, risk ${wish.risk}, action ${approval.actionHash}: ${wish.summary}`,
-      }))
+      await store.commit(
+        store.insert(approval, payload, limits.pendingPerAgent),
+        audit.entry({
+          event: 'capability_check',
+          agentId: wish.agentId,
+          details: `approval ${approval.id} requested, risk ${wish.risk}, action ${approval.actionHash}: ${wish.summary}`,
+        }),
+      )
     } catch (error) {
       if ((await store.pendingOf(wish.agentId)).length < limits.pendingPerAgent) throw error
-      throw new Refusal('rate_limit', `${limits.pendingPerAgent} approvals of this agent are pending already (plugins.approvals.pending_per_agent); answer those first`, { cause: error, retryAfterSecs: limits.timeoutSecs })
+      throw new Refusal(
+        'rate_limit',
+        `${limits.pendingPerAgent} approvals of this agent are pending already (plugins.approvals.pending_per_agent); answer those first`,
+        { cause: error, retryAfterSecs: limits.timeoutSecs },
+      )
     }
     this.#arm(approval.id, approval.expiresAt)
     this.#parts.requested(approval)
@@ -92,11 +127,19 @@ export class Desk implements Approvals {
   async list(agentId?: string, recent = RECENT): Promise<readonly Approval[]> {
     const { store } = this.#parts
     for (const row of await (agentId === undefined ? store.pending() : store.pendingOf(agentId))) await this.#fresh(row)
-    const [pending, decided] = await Promise.all(agentId === undefined ? [store.pending(), store.decided(recent)] : [store.pendingOf(agentId), store.decidedOf(agentId, recent)])
+    const [pending, decided] = await Promise.all(
+      agentId === undefined
+        ? [store.pending(), store.decided(recent)]
+        : [store.pendingOf(agentId), store.decidedOf(agentId, recent)],
+    )
     return [...pending, ...decided].map(toApproval)
   }
-  approve(id: string, by: string): Promise<Approval> { return this.#answer(id, 'approved', by) }
-  reject(id: string, by: string): Promise<Approval> { return this.#answer(id, 'rejected', by) }
+  approve(id: string, by: string): Promise<Approval> {
+    return this.#answer(id, 'approved', by)
+  }
+  reject(id: string, by: string): Promise<Approval> {
+    return this.#answer(id, 'rejected', by)
+  }
 
   /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
   async decision(id: string, signal: AbortSignal): Promise<Approval> {
@@ -118,12 +161,17 @@ export class Desk implements Approvals {
     }
   }
   /** How many wait for an answer. */
-  get waiting(): number { return this.#timers.size }
-  awaited(id: string): boolean { return this.#waiters.has(id) }
+  get waiting(): number {
+    return this.#timers.size
+  }
+  awaited(id: string): boolean {
+    return this.#waiters.has(id)
+  }
 
   /** Ends what nobody needs any more. */
   async withdraw(agentId: string, reason: string, turnId?: string): Promise<void> {
-    for (const row of await this.#parts.store.pendingOf(agentId)) if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
+    for (const row of await this.#parts.store.pendingOf(agentId))
+      if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
   }
   async prune(): Promise<void> {
     const { store, clock, limits } = this.#parts
@@ -138,9 +186,14 @@ export class Desk implements Approvals {
     if (row.state !== 'pending') throw answered(row)
     const at = toIso(clock.now())
     try {
-      await store.commit(store.answer(id, state, by, at), audit.entry({
-        event: 'capability_check', agentId: row.agent_id, details: `approval ${id} ${state} by ${by}, action ${row.action_hash}: ${row.summary}`,
-      }))
+      await store.commit(
+        store.answer(id, state, by, at),
+        audit.entry({
+          event: 'capability_check',
+          agentId: row.agent_id,
+          details: `approval ${id} ${state} by ${by}, action ${row.action_hash}: ${row.summary}`,
+        }),
+      )
     } catch (error) {
       const now = await store.find(id)
       if (!now) throw error
@@ -155,17 +208,24 @@ export class Desk implements Approvals {
   async #fresh(row: RequestRow): Promise<RequestRow> {
     if (row.state !== 'pending' || !this.#overdue(row)) return row
     await this.#expire(row, 'timeout')
-    return await this.#parts.store.find(row.id) ?? row
+    return (await this.#parts.store.find(row.id)) ?? row
   }
-  #overdue(row: Pick<RequestRow, 'expires_at'>): boolean { return row.expires_at <= toIso(this.#parts.clock.now()) }
+  #overdue(row: Pick<RequestRow, 'expires_at'>): boolean {
+    return row.expires_at <= toIso(this.#parts.clock.now())
+  }
 
   async #expire(row: RequestRow, by: string): Promise<void> {
     const { store, audit, clock } = this.#parts
     const at = toIso(clock.now())
     try {
-      await store.commit(store.expire(row.id, by, at), audit.entry({
-        event: 'capability_check', agentId: row.agent_id, details: `approval ${row.id} expired (${by}), which is a rejection, action ${row.action_hash}: ${row.summary}`,
-      }))
+      await store.commit(
+        store.expire(row.id, by, at),
+        audit.entry({
+          event: 'capability_check',
+          agentId: row.agent_id,
+          details: `approval ${row.id} expired (${by}), which is a rejection, action ${row.action_hash}: ${row.summary}`,
+        }),
+      )
     } catch (error) {
       const now = await store.find(row.id)
       if (now?.state === 'pending') throw error
@@ -184,7 +244,9 @@ export class Desk implements Approvals {
     this.#parts.resolved(approval)
     return approval
   }
-  #tell(approval: Approval): void { for (const resolve of this.#waiters.get(approval.id) ?? []) resolve(approval) }
+  #tell(approval: Approval): void {
+    for (const resolve of this.#waiters.get(approval.id) ?? []) resolve(approval)
+  }
 
   #arm(id: string, expiresAt: string): void {
     const { clock, store, failed } = this.#parts
@@ -196,12 +258,21 @@ export class Desk implements Approvals {
       if (this.#overdue(row)) await this.#expire(row, 'timeout')
       else this.#arm(id, expiresAt)
     }
-    this.#timers.set(id, clock.after(Math.max(1, Date.parse(expiresAt) - clock.now()), () => { check().catch(failed) }))
+    this.#timers.set(
+      id,
+      clock.after(Math.max(1, Date.parse(expiresAt) - clock.now()), () => {
+        check().catch(failed)
+      }),
+    )
   }
 }
 
 function answered(row: RequestRow): Refusal {
   const { state, decided_at: at, decided_by: by } = row
-  return new Refusal('conflict', `This approval is ${state} already${at === null ? '' : ` since ${at}`}; it cannot be answered again`, { details: { status: state, decided_at: at, decided_by: by } })
+  return new Refusal(
+    'conflict',
+    `This approval is ${state} already${at === null ? '' : ` since ${at}`}; it cannot be answered again`,
+    { details: { status: state, decided_at: at, decided_by: by } },
+  )
 }
 const toIso = (ms: number): string => new Date(ms).toISOString()

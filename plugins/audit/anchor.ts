@@ -5,11 +5,20 @@ import { dirname } from 'node:path'
 import * as v from 'valibot'
 import type { Vault } from 'svc/sdk'
 
-const Anchor = v.object({ count: v.pipe(v.number(), v.integer(), v.minValue(0)), tip_hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)), hmac: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) })
+const Anchor = v.object({
+  count: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  tip_hash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  hmac: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+})
 /** How far the chain was known to reach. */
-export interface Tip { readonly count: number; readonly hash: string }
+export interface Tip {
+  readonly count: number
+  readonly hash: string
+}
 /** `unset`: there never was one. `missing`: there was, and the file is gone. `keyless`: there is one, and the key it was signed with is gone. */
-export type AnchorState = { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' } | { readonly kind: 'known'; readonly tip: Tip }
+export type AnchorState =
+  | { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' }
+  | { readonly kind: 'known'; readonly tip: Tip }
 
 const KEY_NAME = 'anchor-key'
 
@@ -40,7 +49,9 @@ export class AnchorFile {
 
   /** One line, read at every start. */
   #text(): string | undefined {
-    try { return readFileSync(this.#file, 'utf8') } catch (error) {
+    try {
+      return readFileSync(this.#file, 'utf8')
+    } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
       throw error
     }
@@ -57,10 +68,19 @@ export class AnchorFile {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
     const draft = `${this.#file}.new`
     const handle = await open(draft, 'w', 0o600)
-    try { await handle.writeFile(text); await handle.sync() } finally { await handle.close() }
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
     await rename(draft, this.#file)
     const folder = await open(dirname(this.#file), 'r')
-    try { await folder.sync() } finally { await folder.close() }
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
   }
 }
 

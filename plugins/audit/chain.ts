@@ -5,8 +5,17 @@ export const ORIGIN = '0'.repeat(64)
 /** Goes into every preimage, so that a hash of another version or purpose can never be taken for one of these. */
 export const TAG = 'svc-audit-1'
 
-export interface Fields { readonly timestamp: string; readonly event_type: string; readonly agent_id: string; readonly details: string }
-export interface Link extends Fields { readonly id: number; readonly prev_hash: string; readonly hash: string }
+export interface Fields {
+  readonly timestamp: string
+  readonly event_type: string
+  readonly agent_id: string
+  readonly details: string
+}
+export interface Link extends Fields {
+  readonly id: number
+  readonly prev_hash: string
+  readonly hash: string
+}
 
 /** The fields, each with its length in bytes before it: no character can move from one field into the next without changing the text. */
 export function bodyOf({ timestamp, event_type, agent_id, details }: Fields): string {
@@ -22,8 +31,12 @@ export function hashOf(id: number, prevHash: string, body: string): string {
 export class ChainWalk {
   #last = { id: 0, hash: ORIGIN }
   #firstInvalid: number | undefined
-  get last(): { readonly id: number; readonly hash: string } { return this.#last }
-  get firstInvalid(): number | undefined { return this.#firstInvalid }
+  get last(): { readonly id: number; readonly hash: string } {
+    return this.#last
+  }
+  get firstInvalid(): number | undefined {
+    return this.#firstInvalid
+  }
 
   /** From the middle: what follows must link to this entry. */
   from(id: number, hash: string): this {
@@ -33,7 +46,10 @@ export class ChainWalk {
 
   add(link: Link): boolean {
     const expected = this.#last.id + 1
-    const fits = link.id === expected && link.prev_hash === this.#last.hash && link.hash === hashOf(link.id, link.prev_hash, bodyOf(link))
+    const fits =
+      link.id === expected &&
+      link.prev_hash === this.#last.hash &&
+      link.hash === hashOf(link.id, link.prev_hash, bodyOf(link))
     // A row that is missing is named by its own id, not by that of the row after it.
     if (!fits) this.#firstInvalid ??= Math.min(expected, link.id)
     this.#last = { id: link.id, hash: link.hash }

@@ -12,21 +12,41 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/\bAIza[A-Za-z0-9_-]{30,}/g, '[secret]'],
   [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g, '[secret]'],
   [/\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b/g, '[secret]'],
-  [/((?:api[_-]?key|access[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|authorization)["']?\s{0,3}[:=]\s{0,3}["']?)(?!\[secret\]|Bearer|Basic)[^\s"',;&}]{3,}/gi, '$1[secret]'],
+  [
+    /((?:api[_-]?key|access[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|authorization)["']?\s{0,3}[:=]\s{0,3}["']?)(?!\[secret\]|Bearer|Basic)[^\s"',;&}]{3,}/gi,
+    '$1[secret]',
+  ],
   [/(\/\/[^\s/:@]{1,64}:)[^\s/@]{1,256}@/g, '$1[secret]@'],
 ]
 /** Hardly any entry has one, and to look for them all at once costs a fraction of looking for each. */
 const ANY_SECRET = new RegExp(SECRETS.map(([{ source }]) => source).join('|'), 'i')
 const CONTROL = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 
-const escape = (text: string): string => text.toWellFormed().replace(CONTROL, (char) =>
-  char === '\n' ? '\\n' : char === '\r' ? '\\r' : char === '\t' ? '\\t' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const escape = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(CONTROL, (char) =>
+      char === '\n'
+        ? '\\n'
+        : char === '\r'
+          ? '\\r'
+          : char === '\t'
+            ? '\\t'
+            : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
 
 /** One line that is safe to print: secrets masked, control and direction characters escaped, at most 4 KiB of UTF-8. */
 export function clean(text: string, maxBytes = MAX_BYTES): string {
   // Cut roughly first, so that masking a megabyte costs no more than masking what is kept; a secret at the cut still has its head.
   const head = text.length > maxBytes * 2 ? text.slice(0, maxBytes * 2) : text
-  return cut(escape(ANY_SECRET.test(head) ? SECRETS.reduce((now, [pattern, replacement]) => now.replace(pattern, replacement), head) : head), maxBytes)
+  return cut(
+    escape(
+      ANY_SECRET.test(head)
+        ? SECRETS.reduce((now, [pattern, replacement]) => now.replace(pattern, replacement), head)
+        : head,
+    ),
+    maxBytes,
+  )
 }
 
 function cut(text: string, maxBytes: number): string {

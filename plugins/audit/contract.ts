@@ -3,12 +3,45 @@ import type { Statement } from 'svc/sdk'
 
 /** What happened, in snake_case past tense (Interface 2.11). */
 export type AuditEvent =
-  | 'agent_spawned' | 'agent_killed' | 'agent_updated' | 'agent_message' | 'tool_invoked' | 'capability_check' | 'memory_access'
-  | 'file_access' | 'network_access' | 'shell_exec' | 'auth_attempt' | 'auth_revoked' | 'config_change' | 'plugin_changed' | 'session_changed'
-  | 'daemon_started' | 'daemon_stopped' | 'turn_interrupted' | 'budget_changed' | 'budget_warning'
-  | 'wire_connect' | 'permission_denied' | 'budget_exceeded' | 'retention_trimmed' | 'backup_created' | 'backup_deleted' | 'backup_restored'
-  | 'security_system_failed' | 'security_system_recovered' | 'taint_violation' | 'injection_suspected' | 'event_published'
-  | 'webhook_changed' | 'pairing_changed' | 'webhook_received' | 'cron_fired' | 'trigger_fired' | 'workflow_completed' | 'workflow_failed'
+  | 'agent_spawned'
+  | 'agent_killed'
+  | 'agent_updated'
+  | 'agent_message'
+  | 'tool_invoked'
+  | 'capability_check'
+  | 'memory_access'
+  | 'file_access'
+  | 'network_access'
+  | 'shell_exec'
+  | 'auth_attempt'
+  | 'auth_revoked'
+  | 'config_change'
+  | 'plugin_changed'
+  | 'session_changed'
+  | 'daemon_started'
+  | 'daemon_stopped'
+  | 'turn_interrupted'
+  | 'budget_changed'
+  | 'budget_warning'
+  | 'wire_connect'
+  | 'permission_denied'
+  | 'budget_exceeded'
+  | 'retention_trimmed'
+  | 'backup_created'
+  | 'backup_deleted'
+  | 'backup_restored'
+  | 'security_system_failed'
+  | 'security_system_recovered'
+  | 'taint_violation'
+  | 'injection_suspected'
+  | 'event_published'
+  | 'webhook_changed'
+  | 'pairing_changed'
+  | 'webhook_received'
+  | 'cron_fired'
+  | 'trigger_fired'
+  | 'workflow_completed'
+  | 'workflow_failed'
 
 export interface AuditRecord {
   readonly event: AuditEvent
@@ -32,7 +65,10 @@ export interface Audit {
   /** For what has no change of its own, such as a refused key. Settles when durable. */
   write(record: AuditRecord): Promise<void>
   /** Entries that concern an agent, newest first; `before` is the number of an entry. */
-  entries(agentId: string, options: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]>
+  entries(
+    agentId: string,
+    options: { readonly limit: number; readonly before?: number },
+  ): Promise<readonly AuditEntry[]>
 }
 export const Audit = defineService<Audit>()('audit')
 

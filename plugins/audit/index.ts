@@ -26,8 +26,16 @@ export default definePlugin({
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
     const anchor = new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault)
     const trail = new AuditTrail(db, anchor, new Signer(vault), log)
-    hooks.on(ProbesListed, (probes) => [...probes, { system: 'merkle_audit_trail', run: async () => (await import('./probe.ts')).probe(trail, anchor) }])
-    hooks.on(AuthenticationFailed, ({ clientAddress, method, path, what }) => trail.write({ event: 'auth_attempt', details: `refused: ${what ?? 'a wrong key'} from ${clientAddress} for ${method} ${path}` }))
+    hooks.on(ProbesListed, (probes) => [
+      ...probes,
+      { system: 'merkle_audit_trail', run: async () => (await import('./probe.ts')).probe(trail, anchor) },
+    ])
+    hooks.on(AuthenticationFailed, ({ clientAddress, method, path, what }) =>
+      trail.write({
+        event: 'auth_attempt',
+        details: `refused: ${what ?? 'a wrong key'} from ${clientAddress} for ${method} ${path}`,
+      }),
+    )
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.
     await trail.anchor()

@@ -13,10 +13,17 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   const trail = new AuditStore(db)
   if (!(await isThere(() => trail.tip()))) throw new Error('this database holds no audit trail')
   const tree = new TreeStore(db)
-  const empty = { blocks: async () => new Map<number, Buffer>(), checkpoints: async () => [], origin: async () => undefined }
+  const empty = {
+    blocks: async () => new Map<number, Buffer>(),
+    checkpoints: async () => [],
+    origin: async () => undefined,
+  }
   const vault = readOnlyVault(parts)
-  const keys = bare === true ? {} : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
-  const verdict = await walkTrail({ trail, tree: await isThere(() => tree.origin()) ? tree : empty, ...keys })
+  const keys =
+    bare === true
+      ? {}
+      : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
+  const verdict = await walkTrail({ trail, tree: (await isThere(() => tree.origin())) ? tree : empty, ...keys })
   return { ...verdict, signatures: verdict.public_key !== undefined && verdict.checkpoint !== null }
 }
 

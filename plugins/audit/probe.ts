@@ -17,9 +17,21 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   if (!one || !two || !three || !four) throw new Error('the scratch chain is too short')
   const cases: ProbeCase[] = [
     { name: 'a whole chain is valid', held: await isValid(chain, anchored) },
-    { name: 'a changed letter is found', held: !(await isValid([one, { ...two, details: `${two.details.slice(0, -1)}?` }, three, four], anchored)) },
-    { name: 'a letter moved from one field into the next is found', held: !(await isValid([one, { ...two, agent_id: `${two.agent_id}d`, details: two.details.slice(1) }, three, four], anchored)) },
-    { name: 'two entries in the other order are found', held: !(await isValid([one, { ...three, id: 2 }, { ...two, id: 3 }, four], anchored)) },
+    {
+      name: 'a changed letter is found',
+      held: !(await isValid([one, { ...two, details: `${two.details.slice(0, -1)}?` }, three, four], anchored)),
+    },
+    {
+      name: 'a letter moved from one field into the next is found',
+      held: !(await isValid(
+        [one, { ...two, agent_id: `${two.agent_id}d`, details: two.details.slice(1) }, three, four],
+        anchored,
+      )),
+    },
+    {
+      name: 'two entries in the other order are found',
+      held: !(await isValid([one, { ...three, id: 2 }, { ...two, id: 3 }, four], anchored)),
+    },
     { name: 'a missing entry is found', held: !(await isValid([one, three, four], anchored)) },
     { name: 'a missing end is found', held: !(await isValid([one, two, three], anchored)) },
     { name: 'a chain written anew is found', held: !(await isValid(scratch('other'), anchored)) },
@@ -34,12 +46,16 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   const [first, ...rest] = links
   const walk = new ChainWalk()
   if (first) walk.from(first.id - 1, first.prev_hash)
-  cases.push({ name: `the newest ${links.length} entries link up`, held: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)) })
+  cases.push({
+    name: `the newest ${links.length} entries link up`,
+    held: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)),
+  })
   const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
   cases.push({
     name: `the trail reaches its anchor (${state.kind})`,
     // Whoever never wrote an anchor has nothing to compare with; what was dropped for its age lies before the oldest entry.
-    held: state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
+    held:
+      state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
   })
   return { cases, evidence: `${newest?.id ?? 0} entries; anchor ${state.kind}` }
 }
@@ -47,7 +63,11 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
 function isValid(links: readonly Link[], state: AnchorState): Promise<boolean> {
   return walkTrail({
     trail: { after: (id, limit) => Promise.resolve(links.filter((link) => link.id > id).slice(0, limit)) },
-    tree: { blocks: () => Promise.resolve(new Map()), checkpoints: () => Promise.resolve([]), origin: () => Promise.resolve(undefined) },
+    tree: {
+      blocks: () => Promise.resolve(new Map()),
+      checkpoints: () => Promise.resolve([]),
+      origin: () => Promise.resolve(undefined),
+    },
     anchor: { read: () => Promise.resolve(state) },
   }).then(({ status }) => status === 'valid')
 }
@@ -55,7 +75,12 @@ function isValid(links: readonly Link[], state: AnchorState): Promise<boolean> {
 function scratch(what = 'probe'): readonly Link[] {
   let before = ORIGIN
   return [1, 2, 3, 4].map((id) => {
-    const fields = { timestamp: '2024-01-01T00:00:00.000Z', event_type: 'capability_check', agent_id: 'scratch', details: `d${what} ${id}` }
+    const fields = {
+      timestamp: '2024-01-01T00:00:00.000Z',
+      event_type: 'capability_check',
+      agent_id: 'scratch',
+      details: `d${what} ${id}`,
+    }
     const link: Link = { id, ...fields, prev_hash: before, hash: hashOf(id, before, bodyOf(fields)) }
     before = link.hash
     return link

@@ -6,7 +6,10 @@ import type { Checkpoints } from './tree/checkpoints.ts'
 import { originText } from './tree/store.ts'
 import type { Audit } from './contract.ts'
 
-const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+const pause = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 
 export interface TrimParts {
   readonly trail: AuditStore
@@ -24,21 +27,26 @@ export async function trim({ trail, checkpoints, audit, log, signal }: TrimParts
   let dropped = 0
   for (;;) {
     if (signal.aborted) return dropped
-    const origin = await checkpoints.store.origin() ?? { entry_id: 0, hash: ORIGIN }
+    const origin = (await checkpoints.store.origin()) ?? { entry_id: 0, hash: ORIGIN }
     const end = origin.entry_id + BLOCK
     const [last, newest] = await Promise.all([trail.find(end), checkpoints.store.newest()])
     if (!last || last.timestamp >= before || !newest || newest.size < end) return dropped
     const walk = new ChainWalk().from(origin.entry_id, origin.hash)
     for (const link of await trail.after(origin.entry_id, BLOCK)) walk.add(link)
     if (walk.firstInvalid !== undefined || walk.last.id !== end) {
-      log.error('old audit entries are kept: they do not verify, and dropping them would hide it', { id: walk.firstInvalid ?? end })
+      log.error('old audit entries are kept: they do not verify, and dropping them would hide it', {
+        id: walk.firstInvalid ?? end,
+      })
       return dropped
     }
     const moved = { entry_id: end, hash: last.hash }
     await checkpoints.store.commit([
       trail.drop(end),
-      checkpoints.store.moveOrigin({ ...moved, ...await checkpoints.signer.sign(originText(moved)) }),
-      audit.entry({ event: 'retention_trimmed', details: `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain begins behind ${last.hash}` }),
+      checkpoints.store.moveOrigin({ ...moved, ...(await checkpoints.signer.sign(originText(moved))) }),
+      audit.entry({
+        event: 'retention_trimmed',
+        details: `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain begins behind ${last.hash}`,
+      }),
     ])
     dropped += BLOCK
     await pause()

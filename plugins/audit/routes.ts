@@ -5,45 +5,74 @@ import { Proof, ProofParams, Recent, RecentQuery, Verdict } from './schema.ts'
 import type { AuditTrail } from './service.ts'
 
 export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
-  const recent = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
-    method: 'GET', path, summary,
-    description: 'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
-    auth: 'bearer', cost: 5,
-    query: RecentQuery, returns: Recent,
-    async handle({ query }) {
-      const filter = { agentId: query.agent_id, eventType: query.event_type }
-      const limit = query.limit ?? query.n ?? 50
-      const period = { since: query.since, until: query.until, before: query.before }
-      const anytime = Object.values(period).every((bound) => bound === undefined)
-      const [entries, total, tip] = await Promise.all([
-        anytime ? trail.store.recent(limit, filter) : trail.store.within(limit, filter, period), anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period), trail.store.tip(),
-      ])
-      return { entries, total, tip_hash: tip?.hash ?? ORIGIN }
-    },
-  })
+  const recent = (path: `/${string}`, summary: string): AnyRoute =>
+    defineRoute({
+      method: 'GET',
+      path,
+      summary,
+      description:
+        'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
+      auth: 'bearer',
+      cost: 5,
+      query: RecentQuery,
+      returns: Recent,
+      async handle({ query }) {
+        const filter = { agentId: query.agent_id, eventType: query.event_type }
+        const limit = query.limit ?? query.n ?? 50
+        const period = { since: query.since, until: query.until, before: query.before }
+        const anytime = Object.values(period).every((bound) => bound === undefined)
+        const [entries, total, tip] = await Promise.all([
+          anytime ? trail.store.recent(limit, filter) : trail.store.within(limit, filter, period),
+          anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period),
+          trail.store.tip(),
+        ])
+        return { entries, total, tip_hash: tip?.hash ?? ORIGIN }
+      },
+    })
   const verify = defineRoute({
-    method: 'GET', path: '/api/audit/verify', summary: 'Check the hash chain of the audit trail',
-    description: 'Reads every entry of the database, and compares the end of the chain with the anchor outside it and the entries with the signed checkpoints.',
-    auth: 'bearer', cost: 5,
+    method: 'GET',
+    path: '/api/audit/verify',
+    summary: 'Check the hash chain of the audit trail',
+    description:
+      'Reads every entry of the database, and compares the end of the chain with the anchor outside it and the entries with the signed checkpoints.',
+    auth: 'bearer',
+    cost: 5,
     returns: Verdict,
     handle: () => trail.verify(),
   })
   const proof = defineRoute({
-    method: 'GET', path: '/api/audit/proof/:id', summary: 'Prove that an entry was there when a checkpoint was signed',
-    description: 'The leaf is SHA-256 of 0x00 and the 32 bytes of the entry\'s hash, a node that of 0x01 and both its children (RFC 6962). The signature is Ed25519 over '
-      + '`svc-audit-checkpoint-1:<size>:<root>:<timestamp>`.',
-    auth: 'bearer', cost: 5,
-    params: ProofParams, returns: Proof, errors: ['entry_not_found'],
+    method: 'GET',
+    path: '/api/audit/proof/:id',
+    summary: 'Prove that an entry was there when a checkpoint was signed',
+    description:
+      "The leaf is SHA-256 of 0x00 and the 32 bytes of the entry's hash, a node that of 0x01 and both its children (RFC 6962). The signature is Ed25519 over " +
+      '`svc-audit-checkpoint-1:<size>:<root>:<timestamp>`.',
+    auth: 'bearer',
+    cost: 5,
+    params: ProofParams,
+    returns: Proof,
+    errors: ['entry_not_found'],
     async handle({ params }) {
       const [entry, found] = await Promise.all([trail.store.find(params.id), trail.checkpoints.prove(params.id)])
-      if (!entry || !found) throw new Refusal('entry_not_found', `There is no proof for entry ${params.id}: it does not exist, was dropped, or is newer than the newest checkpoint`)
-      return { entry, leaf_index: found.leafIndex, checkpoint: found.checkpoint, path: [...found.path], public_key: found.publicKey }
+      if (!entry || !found)
+        throw new Refusal(
+          'entry_not_found',
+          `There is no proof for entry ${params.id}: it does not exist, was dropped, or is newer than the newest checkpoint`,
+        )
+      return {
+        entry,
+        leaf_index: found.leafIndex,
+        checkpoint: found.checkpoint,
+        path: [...found.path],
+        public_key: found.publicKey,
+      }
     },
   })
   return [
     recent('/api/audit/recent', 'The newest audit entries'),
     recent('/api/audit/logs', 'The newest audit entries (alternate listing)'),
     recent('/api/audit/chain', 'The newest links of the hash chain (alternate listing)'),
-    verify, proof,
+    verify,
+    proof,
   ]
 }

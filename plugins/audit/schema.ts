@@ -9,11 +9,24 @@ export const AuditEntry = v.object({
   hash: v.string(),
   prev_hash: v.string(),
 })
-const limit = v.pipe(v.string(), v.regex(/^(?:[1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500'), v.transform(Number))
+const limit = v.pipe(
+  v.string(),
+  v.regex(/^(?:[1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500'),
+  v.transform(Number),
+)
 const number = v.pipe(v.string(), v.regex(/^[1-9]\d{0,14}$/, 'must be the number of an entry'), v.transform(Number))
 const time = v.pipe(
-  v.string(), v.regex(/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/, 'must be a time such as 2026-01-31T12:00:00Z'),
-  v.check((text) => !Number.isNaN(Date.parse(text)) && new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10)), 'must be a time that exists'), v.transform((text) => new Date(text).toISOString()),
+  v.string(),
+  v.regex(
+    /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/,
+    'must be a time such as 2026-01-31T12:00:00Z',
+  ),
+  v.check(
+    (text) =>
+      !Number.isNaN(Date.parse(text)) && new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10)),
+    'must be a time that exists',
+  ),
+  v.transform((text) => new Date(text).toISOString()),
 )
 /** `n` is what other services of this kind call `limit`. */
 export const RecentQuery = v.object({
@@ -25,10 +38,20 @@ export const RecentQuery = v.object({
   until: v.optional(time),
   before: v.optional(number),
 })
-export const Recent = v.object({ entries: v.array(AuditEntry), total: v.pipe(v.number(), v.integer()), tip_hash: v.string() })
+export const Recent = v.object({
+  entries: v.array(AuditEntry),
+  total: v.pipe(v.number(), v.integer()),
+  tip_hash: v.string(),
+})
 
 const EntryId = v.nullable(v.pipe(v.number(), v.integer()))
-export const Checkpoint = v.object({ size: v.pipe(v.number(), v.integer()), root: v.string(), timestamp: v.string(), key_id: v.string(), signature: v.string() })
+export const Checkpoint = v.object({
+  size: v.pipe(v.number(), v.integer()),
+  root: v.string(),
+  timestamp: v.string(),
+  key_id: v.string(),
+  signature: v.string(),
+})
 export const Verdict = v.object({
   status: v.picklist(['valid', 'invalid']),
   valid: v.boolean(),

@@ -15,9 +15,15 @@ const PAGE = 1_000
 const ANCHOR_MS = 1_000
 /** Entries after which a checkpoint is signed before its time. */
 const CHECKPOINT_ENTRIES = 1_000
-const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+const pause = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 
-export interface AuditLog { warn(message: string, facts?: object): void; error(message: string, facts?: object): void }
+export interface AuditLog {
+  warn(message: string, facts?: object): void
+  error(message: string, facts?: object): void
+}
 
 /** Appends to the chain, keeps the anchor near its end, and checks both. */
 export class AuditTrail implements Audit, AuditFeed {
@@ -33,7 +39,13 @@ export class AuditTrail implements Audit, AuditFeed {
 
   constructor(db: PluginDatabase, anchor: AnchorFile, signer: Signer, log: AuditLog) {
     this.store = new AuditStore(db)
-    this.checkpoints = new Checkpoints({ store: new TreeStore(db), trail: this.store, signer, log, now: () => new Date().toISOString() })
+    this.checkpoints = new Checkpoints({
+      store: new TreeStore(db),
+      trail: this.store,
+      signer,
+      log,
+      now: () => new Date().toISOString(),
+    })
     this.#anchor = anchor
     this.#log = log
   }
@@ -41,25 +53,47 @@ export class AuditTrail implements Audit, AuditFeed {
   entry(record: AuditRecord) {
     this.#armAnchor()
     this.#uncovered++
-    return this.store.append({ timestamp: new Date().toISOString(), event_type: record.event, agent_id: agentOf(record), details: clean(record.details) })
+    return this.store.append({
+      timestamp: new Date().toISOString(),
+      event_type: record.event,
+      agent_id: agentOf(record),
+      details: clean(record.details),
+    })
   }
 
   async write(record: AuditRecord): Promise<void> {
     await this.store.write(this.entry(record))
   }
 
-  async entries(agentId: string, { limit, before }: { readonly limit: number; readonly before?: number }): Promise<readonly AuditEntry[]> {
-    const links = before === undefined ? (await this.store.recent(limit, { agentId, eventType: undefined })).toReversed() : await this.store.concerning(agentId, before, limit)
+  async entries(
+    agentId: string,
+    { limit, before }: { readonly limit: number; readonly before?: number },
+  ): Promise<readonly AuditEntry[]> {
+    const links =
+      before === undefined
+        ? (await this.store.recent(limit, { agentId, eventType: undefined })).toReversed()
+        : await this.store.concerning(agentId, before, limit)
     return links.map(toEntry)
   }
-  async following(after: number, limit: number): Promise<readonly AuditEntry[]> { return (await this.store.after(after, limit)).map(toEntry) }
-  async newest(): Promise<number> { return (await this.store.tip())?.id ?? 0 }
+  async following(after: number, limit: number): Promise<readonly AuditEntry[]> {
+    return (await this.store.after(after, limit)).map(toEntry)
+  }
+  async newest(): Promise<number> {
+    return (await this.store.tip())?.id ?? 0
+  }
 
   /**
    * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
    */
   verify(): Promise<Verdict> {
-    this.#verifying ??= walkTrail({ trail: this.store, tree: this.checkpoints.store, anchor: this.#anchor, signer: this.checkpoints.signer }).finally(() => { this.#verifying = undefined })
+    this.#verifying ??= walkTrail({
+      trail: this.store,
+      tree: this.checkpoints.store,
+      anchor: this.#anchor,
+      signer: this.checkpoints.signer,
+    }).finally(() => {
+      this.#verifying = undefined
+    })
     return this.#verifying
   }
 
@@ -67,7 +101,10 @@ export class AuditTrail implements Audit, AuditFeed {
   anchor(): Promise<void> {
     const next = this.#anchoring.then(() => this.#moveAnchor())
     // A failure is the caller's; the next move starts afresh.
-    this.#anchoring = next.then(() => undefined, () => undefined)
+    this.#anchoring = next.then(
+      () => undefined,
+      () => undefined,
+    )
     return next
   }
 
@@ -89,15 +126,23 @@ export class AuditTrail implements Audit, AuditFeed {
   async retire(days: number, signal: AbortSignal): Promise<void> {
     if (days === 0) return
     const { trim } = await import('./retention.ts')
-    await trim({ trail: this.store, checkpoints: this.checkpoints, audit: this, log: this.#log, signal }, new Date(Date.now() - days * 86_400_000).toISOString())
+    await trim(
+      { trail: this.store, checkpoints: this.checkpoints, audit: this, log: this.#log, signal },
+      new Date(Date.now() - days * 86_400_000).toISOString(),
+    )
   }
 
   #armAnchor(): void {
     if (this.#timer || this.#closed) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.anchor().then(() => (this.#uncovered >= CHECKPOINT_ENTRIES ? this.checkpoint() : undefined))
-        .catch((error: unknown) => this.#log.error('the anchor or a checkpoint of the audit chain could not be written', { error: error instanceof Error ? error.message : String(error) }))
+      this.anchor()
+        .then(() => (this.#uncovered >= CHECKPOINT_ENTRIES ? this.checkpoint() : undefined))
+        .catch((error: unknown) =>
+          this.#log.error('the anchor or a checkpoint of the audit chain could not be written', {
+            error: error instanceof Error ? error.message : String(error),
+          }),
+        )
     }, ANCHOR_MS)
     this.#timer.unref()
   }
@@ -108,19 +153,31 @@ export class AuditTrail implements Audit, AuditFeed {
     const start = state.kind === 'known' ? state.tip : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
     // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
     // never had an anchor, gets a first one.
-    if (state.kind === 'forged' || state.kind === 'keyless' || (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)) {
-      this.#log.error(`the anchor of the audit chain is left alone, and the end of the chain is unproven: ${UNSOUND[state.kind]}`, { state: state.kind })
+    if (
+      state.kind === 'forged' ||
+      state.kind === 'keyless' ||
+      (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)
+    ) {
+      this.#log.error(
+        `the anchor of the audit chain is left alone, and the end of the chain is unproven: ${UNSOUND[state.kind]}`,
+        { state: state.kind },
+      )
       return
     }
     if (start.count > 0 && (await this.store.find(start.count))?.hash !== start.hash) {
-      this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', { anchored: start.count })
+      this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', {
+        anchored: start.count,
+      })
       return
     }
     const walk = new ChainWalk().from(start.count, start.hash)
     for (;;) {
       const page = await this.store.after(walk.last.id, PAGE)
       for (const link of page) {
-        if (!walk.add(link)) { this.#log.error('the audit chain is broken', { id: link.id }); return }
+        if (!walk.add(link)) {
+          this.#log.error('the audit chain is broken', { id: link.id })
+          return
+        }
       }
       if (page.length < PAGE) break
       await pause()
@@ -131,13 +188,22 @@ export class AuditTrail implements Audit, AuditFeed {
 }
 
 const UNSOUND = {
-  missing: 'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as it does of vault.key',
+  missing:
+    'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as it does of vault.key',
   keyless: 'its key is gone from the vault. If this is another database on purpose, remove audit.anchor',
   forged: 'audit.anchor was not written by this installation, or not whole',
 } as const
 
-const toEntry = (link: Link): AuditEntry => ({ id: link.id, timestamp: link.timestamp, event: link.event_type, agentId: link.agent_id, details: link.details })
+const toEntry = (link: Link): AuditEntry => ({
+  id: link.id,
+  timestamp: link.timestamp,
+  event: link.event_type,
+  agentId: link.agent_id,
+  details: link.details,
+})
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** Nearly always an id of ours, in which there is nothing to clean. */
-function agentOf({ agentId = '' }: AuditRecord): string { return agentId === '' || UUID.test(agentId) ? agentId : clean(agentId, 256) }
+function agentOf({ agentId = '' }: AuditRecord): string {
+  return agentId === '' || UUID.test(agentId) ? agentId : clean(agentId, 256)
+}

@@ -11,7 +11,10 @@ const PAGE = 1_000
 /** All roots are compared; of so many the signature is checked too, which costs a hundred times as much. The newest vouches for the rest. */
 const SIGNATURES = 64
 const MOST_CHECKPOINTS = 10_000
-const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+const pause = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 
 export interface Evidence {
   readonly trail: Pick<AuditStore, 'after'>
@@ -33,7 +36,12 @@ export async function walkTrail(evidence: Evidence): Promise<Verdict> {
 
 async function walkOnce({ trail, tree, anchor, signer }: Evidence): Promise<Verdict> {
   // Before the chain: entries that are added while it is read are newer than both.
-  const [anchored, origin, signed, verifier] = await Promise.all([anchor?.read(), tree.origin(), tree.checkpoints(MOST_CHECKPOINTS), signer?.verifier()])
+  const [anchored, origin, signed, verifier] = await Promise.all([
+    anchor?.read(),
+    tree.origin(),
+    tree.checkpoints(MOST_CHECKPOINTS),
+    signer?.verifier(),
+  ])
   const start = origin ?? { entry_id: 0, hash: ORIGIN }
   const walk = new ChainWalk().from(start.entry_id, start.hash)
   const frontier = await resumed(tree, start.entry_id)
@@ -46,7 +54,8 @@ async function walkOnce({ trail, tree, anchor, signer }: Evidence): Promise<Verd
     for (const link of page) {
       const fits = walk.add(link)
       if (length++ === 0) first = link.id
-      if (anchored?.kind === 'known' && link.id === anchored.tip.count && link.hash === anchored.tip.hash) reached = true
+      if (anchored?.kind === 'known' && link.id === anchored.tip.count && link.hash === anchored.tip.hash)
+        reached = true
       if (!frontier || !fits || walk.firstInvalid !== undefined) continue
       frontier.add(leafOf(link.hash))
       const checkpoint = expected.get(link.id)
@@ -60,18 +69,48 @@ async function walkOnce({ trail, tree, anchor, signer }: Evidence): Promise<Verd
 
   const newest = signed[0]
   const ends: Ends = {
-    chain_length: length, first_entry: length === 0 ? null : first, last_entry: length === 0 ? null : walk.last.id,
-    entries: length, tip_hash: walk.last.hash, anchor: anchored?.kind ?? 'unset',
-    checkpoint: newest ? { size: newest.size, root: newest.root, timestamp: newest.timestamp, key_id: newest.key_id, signature: newest.signature } : null,
-    ...(verifier ? { public_key: verifier.pem } : {}), ...(origin ? { origin: { entry_id: origin.entry_id, hash: origin.hash } } : {}),
+    chain_length: length,
+    first_entry: length === 0 ? null : first,
+    last_entry: length === 0 ? null : walk.last.id,
+    entries: length,
+    tip_hash: walk.last.hash,
+    anchor: anchored?.kind ?? 'unset',
+    checkpoint: newest
+      ? {
+          size: newest.size,
+          root: newest.root,
+          timestamp: newest.timestamp,
+          key_id: newest.key_id,
+          signature: newest.signature,
+        }
+      : null,
+    ...(verifier ? { public_key: verifier.pem } : {}),
+    ...(origin ? { origin: { entry_id: origin.entry_id, hash: origin.hash } } : {}),
   }
-  const invalid = (reason: string, id?: number): Verdict => ({ status: 'invalid', valid: false, ...ends, ...(id === undefined ? {} : { first_invalid_id: id }), reason })
-  if (walk.firstInvalid !== undefined) return invalid('an entry was changed, removed or put elsewhere', walk.firstInvalid)
-  if (!reached) return invalid('the chain does not reach its anchor: entries were removed from its end, or all of it was written anew', lost(anchored, walk.last.id))
+  const invalid = (reason: string, id?: number): Verdict => ({
+    status: 'invalid',
+    valid: false,
+    ...ends,
+    ...(id === undefined ? {} : { first_invalid_id: id }),
+    reason,
+  })
+  if (walk.firstInvalid !== undefined)
+    return invalid('an entry was changed, removed or put elsewhere', walk.firstInvalid)
+  if (!reached)
+    return invalid(
+      'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew',
+      lost(anchored, walk.last.id),
+    )
   if (badRoot) return invalid(`the entries are not those that checkpoint ${badRoot.size} was signed for`, sound + 1)
-  if (newest && newest.size > walk.last.id) return invalid('the chain does not reach its newest checkpoint: entries were removed from its end', walk.last.id + 1)
+  if (newest && newest.size > walk.last.id)
+    return invalid(
+      'the chain does not reach its newest checkpoint: entries were removed from its end',
+      walk.last.id + 1,
+    )
   if (signer && (origin || newest)) {
-    const forged = verifier ? forgery(verifier, origin, signed.slice(0, SIGNATURES)) : 'the key that checkpoints are signed with is gone from the vault'
+    const forged = verifier
+      ? forgery(verifier, origin, signed.slice(0, SIGNATURES))
+      : 'the key that checkpoints are signed with is gone from the vault'
     if (forged) return invalid(forged)
   }
   if (anchored?.kind === 'forged') return invalid('the anchor file was changed')
@@ -93,9 +132,16 @@ async function resumed(tree: Evidence['tree'], dropped: number): Promise<Frontie
   return frontier
 }
 
-function forgery(verifier: Verifier, origin: Origin | undefined, checkpoints: readonly Checkpoint[]): string | undefined {
-  if (origin && !(origin.key_id === verifier.id && verifier.holds(originText(origin), origin))) return 'the record of dropped entries is not signed by this daemon'
-  const forged = checkpoints.find((checkpoint) => !(checkpoint.key_id === verifier.id && verifier.holds(checkpointText(checkpoint), checkpoint)))
+function forgery(
+  verifier: Verifier,
+  origin: Origin | undefined,
+  checkpoints: readonly Checkpoint[],
+): string | undefined {
+  if (origin && !(origin.key_id === verifier.id && verifier.holds(originText(origin), origin)))
+    return 'the record of dropped entries is not signed by this daemon'
+  const forged = checkpoints.find(
+    (checkpoint) => !(checkpoint.key_id === verifier.id && verifier.holds(checkpointText(checkpoint), checkpoint)),
+  )
   return forged && `checkpoint ${forged.size} is not signed by this daemon`
 }
 

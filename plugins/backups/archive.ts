@@ -12,7 +12,8 @@ export const PURPOSE = 'svc-backup-1'
 export const HEAD = 'backup.json'
 export const MANIFEST = 'manifest.json'
 export const CODE = 'manifest.hmac'
-export const codeOf = (key: Uint8Array, manifest: Uint8Array): Buffer => createHmac('sha256', key).update(manifest).digest()
+export const codeOf = (key: Uint8Array, manifest: Uint8Array): Buffer =>
+  createHmac('sha256', key).update(manifest).digest()
 
 /** An archive that is being written: files one after the other, the manifest over all of them last. */
 export class ArchiveWriter {
@@ -28,9 +29,14 @@ export class ArchiveWriter {
     const output = createWriteStream(file, { mode: 0o600, flags: 'wx' })
     this.#done = pipeline(zip.outputStream, output)
     // Whoever adds the next file, or ends the archive, is told.
-    this.#done.catch((error: unknown) => { this.#failed = error })
+    this.#done.catch((error: unknown) => {
+      this.#failed = error
+    })
     // A file that is not as long as was said, and whatever else the library finds: it ends this archive and nothing else.
-    zip.on('error', (error: Error) => { this.#failed ??= error; output.destroy(error) })
+    zip.on('error', (error: Error) => {
+      this.#failed ??= error
+      output.destroy(error)
+    })
   }
   /** Throws when the file exists. */
   static async create(file: string): Promise<ArchiveWriter> {
@@ -43,7 +49,12 @@ export class ArchiveWriter {
     const { size } = await stat(path)
     const digest = createHash('sha256')
     // Bytes flow when the archive takes them and not before: it may be busy with the file before this one.
-    const hashed = new Transform({ transform(chunk: Buffer, _encoding, done) { digest.update(chunk); done(null, chunk) } })
+    const hashed = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        digest.update(chunk)
+        done(null, chunk)
+      },
+    })
     this.#zip.addReadStream(hashed, name, { size, mode: 0o100600 })
     await this.#unlessFailed(pipeline(createReadStream(path), hashed))
     this.#files.push({ name, size, sha256: digest.digest('hex'), ...toEntry(traits) })
@@ -67,11 +78,18 @@ export class ArchiveWriter {
     const manifest: Manifest = { ...head, ...facts, files: this.#files }
     const bytes = Buffer.from(JSON.stringify(manifest))
     this.#zip.addBuffer(bytes, MANIFEST, { mode: 0o100600 })
-    this.#zip.addBuffer(Buffer.from(`${codeOf(key, bytes).toString('hex')}\n`), CODE, { mode: 0o100600, compress: false })
+    this.#zip.addBuffer(Buffer.from(`${codeOf(key, bytes).toString('hex')}\n`), CODE, {
+      mode: 0o100600,
+      compress: false,
+    })
     this.#zip.end()
     await this.#done
     const handle = await open(this.#file, 'r')
-    try { await handle.sync() } finally { await handle.close() }
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
     return manifest
   }
 

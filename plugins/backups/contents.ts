@@ -7,13 +7,23 @@ import { openConfined, Refusal } from 'svc/sdk'
 /** Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside it. */
 const LEFT_OUT = new Set(['snapshots', 'reserve'])
 
-export interface Traits { readonly executable: boolean; readonly mtimeMs: number }
+export interface Traits {
+  readonly executable: boolean
+  readonly mtimeMs: number
+}
 /** `bytes` instead of a copy on disk: workspaces have thousands of small files, and the copy is most of what one costs. */
-export interface Copied extends Traits { readonly bytes?: Buffer }
+export interface Copied extends Traits {
+  readonly bytes?: Buffer
+}
 const SMALL_BYTES = 65_536
 
 /** Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to `skip`. */
-export async function* plainFiles(root: string, database: string, skip: (name: string) => void, folder = ''): AsyncGenerator<string> {
+export async function* plainFiles(
+  root: string,
+  database: string,
+  skip: (name: string) => void,
+  folder = '',
+): AsyncGenerator<string> {
   const found = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
     // An agent was killed meanwhile, and its folder went with it.
     if (folder !== '' && isGone(error)) return []
@@ -33,7 +43,9 @@ export async function* plainFiles(root: string, database: string, skip: (name: s
 /** Copies a file of somebody who may change it meanwhile, through no link; a small one is read. `undefined` when it is gone or nothing to copy. */
 export async function copyPlain(root: string, name: string, target: string): Promise<Copied | undefined> {
   let handle
-  try { handle = await openConfined(root, name, 'read') } catch (error) {
+  try {
+    handle = await openConfined(root, name, 'read')
+  } catch (error) {
     if (error instanceof Refusal || isGone(error)) return undefined
     throw error
   }
@@ -47,7 +59,9 @@ export async function copyPlain(root: string, name: string, target: string): Pro
     }
     await pipeline(handle.createReadStream({ autoClose: false, start: 0 }), createWriteStream(target, { mode: 0o600 }))
     return traits
-  } finally { await handle.close() }
+  } finally {
+    await handle.close()
+  }
 }
 function isGone(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')

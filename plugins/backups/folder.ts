@@ -7,7 +7,13 @@ import type { ArchiveLimits } from './opened.ts'
 import { ArchiveName } from './schema.ts'
 import type { Head } from './schema.ts'
 
-export interface StoredBackup { readonly filename: string; readonly path: string; readonly sizeBytes: number; readonly modifiedAt: string; readonly head: Head | undefined }
+export interface StoredBackup {
+  readonly filename: string
+  readonly path: string
+  readonly sizeBytes: number
+  readonly modifiedAt: string
+  readonly head: Head | undefined
+}
 
 /** The folder of archives. A name that comes from outside becomes a path here and nowhere else. */
 export class BackupFolder {
@@ -20,7 +26,9 @@ export class BackupFolder {
     this.#limits = limits
   }
 
-  async make(): Promise<void> { await mkdir(this.path, { recursive: true, mode: 0o700 }) }
+  async make(): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+  }
 
   /** Newest first. */
   async list(): Promise<readonly StoredBackup[]> {
@@ -31,7 +39,7 @@ export class BackupFolder {
       const facts = await stat(path).catch(() => undefined /* deleted meanwhile */)
       if (!facts?.isFile()) continue
       const key = `${path} ${facts.size} ${facts.mtimeMs}`
-      const head = this.#heads.get(key) ?? await this.#head(path)
+      const head = this.#heads.get(key) ?? (await this.#head(path))
       if (head) heads.set(key, head)
       found.push({ filename, path, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString(), head })
     }
@@ -45,7 +53,8 @@ export class BackupFolder {
 
   /** The path of an archive. Throws `backup_not_found`. */
   async find(filename: string): Promise<string> {
-    if (!(await this.names()).includes(filename)) throw new Refusal('backup_not_found', `There is no backup ${filename}; GET /api/backups lists those there are`)
+    if (!(await this.names()).includes(filename))
+      throw new Refusal('backup_not_found', `There is no backup ${filename}; GET /api/backups lists those there are`)
     return await confine(this.path, filename)
   }
   /** Gone for good when it settles. Throws `backup_not_found`. */
@@ -65,13 +74,19 @@ export class BackupFolder {
     try {
       using archive = await OpenedArchive.open(path, this.#limits)
       return await archive.head()
-    } catch { return undefined /* listed as one that cannot be read */ }
+    } catch {
+      return undefined /* listed as one that cannot be read */
+    }
   }
 }
 
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
-  try { await handle.sync() } finally { await handle.close() }
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 function whenMissing(error: unknown): never[] {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []

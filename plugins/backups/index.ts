@@ -21,18 +21,31 @@ export default definePlugin({
   setup({ config, hooks, jobs, log, routes, run, services: { audit, daemon, safekeeping, configuration } }) {
     const limits = { maxFiles: config.max_files, maxBytes: config.max_bytes, maxBackups: config.max_backups }
     const backups = new Backups({
-      safekeeping, audit, limits, folder: new BackupFolder(join(safekeeping.homeDir, 'backups'), limits), version: daemon.build.version,
-      config: () => configuration.read(), now: () => new Date(), id: () => crypto.randomUUID().slice(0, 8), restart: (reason) => daemon.restart(reason),
+      safekeeping,
+      audit,
+      limits,
+      folder: new BackupFolder(join(safekeeping.homeDir, 'backups'), limits),
+      version: daemon.build.version,
+      config: () => configuration.read(),
+      now: () => new Date(),
+      id: () => crypto.randomUUID().slice(0, 8),
+      restart: (reason) => daemon.restart(reason),
     })
     routes.add(...backupRoutes(backups))
-    hooks.on(DaemonListening, () => run(async () => {
-      await backups.tell()
-      await backups.sweep()
-    }))
+    hooks.on(DaemonListening, () =>
+      run(async () => {
+        await backups.tell()
+        await backups.sweep()
+      }),
+    )
     if (config.snapshot_interval_secs > 0 && keepable(safekeeping)) {
       jobs.every('snapshot', Math.min(LOOK_MS, config.snapshot_interval_secs * 1000), async () => {
         const { Snapshots } = await import('./snapshots.ts')
-        await new Snapshots(safekeeping, { intervalMs: config.snapshot_interval_secs * 1000, kept: config.snapshots_kept }, log).take()
+        await new Snapshots(
+          safekeeping,
+          { intervalMs: config.snapshot_interval_secs * 1000, kept: config.snapshots_kept },
+          log,
+        ).take()
       })
     }
     return {}
@@ -41,5 +54,9 @@ export default definePlugin({
 
 /** Whether there is a database file whose copies would be of use. */
 function keepable(safekeeping: Safekeeping): boolean {
-  try { return safekeeping.databaseName() !== '' } catch { return false /* on a server, in memory or elsewhere: that is the answer */ }
+  try {
+    return safekeeping.databaseName() !== ''
+  } catch {
+    return false /* on a server, in memory or elsewhere: that is the answer */
+  }
 }

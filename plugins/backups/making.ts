@@ -25,13 +25,21 @@ export interface MakingParts {
   readonly now: () => Date
   readonly id: () => string
 }
-export interface MadeBackup { readonly filename: string; readonly path: string; readonly sizeBytes: number; readonly manifest: Manifest }
+export interface MadeBackup {
+  readonly filename: string
+  readonly path: string
+  readonly sizeBytes: number
+  readonly manifest: Manifest
+}
 
 /**
  * Writes an archive while everything goes on: a consistent copy of the database, then the files as they are. Under its name only when
  * it is whole and on disk. `kind` becomes part of the name.
  */
-export async function makeBackup({ safekeeping, folder, version, config, now, id }: MakingParts, options: { readonly passphrase?: string | undefined; readonly kind?: string; readonly signal?: AbortSignal }): Promise<MadeBackup> {
+export async function makeBackup(
+  { safekeeping, folder, version, config, now, id }: MakingParts,
+  options: { readonly passphrase?: string | undefined; readonly kind?: string; readonly signal?: AbortSignal },
+): Promise<MadeBackup> {
   const database = safekeeping.databaseName()
   const key = await safekeeping.key(PURPOSE)
   if (!key) throw new Refusal('conflict', 'This installation has no vault key yet, which backups are marked with')
@@ -54,11 +62,16 @@ export async function makeBackup({ safekeeping, folder, version, config, now, id
     await archive.addFile(join(work, 'database'), DATA + database)
     await rm(join(work, 'database'))
     const skipped: string[] = []
-    const skip = (name: string): void => { if (skipped.length < MOST_SKIPPED) skipped.push(name) }
+    const skip = (name: string): void => {
+      if (skipped.length < MOST_SKIPPED) skipped.push(name)
+    }
     for await (const name of plainFiles(safekeeping.dataDir, database, skip)) {
       options.signal?.throwIfAborted()
       const copied = await copyPlain(safekeeping.dataDir, name, join(work, 'file'))
-      if (!copied) { skip(name); continue }
+      if (!copied) {
+        skip(name)
+        continue
+      }
       if (copied.bytes) await archive.addBytes(copied.bytes, DATA + name, copied)
       else await archive.addFile(join(work, 'file'), DATA + name, copied)
       if (name.startsWith('workspaces/')) held.add('workspaces')
@@ -69,11 +82,17 @@ export async function makeBackup({ safekeeping, folder, version, config, now, id
       archive.addText(await safekeeping.sealKey(options.passphrase), SEALED_KEY)
       held.add('vault_key')
     }
-    const manifest = await archive.end({ format: 'svc-backup-1', created_at: at, svc_version: version, components: [...held] }, key, { database, skipped })
+    const manifest = await archive.end(
+      { format: 'svc-backup-1', created_at: at, svc_version: version, components: [...held] },
+      key,
+      { database, skipped },
+    )
     const filename = `svc_${options.kind ?? 'backup'}_${at.replaceAll(/[-:.]/g, '')}.zip`
     const path = join(folder.path, filename)
     await rename(draft, path)
     await syncFolder(folder.path)
     return { filename, path, sizeBytes: (await stat(path)).size, manifest }
-  } finally { await rm(work, { recursive: true, force: true }) }
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
 }

@@ -7,9 +7,13 @@ import { stageRestore } from './restoring.ts'
 import { Limits } from './schema.ts'
 
 type Options = Readonly<Record<string, string | boolean | undefined>>
-const text = (value: string | boolean | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
+const text = (value: string | boolean | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined
 const limitsOf = ({ config }: OfflineParts) => {
-  const plugins = v.parse(v.object({ plugins: v.optional(v.looseObject({ backups: v.optional(Limits, {}) }), {}) }), config).plugins
+  const plugins = v.parse(
+    v.object({ plugins: v.optional(v.looseObject({ backups: v.optional(Limits, {}) }), {}) }),
+    config,
+  ).plugins
   const { max_files: maxFiles, max_bytes: maxBytes } = plugins.backups
   return { maxFiles, maxBytes }
 }
@@ -20,7 +24,14 @@ export async function createOffline(parts: OfflineParts, options: Options): Prom
   const { safekeeping, config } = parts
   const folder = new BackupFolder(join(safekeeping.homeDir, 'backups'), limitsOf(parts))
   const { filename, path, sizeBytes } = await makeBackup(
-    { safekeeping, folder, version: text(options['version']) ?? 'unknown', config: () => config, now: () => new Date(), id: () => crypto.randomUUID().slice(0, 8) },
+    {
+      safekeeping,
+      folder,
+      version: text(options['version']) ?? 'unknown',
+      config: () => config,
+      now: () => new Date(),
+      id: () => crypto.randomUUID().slice(0, 8),
+    },
     { passphrase: text(options['passphrase']) },
   )
   return { filename, path, size_bytes: sizeBytes }
@@ -30,7 +41,16 @@ export async function createOffline(parts: OfflineParts, options: Options): Prom
 export async function restoreOffline(parts: OfflineParts, options: Options): Promise<unknown> {
   const { safekeeping } = parts
   const id = `${stamp()}-${crypto.randomUUID().slice(0, 8)}`
-  const staged = await stageRestore(safekeeping, limitsOf(parts), { file: text(options['file']) ?? '', passphrase: text(options['passphrase']), id, at: new Date().toISOString() })
+  const staged = await stageRestore(safekeeping, limitsOf(parts), {
+    file: text(options['file']) ?? '',
+    passphrase: text(options['passphrase']),
+    id,
+    at: new Date().toISOString(),
+  })
   safekeeping.plan(staged.plan)
-  return { restored_files: staged.files, created_at: staged.manifest.created_at, svc_version: staged.manifest.svc_version }
+  return {
+    restored_files: staged.files,
+    created_at: staged.manifest.created_at,
+    svc_version: staged.manifest.svc_version,
+  }
 }

@@ -6,14 +6,19 @@ import { CODE, codeOf, HEAD, MANIFEST } from './archive.ts'
 import { Head, Manifest } from './schema.ts'
 import type { FileEntry } from './schema.ts'
 
-export interface ArchiveLimits { readonly maxFiles: number; readonly maxBytes: number }
+export interface ArchiveLimits {
+  readonly maxFiles: number
+  readonly maxBytes: number
+}
 /** Of a manifest: about two hundred bytes for each file. */
 const MANIFEST_BYTES = 268_435_456
 const SMALL_BYTES = 65_536
 const PLAIN = 0o100000
 const TYPE = 0o170000
 
-const refuse = (why: string, cause?: unknown): never => { throw new Refusal('invalid_request', `This archive is refused: ${why}`, { cause }) }
+const refuse = (why: string, cause?: unknown): never => {
+  throw new Refusal('invalid_request', `This archive is refused: ${why}`, { cause })
+}
 
 /**
  * An archive somebody handed in. Nothing is taken from it before `check` has read all of it: its table of contents says nothing that is
@@ -30,12 +35,21 @@ export class OpenedArchive implements Disposable {
   static async open(file: string, limits: ArchiveLimits): Promise<OpenedArchive> {
     const { openPromise } = await import('yauzl')
     let zip: ZipFile
-    try { zip = await openPromise(file, { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true, decodeStrings: true }) } catch (error) {
+    try {
+      zip = await openPromise(file, {
+        lazyEntries: true,
+        autoClose: false,
+        strictFileNames: true,
+        validateEntrySizes: true,
+        decodeStrings: true,
+      })
+    } catch (error) {
       if (error instanceof Error && 'code' in error) throw error
       return refuse(`it is no zip file (${messageOf(error)})`, error)
     }
     try {
-      if (zip.entryCount > limits.maxFiles + 3) refuse(`it has ${zip.entryCount} files, and ${limits.maxFiles} are allowed`)
+      if (zip.entryCount > limits.maxFiles + 3)
+        refuse(`it has ${zip.entryCount} files, and ${limits.maxFiles} are allowed`)
       return new OpenedArchive(zip, await readEntries(zip, limits))
     } catch (error) {
       zip.close()
@@ -43,23 +57,39 @@ export class OpenedArchive implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void { this.#zip.close() }
+  [Symbol.dispose](): void {
+    this.#zip.close()
+  }
 
   /** Who made it and when, as it says itself. */
-  async head(): Promise<Head> { return parsed(Head, await this.#small(HEAD, SMALL_BYTES), HEAD) }
-  has(name: string): boolean { return this.#entries.has(name) }
-  async text(name: string): Promise<string> { return (await this.#small(name, SMALL_BYTES)).toString('utf8') }
+  async head(): Promise<Head> {
+    return parsed(Head, await this.#small(HEAD, SMALL_BYTES), HEAD)
+  }
+  has(name: string): boolean {
+    return this.#entries.has(name)
+  }
+  async text(name: string): Promise<string> {
+    return (await this.#small(name, SMALL_BYTES)).toString('utf8')
+  }
 
   /** Reads all of it: made by whoever has the key, every file as the manifest says, and no other. Nothing is written. */
   async check(key: Uint8Array, signal?: AbortSignal): Promise<Manifest> {
-    const [bytes, code] = [await this.#small(MANIFEST, MANIFEST_BYTES), (await this.#small(CODE, 128)).toString('latin1').trim()]
+    const [bytes, code] = [
+      await this.#small(MANIFEST, MANIFEST_BYTES),
+      (await this.#small(CODE, 128)).toString('latin1').trim(),
+    ]
     const given = Buffer.from(/^[0-9a-f]{64}$/.test(code) ? code : '', 'hex')
     const wanted = codeOf(key, bytes)
-    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) refuse('it was not made by this installation, or was changed since: its manifest does not fit to the key of this vault')
+    if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
+      refuse(
+        'it was not made by this installation, or was changed since: its manifest does not fit to the key of this vault',
+      )
     const manifest = parsed(Manifest, bytes, MANIFEST)
     const names = new Set(manifest.files.map(({ name }) => name))
     if (names.size !== manifest.files.length) refuse('its manifest names a file twice')
-    for (const name of this.#entries.keys()) if (name !== MANIFEST && name !== CODE && !names.has(name)) refuse(`it holds "${name}", which its manifest does not know`)
+    for (const name of this.#entries.keys())
+      if (name !== MANIFEST && name !== CODE && !names.has(name))
+        refuse(`it holds "${name}", which its manifest does not know`)
     for (const file of manifest.files) {
       signal?.throwIfAborted()
       for await (const _ of this.read(file)) signal?.throwIfAborted()
@@ -86,7 +116,8 @@ export class OpenedArchive implements Disposable {
       if (error instanceof Refusal) throw error
       refuse(`"${file.name}" cannot be read (${messageOf(error)})`, error)
     }
-    if (size !== file.size || digest.digest('hex') !== file.sha256) refuse(`"${file.name}" is not what its manifest says`)
+    if (size !== file.size || digest.digest('hex') !== file.sha256)
+      refuse(`"${file.name}" is not what its manifest says`)
   }
 
   async #small(name: string, most: number): Promise<Buffer> {
@@ -99,7 +130,9 @@ export class OpenedArchive implements Disposable {
         if (!Buffer.isBuffer(chunk) || (size += chunk.length) > most) throw new Error('too large')
         chunks.push(chunk)
       }
-    } catch (error) { refuse(`${name} cannot be read (${messageOf(error)})`, error) }
+    } catch (error) {
+      refuse(`${name} cannot be read (${messageOf(error)})`, error)
+    }
     return Buffer.concat(chunks)
   }
 }
@@ -115,9 +148,11 @@ async function readEntries(zip: ZipFile, { maxFiles, maxBytes }: ArchiveLimits):
       if (entries.size > maxFiles + 3) refuse(`it has more files than the ${maxFiles} that are allowed`)
       if (name.length > 1_100 || name.endsWith('/')) refuse(`"${name.slice(0, 100)}" is not the name of a file`)
       if ((mode & TYPE) !== PLAIN) refuse(`"${name}" is a link, a device or another special file`)
-      if (entry.isEncrypted() || !entry.canDecodeFileData()) refuse(`"${name}" is packed in a way that is not supported`)
+      if (entry.isEncrypted() || !entry.canDecodeFileData())
+        refuse(`"${name}" is packed in a way that is not supported`)
       if (entries.has(name)) refuse(`"${name}" is in it twice`)
-      if ((bytes += entry.uncompressedSize) > maxBytes) refuse(`it unpacks to more than the ${maxBytes} bytes that are allowed`)
+      if ((bytes += entry.uncompressedSize) > maxBytes)
+        refuse(`it unpacks to more than the ${maxBytes} bytes that are allowed`)
       entries.set(name, entry)
     }
   } catch (error) {
@@ -129,6 +164,8 @@ async function readEntries(zip: ZipFile, { maxFiles, maxBytes }: ArchiveLimits):
 
 function parsed<S extends v.GenericSchema<unknown, unknown>>(schema: S, bytes: Buffer, name: string): v.InferOutput<S> {
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), bytes.toString('utf8'))
-  return result.success ? result.output as v.InferOutput<S> : refuse(`${name} is not what it has to be (${result.issues[0].message})`)
+  return result.success
+    ? (result.output as v.InferOutput<S>)
+    : refuse(`${name} is not what it has to be (${result.issues[0].message})`)
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -6,49 +6,103 @@ import type { Backups } from './service.ts'
 
 export function backupRoutes(backups: Backups): readonly AnyRoute[] {
   const create = defineRoute({
-    method: 'POST', path: '/api/backup', summary: 'Make a backup of everything',
-    description: 'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, '
-      + 'which is not in the archive unless a passphrase is given to seal it with.',
-    auth: 'bearer', ownerOnly: true, cost: 50, body: NewBackup, returns: Made, errors: ['conflict'],
-    example: { body: {}, returns: { filename: 'svc_backup_20260131T120000000Z.zip', size_bytes: 48_210, path: '/home/you/.svc/backups/svc_backup_20260131T120000000Z.zip', components: ['data', 'config', 'audit_anchor', 'workspaces'], created_at: '2026-01-31T12:00:00.000Z', skipped: [] } },
+    method: 'POST',
+    path: '/api/backup',
+    summary: 'Make a backup of everything',
+    description:
+      'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, ' +
+      'which is not in the archive unless a passphrase is given to seal it with.',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 50,
+    body: NewBackup,
+    returns: Made,
+    errors: ['conflict'],
+    example: {
+      body: {},
+      returns: {
+        filename: 'svc_backup_20260131T120000000Z.zip',
+        size_bytes: 48_210,
+        path: '/home/you/.svc/backups/svc_backup_20260131T120000000Z.zip',
+        components: ['data', 'config', 'audit_anchor', 'workspaces'],
+        created_at: '2026-01-31T12:00:00.000Z',
+        skipped: [],
+      },
+    },
     async handle({ body, signal }) {
       const { filename, path, sizeBytes, manifest } = await backups.create(body?.passphrase, signal)
-      return { filename, path, size_bytes: sizeBytes, components: [...manifest.components], created_at: manifest.created_at, skipped: [...manifest.skipped] }
+      return {
+        filename,
+        path,
+        size_bytes: sizeBytes,
+        components: [...manifest.components],
+        created_at: manifest.created_at,
+        skipped: [...manifest.skipped],
+      }
     },
   })
   const list = defineRoute({
-    method: 'GET', path: '/api/backups', summary: 'The backups, the newest first',
-    auth: 'bearer', cost: 5, returns: List,
+    method: 'GET',
+    path: '/api/backups',
+    summary: 'The backups, the newest first',
+    auth: 'bearer',
+    cost: 5,
+    returns: List,
     async handle() {
       const found = await backups.list()
       return {
         backups: found.map(({ filename, path, sizeBytes, modifiedAt, head }) => ({
-          filename, path, size_bytes: sizeBytes, modified_at: modifiedAt,
-          components: head ? [...head.components] : null, svc_version: head?.svc_version ?? null, created_at: head?.created_at ?? null,
+          filename,
+          path,
+          size_bytes: sizeBytes,
+          modified_at: modifiedAt,
+          components: head ? [...head.components] : null,
+          svc_version: head?.svc_version ?? null,
+          created_at: head?.created_at ?? null,
         })),
         total: found.length,
       }
     },
   })
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/backups/:filename', summary: 'Delete a backup',
-    auth: 'bearer', ownerOnly: true, cost: 5, params: BackupParams, returns: v.null(), status: 204, errors: ['backup_not_found', 'conflict'],
+    method: 'DELETE',
+    path: '/api/backups/:filename',
+    summary: 'Delete a backup',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 5,
+    params: BackupParams,
+    returns: v.null(),
+    status: 204,
+    errors: ['backup_not_found', 'conflict'],
     async handle({ params }) {
       await backups.remove(params.filename)
       return null
     },
   })
   const restore = defineRoute({
-    method: 'POST', path: '/api/restore', summary: 'Put a backup in the place of everything there is',
-    description: 'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. '
-      + 'Whatever is written between this answer and the restart is in what was set aside, not in what was restored. The configuration stays as it is.',
-    auth: 'bearer', ownerOnly: true, cost: 100, body: RestoreBody, returns: Restored, errors: ['backup_not_found', 'conflict'],
+    method: 'POST',
+    path: '/api/restore',
+    summary: 'Put a backup in the place of everything there is',
+    description:
+      'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. ' +
+      'Whatever is written between this answer and the restart is in what was set aside, not in what was restored. The configuration stays as it is.',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 100,
+    body: RestoreBody,
+    returns: Restored,
+    errors: ['backup_not_found', 'conflict'],
     example: { body: { filename: 'svc_backup_20260131T120000000Z.zip' } },
     async handle({ body, signal }) {
       const { manifest, files, previous } = await backups.restore(body.filename, body.passphrase, signal)
       const { format, created_at, svc_version, components } = manifest
       return {
-        status: 'restarting' as const, restored_files: files, errors: [], manifest: { format, created_at, svc_version, components: [...components], files: manifest.files.length }, previous,
+        status: 'restarting' as const,
+        restored_files: files,
+        errors: [],
+        manifest: { format, created_at, svc_version, components: [...components], files: manifest.files.length },
+        previous,
         message: `${body.filename} is checked and unpacked; the daemon starts anew on it`,
       }
     },

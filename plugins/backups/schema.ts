@@ -15,7 +15,12 @@ export type Limits = v.InferOutput<typeof Limits>
 
 /** Of an archive, so that it can be named in a path and means the same on every system. */
 export const ArchiveName = v.pipe(
-  v.string(), v.maxLength(128), v.regex(/^[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*\.zip$/, 'must be the name of a .zip file in the folder of backups, without any path'),
+  v.string(),
+  v.maxLength(128),
+  v.regex(
+    /^[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*\.zip$/,
+    'must be the name of a .zip file in the folder of backups, without any path',
+  ),
 )
 
 const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
@@ -27,29 +32,55 @@ export const Head = v.object({
   components: v.array(v.picklist(components)),
 })
 export type Head = v.InferOutput<typeof Head>
-export const FileEntry = v.object({ name: v.string(), size: whole(0, Number.MAX_SAFE_INTEGER), sha256, executable: v.optional(v.boolean()), mtime_ms: v.optional(whole(0, Number.MAX_SAFE_INTEGER)) })
+export const FileEntry = v.object({
+  name: v.string(),
+  size: whole(0, Number.MAX_SAFE_INTEGER),
+  sha256,
+  executable: v.optional(v.boolean()),
+  mtime_ms: v.optional(whole(0, Number.MAX_SAFE_INTEGER)),
+})
 export type FileEntry = v.InferOutput<typeof FileEntry>
 /** What an archive must hold, no more and no less, beside itself and its code of authentication. */
-export const Manifest = v.object({ ...Head.entries, database: v.string(), files: v.array(FileEntry), skipped: v.array(v.string()) })
+export const Manifest = v.object({
+  ...Head.entries,
+  database: v.string(),
+  files: v.array(FileEntry),
+  skipped: v.array(v.string()),
+})
 export type Manifest = v.InferOutput<typeof Manifest>
 
 const count = v.pipe(v.number(), v.integer())
 export const Made = v.object({
-  filename: v.string(), size_bytes: count, path: v.string(), components: v.array(v.string()), created_at: v.string(),
+  filename: v.string(),
+  size_bytes: count,
+  path: v.string(),
+  components: v.array(v.string()),
+  created_at: v.string(),
   /** Names of links, pipes and the like, which are not copied. */
   skipped: v.array(v.string()),
 })
 export const Listed = v.object({
-  filename: v.string(), size_bytes: count, path: v.string(), modified_at: v.string(),
+  filename: v.string(),
+  size_bytes: count,
+  path: v.string(),
+  modified_at: v.string(),
   /** Null for an archive that cannot be read. */
-  components: v.nullable(v.array(v.string())), svc_version: v.nullable(v.string()), created_at: v.nullable(v.string()),
+  components: v.nullable(v.array(v.string())),
+  svc_version: v.nullable(v.string()),
+  created_at: v.nullable(v.string()),
 })
 export const List = v.object({ backups: v.array(Listed), total: count })
 export const BackupParams = v.object({ filename: ArchiveName })
-export const NewBackup = v.optional(v.nullable(v.object({
-  /** Puts the key of the vault into the archive, sealed with this: only then can secrets be read on another machine. */
-  passphrase: v.optional(v.pipe(v.string(), v.minLength(12, 'must have at least 12 characters'), v.maxLength(1_024))),
-})))
+export const NewBackup = v.optional(
+  v.nullable(
+    v.object({
+      /** Puts the key of the vault into the archive, sealed with this: only then can secrets be read on another machine. */
+      passphrase: v.optional(
+        v.pipe(v.string(), v.minLength(12, 'must have at least 12 characters'), v.maxLength(1_024)),
+      ),
+    }),
+  ),
+)
 export const RestoreBody = v.object({
   filename: ArchiveName,
   passphrase: v.optional(v.pipe(v.string(), v.maxLength(1_024))),

@@ -19,15 +19,23 @@ export class Backups {
   readonly #parts: BackupParts
   #busy: string | undefined
   #swept: Promise<void> | undefined
-  constructor(parts: BackupParts) { this.#parts = parts }
+  constructor(parts: BackupParts) {
+    this.#parts = parts
+  }
 
-  list(): Promise<readonly StoredBackup[]> { return this.#parts.folder.list() }
+  list(): Promise<readonly StoredBackup[]> {
+    return this.#parts.folder.list()
+  }
 
   /** Throws `conflict` while another backup or restore runs, where there is nothing to copy, and when there are too many. */
   create(passphrase: string | undefined, signal: AbortSignal): Promise<MadeBackup> {
     return this.#alone('a backup', async () => {
       const { folder, limits } = this.#parts
-      if ((await folder.names()).length >= limits.maxBackups) throw new Refusal('conflict', `There are ${limits.maxBackups} backups already: delete some, or raise plugins.backups.max_backups`)
+      if ((await folder.names()).length >= limits.maxBackups)
+        throw new Refusal(
+          'conflict',
+          `There are ${limits.maxBackups} backups already: delete some, or raise plugins.backups.max_backups`,
+        )
       return await this.#make({ passphrase, signal })
     })
   }
@@ -47,15 +55,28 @@ export class Backups {
    * Checks the archive, keeps what is there now as a backup of its own, and lets the daemon start anew on what was restored. Until then
    * nothing changes. Throws `backup_not_found`, and `invalid_request` for an archive that is not what it has to be.
    */
-  restore(filename: string, passphrase: string | undefined, signal: AbortSignal): Promise<{ readonly manifest: Manifest; readonly files: number; readonly previous: string }> {
+  restore(
+    filename: string,
+    passphrase: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly manifest: Manifest; readonly files: number; readonly previous: string }> {
     return this.#alone('a restore', async () => {
       const { folder, safekeeping, limits, audit, restart, now, id } = this.#parts
       const file = await folder.find(filename)
       const { stageRestore } = await import('./restoring.ts')
-      const staged = await stageRestore(safekeeping, limits, { file, passphrase, id: `${now().toISOString().replaceAll(/[-:.]/g, '')}-${id()}`, at: now().toISOString(), signal })
+      const staged = await stageRestore(safekeeping, limits, {
+        file,
+        passphrase,
+        id: `${now().toISOString().replaceAll(/[-:.]/g, '')}-${id()}`,
+        at: now().toISOString(),
+        signal,
+      })
       try {
         const { filename: previous } = await this.#make({ kind: 'before-restore', signal })
-        await audit.write({ event: 'backup_restored', details: `restore of ${filename} begins; what was there until now is in ${previous}` })
+        await audit.write({
+          event: 'backup_restored',
+          details: `restore of ${filename} begins; what was there until now is in ${previous}`,
+        })
         safekeeping.plan(staged.plan)
         restart(`restore of ${filename}`)
         return { manifest: staged.manifest, files: staged.files, previous }
@@ -71,11 +92,16 @@ export class Backups {
     const { safekeeping, audit } = this.#parts
     const restored = safekeeping.restored()
     if (!restored) return
-    await audit.write({ event: 'backup_restored', details: `restored: ${Object.values(restored.facts).join(', ')}; the trail goes on from what was restored` })
+    await audit.write({
+      event: 'backup_restored',
+      details: `restored: ${Object.values(restored.facts).join(', ')}; the trail goes on from what was restored`,
+    })
     safekeeping.forget()
   }
   /** Removes what runs that were killed left behind; once, before anything is made. */
-  sweep(): Promise<void> { return this.#swept ??= this.#sweep() }
+  sweep(): Promise<void> {
+    return (this.#swept ??= this.#sweep())
+  }
 
   async #sweep(): Promise<void> {
     const { sweepRestores } = await import('./restoring.ts')
@@ -83,19 +109,29 @@ export class Backups {
     await sweepRestores(this.#parts.safekeeping, undefined)
   }
 
-  async #make(options: { readonly passphrase?: string | undefined; readonly kind?: string; readonly signal: AbortSignal }): Promise<MadeBackup> {
+  async #make(options: {
+    readonly passphrase?: string | undefined
+    readonly kind?: string
+    readonly signal: AbortSignal
+  }): Promise<MadeBackup> {
     const { makeBackup } = await import('./making.ts')
     const made = await makeBackup(this.#parts, options)
-    await this.#parts.audit.write({ event: 'backup_created', details: `backup ${made.filename} made: ${made.manifest.files.length} files, ${made.sizeBytes} bytes` })
+    await this.#parts.audit.write({
+      event: 'backup_created',
+      details: `backup ${made.filename} made: ${made.manifest.files.length} files, ${made.sizeBytes} bytes`,
+    })
     return made
   }
 
   async #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (this.#busy !== undefined) throw new Refusal('conflict', `${this.#busy} is under way: try again when it has ended`)
+    if (this.#busy !== undefined)
+      throw new Refusal('conflict', `${this.#busy} is under way: try again when it has ended`)
     this.#busy = what.replace(/^a /, 'A ')
     try {
       await this.sweep()
       return await work()
-    } finally { this.#busy = undefined }
+    } finally {
+      this.#busy = undefined
+    }
   }
 }

@@ -5,8 +5,15 @@ import type { Safekeeping } from 'svc/sdk'
 
 const NAME = /^svc-(\d{8}T\d{9}Z)\.db$/
 
-export interface SnapshotRules { readonly intervalMs: number; readonly kept: number }
-export interface SnapshotLog { info(message: string): void; warn(message: string): void; error(message: string): void }
+export interface SnapshotRules {
+  readonly intervalMs: number
+  readonly kept: number
+}
+export interface SnapshotLog {
+  info(message: string): void
+  warn(message: string): void
+  error(message: string): void
+}
 
 /** Copies of the database beside it, each checked: what is put back when the file itself is damaged. */
 export class Snapshots {
@@ -21,7 +28,9 @@ export class Snapshots {
     this.#now = now
   }
 
-  get folder(): string { return join(this.#safekeeping.dataDir, 'snapshots') }
+  get folder(): string {
+    return join(this.#safekeeping.dataDir, 'snapshots')
+  }
 
   /** Names, newest first. */
   async list(): Promise<readonly string[]> {
@@ -29,7 +38,10 @@ export class Snapshots {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
       throw error
     })
-    return found.filter((name) => NAME.test(name)).toSorted().toReversed()
+    return found
+      .filter((name) => NAME.test(name))
+      .toSorted()
+      .toReversed()
   }
 
   /** Takes one when the newest is old enough, and drops those beyond the number that is kept. Its name, if one was taken. */
@@ -41,7 +53,9 @@ export class Snapshots {
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
     const [{ size }, { bavail, bsize }] = await Promise.all([stat(database), statfs(this.folder)])
     if (bavail * bsize < size * 2) {
-      this.#log.warn(`no copy of the database is taken: ${Math.floor(bavail * bsize / 1_048_576)} MiB are free, and it needs ${Math.ceil(size * 2 / 1_048_576)}`)
+      this.#log.warn(
+        `no copy of the database is taken: ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free, and it needs ${Math.ceil((size * 2) / 1_048_576)}`,
+      )
       return undefined
     }
     const name = `svc-${now.toISOString().replaceAll(/[-:.]/g, '')}`
@@ -54,7 +68,9 @@ export class Snapshots {
     for (const rest of ['-wal', '-shm']) await rm(draft + rest, { force: true })
     if (damage !== undefined) {
       for (const rest of [draft, join(this.folder, `${name}.anchor`)]) await rm(rest, { force: true })
-      this.#log.error(`the database is damaged: a copy of it does not pass the check (${damage}). Earlier copies are kept`)
+      this.#log.error(
+        `the database is damaged: a copy of it does not pass the check (${damage}). Earlier copies are kept`,
+      )
       return undefined
     }
     const { rename } = await import('node:fs/promises')

@@ -19,13 +19,18 @@ export const BudgetWarning = notify<BudgetNotice>('budgets:warning')
 /** Once for each limit and period: a call of a model was refused. */
 export const BudgetExceeded = notify<BudgetNotice>('budgets:exceeded')
 /** Once for each agent and day: a call costs what nobody knows, so a limit of money does not hold for it. */
-export const BudgetUnpriced = notify<{ readonly agentId: string; readonly provider: string; readonly model: string }>('budgets:unpriced')
+export const BudgetUnpriced = notify<{ readonly agentId: string; readonly provider: string; readonly model: string }>(
+  'budgets:unpriced',
+)
 
 export interface Budgets {
   /**
    * Whether a call of this agent has to pass the gate `ModelCallStarting`. Costs nothing; true also while the limits are not read yet.
    */
-  limits(agent: { readonly id: string; readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> } }): boolean
+  limits(agent: {
+    readonly id: string
+    readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> }
+  }): boolean
 }
 export interface Resources {
   readonly max_llm_tokens_per_hour: number

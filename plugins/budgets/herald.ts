@@ -32,7 +32,9 @@ export class Herald {
   readonly #known = new Set<string>()
   readonly #looking = new Map<string, Agent>()
   #timer: NodeJS.Timeout | undefined
-  constructor(parts: HeraldParts) { this.#parts = parts }
+  constructor(parts: HeraldParts) {
+    this.#parts = parts
+  }
 
   /** Looks soon at the accounts of an agent that used something. */
   look(agent: Agent): void {
@@ -41,18 +43,24 @@ export class Herald {
       this.#timer = undefined
       const agents = [...this.#looking.values()]
       this.#looking.clear()
-      this.#parts.background(async () => { for (const each of agents) await this.#see(each) })
+      this.#parts.background(async () => {
+        for (const each of agents) await this.#see(each)
+      })
     }, SOON_MS).unref()
   }
-  close(): void { clearTimeout(this.#timer) }
+  close(): void {
+    clearTimeout(this.#timer)
+  }
 
-  exceeded(agent: Agent | undefined, line: Line): Promise<void> { return this.#tell('exceeded', agent, line) }
+  exceeded(agent: Agent | undefined, line: Line): Promise<void> {
+    return this.#tell('exceeded', agent, line)
+  }
 
   unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): void {
     this.#parts.background(async () => {
       const day = new Date(this.#parts.now()).toISOString().slice(0, 10)
       const text = `what ${model} by ${provider} costs is not known, so the budget of agent "${agent.name}" does not count it: set [providers.${provider}.prices."${model}"]`
-      if (!await this.#first(agent.id, `unpriced ${provider}/${model} ${day}`)) return
+      if (!(await this.#first(agent.id, `unpriced ${provider}/${model} ${day}`))) return
       this.#parts.log.warn(text)
       await this.#parts.audit.write({ event: 'budget_warning', agentId: agent.id, details: text })
       await this.#parts.hooks.emit(BudgetUnpriced, { agentId: agent.id, provider, model })
@@ -70,13 +78,26 @@ export class Herald {
     const { hooks, audit, log, now } = this.#parts
     const { period, unit, limit, spent } = line
     const { startsAt, resetsAt } = periodOf(period, now())
-    if (!await this.#first(agent?.id ?? '', `${kind} ${period} ${unit} ${startsAt} ${limit}`)) return
+    if (!(await this.#first(agent?.id ?? '', `${kind} ${period} ${unit} ${startsAt} ${limit}`))) return
     const show = (value: number): number => (unit === 'usd' ? toUsd(value) : value)
-    const notice: BudgetNotice = { agentId: agent?.id, period, unit, limit: show(limit), spent: show(spent), part: spent / limit, resetsAt }
-    const text = `${kind === 'warning' ? 'much of the' : 'a call was refused: the'} ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} `
-      + `is used${kind === 'warning' ? '' : ' up'}: ${notice.spent} of ${notice.limit} ${unit === 'usd' ? 'USD' : 'tokens'}, until ${resetsAt}`
+    const notice: BudgetNotice = {
+      agentId: agent?.id,
+      period,
+      unit,
+      limit: show(limit),
+      spent: show(spent),
+      part: spent / limit,
+      resetsAt,
+    }
+    const text =
+      `${kind === 'warning' ? 'much of the' : 'a call was refused: the'} ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} ` +
+      `is used${kind === 'warning' ? '' : ' up'}: ${notice.spent} of ${notice.limit} ${unit === 'usd' ? 'USD' : 'tokens'}, until ${resetsAt}`
     log.warn(text)
-    await audit.write({ event: kind === 'warning' ? 'budget_warning' : 'budget_exceeded', ...(agent ? { agentId: agent.id } : {}), details: text })
+    await audit.write({
+      event: kind === 'warning' ? 'budget_warning' : 'budget_exceeded',
+      ...(agent ? { agentId: agent.id } : {}),
+      details: text,
+    })
     await hooks.emit(kind === 'warning' ? BudgetWarning : BudgetExceeded, notice)
   }
 

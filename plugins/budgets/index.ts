@@ -27,11 +27,31 @@ export default definePlugin({
     const store = new BudgetStore(db)
     const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused')
     const herald = new Herald({
-      store, audit, hooks, log, now: Date.now,
+      store,
+      audit,
+      hooks,
+      log,
+      now: Date.now,
       accounts: (agent) => desk.accounts(agent),
-      background: (work) => { run(work).catch((error: unknown) => { log.error('a budget could not be looked after', error) }) },
+      background: (work) => {
+        run(work).catch((error: unknown) => {
+          log.error('a budget could not be looked after', error)
+        })
+      },
     })
-    const desk: BudgetDesk = new BudgetDesk({ config, store, agents, spending, audit, herald, now: Date.now, shared: db.dialect === 'postgresql', refused: () => { refusals.add() } })
+    const desk: BudgetDesk = new BudgetDesk({
+      config,
+      store,
+      agents,
+      spending,
+      audit,
+      herald,
+      now: Date.now,
+      shared: db.dialect === 'postgresql',
+      refused: () => {
+        refusals.add()
+      },
+    })
     own('looks at budgets', () => herald.close())
     listen(hooks, desk, agents)
     jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))

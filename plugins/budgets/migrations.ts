@@ -9,5 +9,8 @@ export const migrations: readonly Migration[] = [
     );
     CREATE TABLE budgets_notice (scope TEXT NOT NULL, notice TEXT NOT NULL, told_at TEXT NOT NULL, PRIMARY KEY (scope, notice));`,
   },
-  { id: '002-kin', sql: 'CREATE TABLE budgets_kin (ancestor_id TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (ancestor_id, agent_id))' },
+  {
+    id: '002-kin',
+    sql: 'CREATE TABLE budgets_kin (ancestor_id TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (ancestor_id, agent_id))',
+  },
 ]

@@ -14,8 +14,12 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     const account = await desk.accountOfAll()
     const { spent, threshold } = account
     return {
-      ...money(account), hour_spent_usd: toUsd(spent.hourNano), today_spent_usd: toUsd(spent.dayNano), month_spent_usd: toUsd(spent.monthNano),
-      alert_threshold: threshold, default_max_llm_tokens_per_hour: await desk.defaultHourTokens(),
+      ...money(account),
+      hour_spent_usd: toUsd(spent.hourNano),
+      today_spent_usd: toUsd(spent.dayNano),
+      month_spent_usd: toUsd(spent.monthNano),
+      alert_threshold: threshold,
+      default_max_llm_tokens_per_hour: await desk.defaultHourTokens(),
     }
   }
   async function one(id: string) {
@@ -23,53 +27,121 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     const [account, total] = await Promise.all([desk.accountOf(agent), spending.total(id)])
     const { spent, together, limits } = account
     return {
-      agent_id: id, agent_name: agent.name, total_cost_usd: toUsd(total), today_cost_usd: toUsd(spent.dayNano), month_cost_usd: toUsd(spent.monthNano),
-      today_spent_usd: toUsd(spent.dayNano), month_spent_usd: toUsd(spent.monthNano), ...money(account),
-      tokens: { used: together.hourTokens, limit: limits.hourTokens ?? 0, pct: part(together.hourTokens, limits.hourTokens), reserved: together.heldTokens },
+      agent_id: id,
+      agent_name: agent.name,
+      total_cost_usd: toUsd(total),
+      today_cost_usd: toUsd(spent.dayNano),
+      month_cost_usd: toUsd(spent.monthNano),
+      today_spent_usd: toUsd(spent.dayNano),
+      month_spent_usd: toUsd(spent.monthNano),
+      ...money(account),
+      tokens: {
+        used: together.hourTokens,
+        limit: limits.hourTokens ?? 0,
+        pct: part(together.hourTokens, limits.hourTokens),
+        reserved: together.heldTokens,
+      },
     }
   }
 
   const read = defineRoute({
-    method: 'GET', path: '/api/budget', summary: 'What all agents together may spend, and what they spent', auth: 'bearer', cost: 3, returns: Budget,
-    description: 'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how many calls that were.',
+    method: 'GET',
+    path: '/api/budget',
+    summary: 'What all agents together may spend, and what they spent',
+    auth: 'bearer',
+    cost: 3,
+    returns: Budget,
+    description:
+      'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how many calls that were.',
     handle: () => whole(),
   })
   const change = defineRoute({
-    method: 'PUT', path: '/api/budget', summary: 'Set what all agents together may spend', auth: 'bearer', ownerOnly: true, cost: 10, body: BudgetChange, returns: Budget, errors: ['invalid_request'],
-    description: 'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over restarts.',
+    method: 'PUT',
+    path: '/api/budget',
+    summary: 'Set what all agents together may spend',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    body: BudgetChange,
+    returns: Budget,
+    errors: ['invalid_request'],
+    description:
+      'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body }) {
-      await desk.set(undefined, {
-        hourUsd: first(body.hourly_limit_usd, body.max_hourly_usd), dayUsd: first(body.daily_limit_usd, body.max_daily_usd), monthUsd: first(body.monthly_limit_usd, body.max_monthly_usd),
-        alertThreshold: body.alert_threshold, defaultHourTokens: body.default_max_llm_tokens_per_hour,
-      }, `budget of all agents: ${told(body)}`)
+      await desk.set(
+        undefined,
+        {
+          hourUsd: first(body.hourly_limit_usd, body.max_hourly_usd),
+          dayUsd: first(body.daily_limit_usd, body.max_daily_usd),
+          monthUsd: first(body.monthly_limit_usd, body.max_monthly_usd),
+          alertThreshold: body.alert_threshold,
+          defaultHourTokens: body.default_max_llm_tokens_per_hour,
+        },
+        `budget of all agents: ${told(body)}`,
+      )
       return whole()
     },
   })
   const rank = defineRoute({
-    method: 'GET', path: '/api/budget/agents', summary: 'What each agent spent, the most first', auth: 'bearer', cost: 5, returns: AgentRank,
+    method: 'GET',
+    path: '/api/budget/agents',
+    summary: 'What each agent spent, the most first',
+    auth: 'bearer',
+    cost: 5,
+    returns: AgentRank,
     description: 'Agents that are gone are counted too; their name is null.',
     async handle() {
-      return Promise.all((await spending.ranking()).map(async ({ agentId, totalNano, todayNano, monthNano, calls, unpriced }) => ({
-        agent_id: agentId, agent_name: (await agents.find(agentId))?.name ?? null, total_cost_usd: toUsd(totalNano), today_cost_usd: toUsd(todayNano), month_cost_usd: toUsd(monthNano),
-        request_count: calls, unpriced_requests: unpriced,
-      })))
+      return Promise.all(
+        (await spending.ranking()).map(async ({ agentId, totalNano, todayNano, monthNano, calls, unpriced }) => ({
+          agent_id: agentId,
+          agent_name: (await agents.find(agentId))?.name ?? null,
+          total_cost_usd: toUsd(totalNano),
+          today_cost_usd: toUsd(todayNano),
+          month_cost_usd: toUsd(monthNano),
+          request_count: calls,
+          unpriced_requests: unpriced,
+        })),
+      )
     },
   })
   const readOne = defineRoute({
-    method: 'GET', path: '/api/budget/agents/:id', summary: 'What an agent may spend, and what it spent', auth: 'bearer', cost: 3, params: AgentParams, returns: AgentBudget, errors: ['agent_not_found'],
+    method: 'GET',
+    path: '/api/budget/agents/:id',
+    summary: 'What an agent may spend, and what it spent',
+    auth: 'bearer',
+    cost: 3,
+    params: AgentParams,
+    returns: AgentBudget,
+    errors: ['agent_not_found'],
     handle: ({ params }) => one(params.id),
   })
   const changeOne = defineRoute({
-    method: 'PUT', path: '/api/budget/agents/:id', summary: 'Set what an agent may spend', auth: 'bearer', ownerOnly: true, cost: 10, params: AgentParams, body: AgentBudgetChange, returns: AgentBudget,
-    description: 'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
-    errors: ['agent_not_found', 'invalid_request'], example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
+    method: 'PUT',
+    path: '/api/budget/agents/:id',
+    summary: 'Set what an agent may spend',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    params: AgentParams,
+    body: AgentBudgetChange,
+    returns: AgentBudget,
+    description:
+      'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
+    errors: ['agent_not_found', 'invalid_request'],
+    example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
     async handle({ params: { id }, body }) {
       const agent = await agents.require(id)
-      await desk.set(id, {
-        hourUsd: first(body.hourly_limit_usd, body.max_cost_per_hour_usd), dayUsd: first(body.daily_limit_usd, body.max_cost_per_day_usd),
-        monthUsd: first(body.monthly_limit_usd, body.max_cost_per_month_usd), hourTokens: body.max_llm_tokens_per_hour,
-      }, `budget of agent ${agent.name}: ${told(body)}`)
+      await desk.set(
+        id,
+        {
+          hourUsd: first(body.hourly_limit_usd, body.max_cost_per_hour_usd),
+          dayUsd: first(body.daily_limit_usd, body.max_cost_per_day_usd),
+          monthUsd: first(body.monthly_limit_usd, body.max_cost_per_month_usd),
+          hourTokens: body.max_llm_tokens_per_hour,
+        },
+        `budget of agent ${agent.name}: ${told(body)}`,
+      )
       return one(id)
     },
   })
@@ -78,13 +150,30 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
 
 function money({ limits, together: spent, lines, threshold }: Account) {
   return {
-    hourly_limit_usd: toUsd(limits.hourNano ?? 0), daily_limit_usd: toUsd(limits.dayNano ?? 0), monthly_limit_usd: toUsd(limits.monthNano ?? 0),
-    status: statusOf(lines, threshold), reserved_usd: toUsd(spent.heldNano), unpriced_requests_today: spent.unpricedToday,
-    hourly: { spend: toUsd(spent.hourNano), limit: toUsd(limits.hourNano ?? 0), pct: part(spent.hourNano, limits.hourNano) },
+    hourly_limit_usd: toUsd(limits.hourNano ?? 0),
+    daily_limit_usd: toUsd(limits.dayNano ?? 0),
+    monthly_limit_usd: toUsd(limits.monthNano ?? 0),
+    status: statusOf(lines, threshold),
+    reserved_usd: toUsd(spent.heldNano),
+    unpriced_requests_today: spent.unpricedToday,
+    hourly: {
+      spend: toUsd(spent.hourNano),
+      limit: toUsd(limits.hourNano ?? 0),
+      pct: part(spent.hourNano, limits.hourNano),
+    },
     daily: { spend: toUsd(spent.dayNano), limit: toUsd(limits.dayNano ?? 0), pct: part(spent.dayNano, limits.dayNano) },
-    monthly: { spend: toUsd(spent.monthNano), limit: toUsd(limits.monthNano ?? 0), pct: part(spent.monthNano, limits.monthNano) },
+    monthly: {
+      spend: toUsd(spent.monthNano),
+      limit: toUsd(limits.monthNano ?? 0),
+      pct: part(spent.monthNano, limits.monthNano),
+    },
   }
 }
 const part = (spent: number, limit: number | undefined): number => (limit === undefined ? 0 : spent / limit)
 const first = <T>(one: T | undefined, other: T | undefined): T | undefined => (one === undefined ? other : one)
-function told(body: Readonly<Record<string, unknown>>): string { return Object.entries(body).filter(([, value]) => value !== undefined).map(([name, value]) => `${name} = ${String(value)}`).join(', ') }
+function told(body: Readonly<Record<string, unknown>>): string {
+  return Object.entries(body)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name} = ${String(value)}`)
+    .join(', ')
+}

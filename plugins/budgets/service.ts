@@ -27,10 +27,22 @@ export interface DeskParts {
   readonly shared: boolean
   readonly refused: () => void
 }
-type Of = { readonly id: string; readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> } }
-interface Known { readonly set: Map<string, SetLimits>; readonly kin: Kin }
+type Of = {
+  readonly id: string
+  readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> }
+}
+interface Known {
+  readonly set: Map<string, SetLimits>
+  readonly kin: Kin
+}
 /** What all agents share and one of them has, and how far it is used. */
-export interface Account { readonly limits: SpendLimits; readonly spent: Spent; /** With what came of the agent: what counts for the limits. */ readonly together: Spent; readonly lines: readonly Line[]; readonly threshold: number }
+export interface Account {
+  readonly limits: SpendLimits
+  readonly spent: Spent
+  /** With what came of the agent: what counts for the limits. */ readonly together: Spent
+  readonly lines: readonly Line[]
+  readonly threshold: number
+}
 
 /** Between looking and taking another call may be faster; who loses so often is told to come back. */
 const TRIES = 3
@@ -47,7 +59,9 @@ export class BudgetDesk implements Budgets {
   readonly #turns = new Map<string, Promise<unknown>>()
   #readAt = 0
   #setting: Promise<void> = Promise.resolve()
-  constructor(parts: DeskParts) { this.#parts = parts }
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
 
   limits(agent: Of): boolean {
     // The gate reads again now and then.
@@ -58,7 +72,9 @@ export class BudgetDesk implements Budgets {
       return true
     }
     const { set } = this.#known
-    return limitsAnything(this.#ofAll(set)) || limitsAnything(this.#ofAgent(set, agent)) || parentOf(agent) !== undefined
+    return (
+      limitsAnything(this.#ofAll(set)) || limitsAnything(this.#ofAgent(set, agent)) || parentOf(agent) !== undefined
+    )
   }
 
   /** The gate before a call of a model. Throws `rate_limit` when a limit has no room for it. */
@@ -73,17 +89,26 @@ export class BudgetDesk implements Budgets {
       if (config.unknown_price === 'refuse') throw unpriced(agent, model)
       herald.unpriced(agent, model)
     }
-    const claim = { id: randomUUID(), agentId: agent.id, nano: nano ?? 0, tokens: most.input + most.output, expiresAt: new Date(now() + config.reservation_secs * 1000).toISOString() }
+    const claim = {
+      id: randomUUID(),
+      agentId: agent.id,
+      nano: nano ?? 0,
+      tokens: most.input + most.output,
+      expiresAt: new Date(now() + config.reservation_secs * 1000).toISOString(),
+    }
     const take = async (): Promise<void> => {
       for (const payer of payers) {
-        const full = linesOf(payer.limits, await spentTogether(spending, payer.members)).find((line) => passes(line, claim))
+        const full = linesOf(payer.limits, await spentTogether(spending, payer.members)).find((line) =>
+          passes(line, claim),
+        )
         if (full) throw await this.#refuse(payer.agent, full, claim)
       }
       for (let tries = 0; ; tries++) {
         if (await spending.claim(claim, { all, agent: own })) return
         const refusal = await this.#refusal(agent, all, own, claim)
         if (refusal) throw refusal
-        if (tries === TRIES) throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
+        if (tries === TRIES)
+          throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
       }
     }
     // What a family shares is looked at and taken in two steps, so nobody of it may come between.
@@ -110,22 +135,42 @@ export class BudgetDesk implements Budgets {
     const { set } = await this.#read()
     return this.#account(this.#ofAgent(set, agent), agent.id)
   }
-  async limitsOf(agent: Of): Promise<SpendLimits> { return this.#ofAgent((await this.#read()).set, agent) }
-  async defaultHourTokens(): Promise<number> { return this.#defaultTokens((await this.#read()).set) }
+  async limitsOf(agent: Of): Promise<SpendLimits> {
+    return this.#ofAgent((await this.#read()).set, agent)
+  }
+  async defaultHourTokens(): Promise<number> {
+    return this.#defaultTokens((await this.#read()).set)
+  }
 
   /** Sets what is not `undefined`; on disk together with its entry in the audit log. */
-  set(agentId: string | undefined, change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined }, details: string): Promise<void> {
+  set(
+    agentId: string | undefined,
+    change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined },
+    details: string,
+  ): Promise<void> {
     // One after the other: each leaves as it is what it does not name, also what another one just set.
     const next = this.#setting.then(() => this.#set(agentId, change, details))
-    this.#setting = next.catch(() => { /* told to who asked */ })
+    this.#setting = next.catch(() => {
+      /* told to who asked */
+    })
     return next
   }
-  async #set(agentId: string | undefined, change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined }, details: string): Promise<void> {
+  async #set(
+    agentId: string | undefined,
+    change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined },
+    details: string,
+  ): Promise<void> {
     const { store, audit } = this.#parts
     const { set } = await this.#read()
     const scope = agentId ?? ALL
-    const next: SetLimits = { ...set.get(scope) ?? unset, ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) }
-    await store.write([store.set(scope, next), audit.entry({ event: 'budget_changed', ...(agentId === undefined ? {} : { agentId }), details })])
+    const next: SetLimits = {
+      ...(set.get(scope) ?? unset),
+      ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)),
+    }
+    await store.write([
+      store.set(scope, next),
+      audit.entry({ event: 'budget_changed', ...(agentId === undefined ? {} : { agentId }), details }),
+    ])
     set.set(scope, next)
   }
   async forget(agentId: string): Promise<void> {
@@ -152,12 +197,21 @@ export class BudgetDesk implements Budgets {
     const spent = await spending.spent(scope === ALL ? undefined : scope)
     const descendants = scope === ALL ? [] : kin.descendants(scope)
     const together = descendants.length === 0 ? spent : await spentTogether(spending, [scope, ...descendants])
-    return { limits, spent, together, lines: linesOf(limits, together), threshold: set.get(ALL)?.alertThreshold ?? config.alert_threshold }
+    return {
+      limits,
+      spent,
+      together,
+      lines: linesOf(limits, together),
+      threshold: set.get(ALL)?.alertThreshold ?? config.alert_threshold,
+    }
   }
 
   async #refusal(agent: Agent, all: SpendLimits, own: SpendLimits, claim: Needs): Promise<Refusal | undefined> {
     const { spending } = this.#parts
-    for (const [limits, scope] of [[own, agent.id], [all, ALL]] as const) {
+    for (const [limits, scope] of [
+      [own, agent.id],
+      [all, ALL],
+    ] as const) {
       if (!limitsAnything(limits)) continue
       const lines = linesOf(limits, await spending.spent(scope === ALL ? undefined : scope))
       const full = lines.find((line) => passes(line, claim))
@@ -187,26 +241,47 @@ export class BudgetDesk implements Budgets {
   /** The agents whose limits a call of this one is on, itself among them. */
   async accounts(agent: Agent): Promise<readonly (readonly [agent: Agent | undefined, account: Account])[]> {
     const { kin } = await this.#read()
-    const others = (await Promise.all(kin.ancestors(agent.id).map((id) => this.#parts.agents.find(id)))).filter((one) => one !== undefined)
-    return [[undefined, await this.accountOfAll()], ...await Promise.all([agent, ...others].map(async (one) => [one, await this.accountOf(one)] as const))]
+    const others = (await Promise.all(kin.ancestors(agent.id).map((id) => this.#parts.agents.find(id)))).filter(
+      (one) => one !== undefined,
+    )
+    return [
+      [undefined, await this.accountOfAll()],
+      ...(await Promise.all([agent, ...others].map(async (one) => [one, await this.accountOf(one)] as const))),
+    ]
   }
   async #alone(root: string, work: () => Promise<void>): Promise<void> {
     const before = this.#turns.get(root)
     // Whether the one before was refused is for its own caller to hear.
     const mine = (before ?? Promise.resolve()).then(work, work)
     this.#turns.set(root, mine)
-    try { await mine } finally { if (this.#turns.get(root) === mine) this.#turns.delete(root) }
+    try {
+      await mine
+    } finally {
+      if (this.#turns.get(root) === mine) this.#turns.delete(root)
+    }
   }
 
-  #ofAll(set: ReadonlyMap<string, SetLimits>): SpendLimits { return limitsOfAll(set.get(ALL), this.#parts.config) }
-  #ofAgent(set: ReadonlyMap<string, SetLimits>, { id, manifest }: Of): SpendLimits { return limitsOfAgent(set.get(id), manifest.resources, this.#defaultTokens(set)) }
-  #defaultTokens(set: ReadonlyMap<string, SetLimits>): number { return set.get(ALL)?.defaultHourTokens ?? this.#parts.config.default_max_llm_tokens_per_hour }
+  #ofAll(set: ReadonlyMap<string, SetLimits>): SpendLimits {
+    return limitsOfAll(set.get(ALL), this.#parts.config)
+  }
+  #ofAgent(set: ReadonlyMap<string, SetLimits>, { id, manifest }: Of): SpendLimits {
+    return limitsOfAgent(set.get(id), manifest.resources, this.#defaultTokens(set))
+  }
+  #defaultTokens(set: ReadonlyMap<string, SetLimits>): number {
+    return set.get(ALL)?.defaultHourTokens ?? this.#parts.config.default_max_llm_tokens_per_hour
+  }
 
   #read(): Promise<Known> {
     const { shared, now } = this.#parts
     if (shared && this.#known && now() - this.#readAt > REREAD_MS) this.#reading = undefined
     if (!this.#reading) this.#readAt = now()
-    return (this.#reading ??= this.#load().then((known) => (this.#known = known), (error: unknown) => { this.#reading = undefined; throw error }))
+    return (this.#reading ??= this.#load().then(
+      (known) => (this.#known = known),
+      (error: unknown) => {
+        this.#reading = undefined
+        throw error
+      },
+    ))
   }
   async #load(): Promise<Known> {
     const { store, agents } = this.#parts
@@ -220,7 +295,9 @@ export class BudgetDesk implements Budgets {
 }
 
 type Needs = { readonly nano: number; readonly tokens: number }
-function passes({ unit, limit, spent, held }: Line, { nano, tokens }: Needs): boolean { return spent + held + (unit === 'usd' ? nano : tokens) > limit }
+function passes({ unit, limit, spent, held }: Line, { nano, tokens }: Needs): boolean {
+  return spent + held + (unit === 'usd' ? nano : tokens) > limit
+}
 function rootOf({ id, manifest }: Agent): string {
   const root = manifest.metadata['root_agent_id']
   return typeof root === 'string' && root !== '' ? root : id
@@ -238,14 +315,26 @@ function refusal(agent: Agent | undefined, line: Line, needs: number, at: number
   const amount = (value: number): string => (unit === 'usd' ? dollars(value) : `${value} tokens`)
   const { resetsAt } = periodOf(period, at)
   const path = agent ? `/api/budget/agents/${agent.id}` : '/api/budget'
-  const rest = spent >= limit ? '' : `; this call may take ${amount(needs)}${held > 0 ? ` and running ones ${amount(held)}` : ''}`
-  return new Refusal('rate_limit',
+  const rest =
+    spent >= limit ? '' : `; this call may take ${amount(needs)}${held > 0 ? ` and running ones ${amount(held)}` : ''}`
+  return new Refusal(
+    'rate_limit',
     `The ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} is used up: ${amount(spent)} of ${amount(limit)}${rest}. It begins anew at ${resetsAt}; PUT ${path} raises it.`,
     {
       // What only running calls hold may be free again soon.
       retryAfterSecs: spent + needs <= limit ? 5 : Math.max(1, Math.ceil((Date.parse(resetsAt) - at) / 1000)),
-      details: { budget: { agent_id: agent?.id ?? null, period, unit, limit: unit === 'usd' ? toUsd(limit) : limit, spent: unit === 'usd' ? toUsd(spent) : spent, resets_at: resetsAt } },
-    })
+      details: {
+        budget: {
+          agent_id: agent?.id ?? null,
+          period,
+          unit,
+          limit: unit === 'usd' ? toUsd(limit) : limit,
+          spent: unit === 'usd' ? toUsd(spent) : spent,
+          resets_at: resetsAt,
+        },
+      },
+    },
+  )
 }
 export function dollars(nano: number): string {
   const exact = toUsd(nano).toFixed(6)
@@ -253,6 +342,9 @@ export function dollars(nano: number): string {
   return `$${exact.replace(/0{1,4}$/, '')}`
 }
 function unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): Refusal {
-  return new Refusal('conflict', `What ${model} by ${provider} costs is not known, and the money of agent "${agent.name}" is limited: set [providers.${provider}.prices."${model}"] input and output, `
-    + 'choose another model, or set [budget] unknown_price = "allow".')
+  return new Refusal(
+    'conflict',
+    `What ${model} by ${provider} costs is not known, and the money of agent "${agent.name}" is limited: set [providers.${provider}.prices."${model}"] input and output, ` +
+      'choose another model, or set [budget] unknown_price = "allow".',
+  )
 }

@@ -15,35 +15,61 @@ interface Row {
 /** Limits that were set over the API, and what was told already. The empty scope is that of all agents. */
 export class BudgetStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   async limits(): Promise<ReadonlyMap<string, SetLimits>> {
     const rows = await this.#db.all<Row>`SELECT * FROM budgets_limit`
-    return new Map(rows.map((row) => [row.scope, {
-      hourUsd: row.hour_usd, dayUsd: row.day_usd, monthUsd: row.month_usd, hourTokens: row.hour_tokens, alertThreshold: row.alert_threshold, defaultHourTokens: row.default_hour_tokens,
-    }]))
+    return new Map(
+      rows.map((row) => [
+        row.scope,
+        {
+          hourUsd: row.hour_usd,
+          dayUsd: row.day_usd,
+          monthUsd: row.month_usd,
+          hourTokens: row.hour_tokens,
+          alertThreshold: row.alert_threshold,
+          defaultHourTokens: row.default_hour_tokens,
+        },
+      ]),
+    )
   }
   set(scope: string, limits: SetLimits): Statement {
-    return this.#db.sql`INSERT INTO budgets_limit (scope, hour_usd, day_usd, month_usd, hour_tokens, alert_threshold, default_hour_tokens)
+    return this.#db
+      .sql`INSERT INTO budgets_limit (scope, hour_usd, day_usd, month_usd, hour_tokens, alert_threshold, default_hour_tokens)
       VALUES (${scope}, ${limits.hourUsd}, ${limits.dayUsd}, ${limits.monthUsd}, ${limits.hourTokens}, ${limits.alertThreshold}, ${limits.defaultHourTokens})
       ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd, month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
         alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
   }
   /** Stays when the agents are gone, as long as what they spent counts: it was spent. */
-  kin(): Promise<Descent[]> { return this.#db.all<Descent>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin` }
+  kin(): Promise<Descent[]> {
+    return this.#db.all<Descent>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
+  }
   addKin({ ancestorId, agentId }: Descent): Statement {
-    return this.#db.sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId}) ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
+    return this.#db
+      .sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId}) ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
   }
-  removeKin({ ancestorId, agentId }: Descent): Statement { return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}` }
+  removeKin({ ancestorId, agentId }: Descent): Statement {
+    return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}`
+  }
   remove(scope: string): Promise<unknown> {
-    return this.#db.batch([this.#db.sql`DELETE FROM budgets_limit WHERE scope = ${scope}`, this.#db.sql`DELETE FROM budgets_notice WHERE scope = ${scope}`])
+    return this.#db.batch([
+      this.#db.sql`DELETE FROM budgets_limit WHERE scope = ${scope}`,
+      this.#db.sql`DELETE FROM budgets_notice WHERE scope = ${scope}`,
+    ])
   }
-  write(statements: readonly Statement[]): Promise<unknown> { return this.#db.batch(statements) }
+  write(statements: readonly Statement[]): Promise<unknown> {
+    return this.#db.batch(statements)
+  }
 
   /** Whether it was not told before, here or by another process. */
   async tell(scope: string, notice: string, at: string): Promise<boolean> {
-    const { changes } = await this.#db.run`INSERT INTO budgets_notice (scope, notice, told_at) VALUES (${scope}, ${notice}, ${at}) ON CONFLICT (scope, notice) DO NOTHING`
+    const { changes } = await this.#db
+      .run`INSERT INTO budgets_notice (scope, notice, told_at) VALUES (${scope}, ${notice}, ${at}) ON CONFLICT (scope, notice) DO NOTHING`
     return changes > 0
   }
-  async forget(before: string): Promise<void> { await this.#db.run`DELETE FROM budgets_notice WHERE told_at < ${before}` }
+  async forget(before: string): Promise<void> {
+    await this.#db.run`DELETE FROM budgets_notice WHERE told_at < ${before}`
+  }
 }

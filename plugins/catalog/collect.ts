@@ -18,7 +18,8 @@ export function collect(version: string): Shipped {
   const registry = readRegistry(providersCatalog)
   const sections = new Map(registry.map((entry) => [entry.id, entry.models]))
   const elsewhere = new Map<string, Known>()
-  for (const { models } of registry) for (const model of models) if (!elsewhere.has(baseOf(model.id))) elsewhere.set(baseOf(model.id), model)
+  for (const { models } of registry)
+    for (const model of models) if (!elsewhere.has(baseOf(model.id))) elsewhere.set(baseOf(model.id), model)
 
   const entries = new Map<string, Entry>()
   const put = (provider: string, id: string, known: Known): void => {
@@ -27,7 +28,8 @@ export function collect(version: string): Shipped {
     const traits = families.find(({ ids }) => ids.test(baseOf(id))) ?? elsewhere.get(baseOf(id))
     const prices = known.prices ?? before?.prices ?? null
     const entry = {
-      provider, id,
+      provider,
+      id,
       name: known.name ?? before?.name ?? id,
       context: known.context ?? before?.context ?? null,
       output: known.output ?? before?.output ?? traits?.output ?? null,
@@ -46,10 +48,15 @@ export function collect(version: string): Shipped {
       for (const { id, ...model } of sections.get(name) ?? []) {
         if (!fits(source, id)) continue
         const better = priced && priceOf(priced, id)
-        put(source.provider, id, { ...model, prices: better === undefined ? honest(source.provider, id, model.prices ?? null) : better })
+        put(source.provider, id, {
+          ...model,
+          prices: better === undefined ? honest(source.provider, id, model.prices ?? null) : better,
+        })
       }
     }
-    if (priced) for (const [id, known] of additions(source, priced)) if (fits(source, id) && !entries.has(`${source.provider} ${id}`)) put(source.provider, id, known)
+    if (priced)
+      for (const [id, known] of additions(source, priced))
+        if (fits(source, id) && !entries.has(`${source.provider} ${id}`)) put(source.provider, id, known)
   }
   for (const { provider, id, source: _, read: __, ...known } of own) put(provider, id, known)
   return { version, entries: ordered([...entries.values()]) }
@@ -59,7 +66,13 @@ export function collect(version: string): Shipped {
 function additions(source: Source, priced: Provider): readonly (readonly [id: string, known: Known])[] {
   return priced.models.flatMap((model): (readonly [string, Known])[] => {
     const prices = toPrices(model)
-    if (model.deprecated || !prices || (model.context_window === undefined && !own.some(({ provider, id }) => provider === source.provider && id === model.id))) return []
+    if (
+      model.deprecated ||
+      !prices ||
+      (model.context_window === undefined &&
+        !own.some(({ provider, id }) => provider === source.provider && id === model.id))
+    )
+      return []
     const known = { name: model.name ?? model.id, context: model.context_window ?? null, prices }
     return (source.forms?.(model.id) ?? [model.id])
       .filter((id) => calcPrice({ input_tokens: 1 }, id, { provider: priced })?.model.id === model.id)
@@ -78,12 +91,19 @@ function toPrices({ prices }: ModelInfo): TimedPrice[] | null {
     const rates = toRates(price.prices)
     const { constraint } = 'constraint' in price ? price : { constraint: undefined }
     if (!rates || !constraint) return rates
-    return constraint.type === 'start_date' ? { from: constraint.start_date, ...rates } : { minutes: spans(constraint.start_time, constraint.end_time), ...rates }
+    return constraint.type === 'start_date'
+      ? { from: constraint.start_date, ...rates }
+      : { minutes: spans(constraint.start_time, constraint.end_time), ...rates }
   })
   return timed.every((price) => price !== undefined) ? timed : null
 }
 
-const fields = [['input', 'input_mtok'], ['output', 'output_mtok'], ['cachedInput', 'cache_read_mtok'], ['cacheWrite', 'cache_write_mtok']] as const
+const fields = [
+  ['input', 'input_mtok'],
+  ['output', 'output_mtok'],
+  ['cachedInput', 'cache_read_mtok'],
+  ['cacheWrite', 'cache_write_mtok'],
+] as const
 function toRates(prices: ModelPrice): TimedPrice | undefined {
   if (prices['input_mtok'] === undefined || prices['output_mtok'] === undefined) return undefined
   const base: Record<string, number> = {}
@@ -95,20 +115,35 @@ function toRates(prices: ModelPrice): TimedPrice | undefined {
     base[name] = above[name] = typeof rate === 'number' ? rate : rate.base
     if (typeof rate === 'number') continue
     const [tier, ...more] = rate.tiers
-    if (!tier || more.length > 0 || (aboveInput !== undefined && tier.start !== aboveInput)) throw new Error(`a price with other tiers than one: ${JSON.stringify(prices)}`)
+    if (!tier || more.length > 0 || (aboveInput !== undefined && tier.start !== aboveInput))
+      throw new Error(`a price with other tiers than one: ${JSON.stringify(prices)}`)
     aboveInput = tier.start
     above[name] = tier.price
   }
   const request = prices['requests_kcount']
-  return { ...rates(base), ...(aboveInput !== undefined && { long: { aboveInput, ...rates(above) } }), ...(typeof request === 'number' && { request: request / 1000 }) }
+  return {
+    ...rates(base),
+    ...(aboveInput !== undefined && { long: { aboveInput, ...rates(above) } }),
+    ...(typeof request === 'number' && { request: request / 1000 }),
+  }
 }
-const rates = ({ input = 0, output = 0, cachedInput, cacheWrite }: Record<string, number>) => ({ input, output, ...(cachedInput !== undefined && { cachedInput }), ...(cacheWrite !== undefined && { cacheWrite }) })
+const rates = ({ input = 0, output = 0, cachedInput, cacheWrite }: Record<string, number>) => ({
+  input,
+  output,
+  ...(cachedInput !== undefined && { cachedInput }),
+  ...(cacheWrite !== undefined && { cacheWrite }),
+})
 
 /** `00:30:00Z` to `16:30:00Z`, in minutes; a span over midnight is two. */
 function spans(start: string, end: string): [number, number][] {
   const minute = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
   const [from, to] = [minute(start), minute(end)]
-  return from < to ? [[from, to]] : [[from, 1440], [0, to]]
+  return from < to
+    ? [[from, to]]
+    : [
+        [from, 1440],
+        [0, to],
+      ]
 }
 
 function section(id: string): Provider {
@@ -119,12 +154,23 @@ function section(id: string): Provider {
 
 /** The name of a model without who serves it and without its date, to know it again elsewhere. */
 function baseOf(id: string): string {
-  return (id.split('/').at(-1) ?? id).toLowerCase()
+  return (id.split('/').at(-1) ?? id)
+    .toLowerCase()
     .replace(/^(?:(?:us|eu|apac|global)\.)?(?:anthropic|amazon|meta|mistral|deepseek|openai|qwen|google)\./, '')
-    .replace(/:free$/, '').replace(/-v\d+(:\d+)?$/, '').replace(/[@-](latest|\d{8}|\d{4}-\d{2}-\d{2})$/, '')
+    .replace(/:free$/, '')
+    .replace(/-v\d+(:\d+)?$/, '')
+    .replace(/[@-](latest|\d{8}|\d{4}-\d{2}-\d{2})$/, '')
 }
 
 function ordered(entries: readonly Entry[]): Entry[] {
-  const rank = new Map([...sources.map(({ provider }) => provider), ...own.map(({ provider }) => provider)].toReversed().map((provider, index, all) => [provider, all.length - index]))
-  return entries.toSorted((a, b) => (rank.get(a.provider) ?? 0) - (rank.get(b.provider) ?? 0) || (a.provider < b.provider ? -1 : a.provider > b.provider ? 1 : a.id < b.id ? -1 : 1))
+  const rank = new Map(
+    [...sources.map(({ provider }) => provider), ...own.map(({ provider }) => provider)]
+      .toReversed()
+      .map((provider, index, all) => [provider, all.length - index]),
+  )
+  return entries.toSorted(
+    (a, b) =>
+      (rank.get(a.provider) ?? 0) - (rank.get(b.provider) ?? 0) ||
+      (a.provider < b.provider ? -1 : a.provider > b.provider ? 1 : a.id < b.id ? -1 : 1),
+  )
 }

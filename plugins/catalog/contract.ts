@@ -27,7 +27,12 @@ export interface CatalogModel {
   /** Tokens. */
   readonly maxOutputTokens: number | null
   readonly price: Price | null
-  readonly supports: { readonly tools: boolean | null; readonly vision: boolean | null; readonly streaming: boolean; readonly thinking: boolean | null }
+  readonly supports: {
+    readonly tools: boolean | null
+    readonly vision: boolean | null
+    readonly streaming: boolean
+    readonly thinking: boolean | null
+  }
   readonly tier: Tier
   /** Where it comes from: shipped with the daemon, fetched from the remote registry, added over the API, or told by its provider. */
   readonly origin: 'shipped' | 'registry' | 'custom' | 'provider'

@@ -23,19 +23,36 @@ export class Custom {
   readonly #parts: CustomParts
   /** Changes one after the other: what is looked up must still hold when it is written. */
   #last: Promise<unknown> = Promise.resolve()
-  constructor(parts: CustomParts) { this.#parts = parts }
+  constructor(parts: CustomParts) {
+    this.#parts = parts
+  }
 
   /** Throws `conflict` when it is there already, `model_not_found` for a model nobody knows, `invalid_request` at the limit. */
   addAlias(alias: string, modelId: string): Promise<Target> {
     return this.#serial(async () => {
       const { models, store, audit, limits, now } = this.#parts
       await models.ready()
-      if (models.resolveAlias(alias)) throw new Refusal('conflict', `There is an alias '${alias}' already: delete it first`)
-      if ((await store.aliases()).length >= limits.aliases) throw new Refusal('invalid_request', `There are ${limits.aliases} aliases of your own, which is the limit ([plugins.catalog] max_aliases)`)
+      if (models.resolveAlias(alias))
+        throw new Refusal('conflict', `There is an alias '${alias}' already: delete it first`)
+      if ((await store.aliases()).length >= limits.aliases)
+        throw new Refusal(
+          'invalid_request',
+          `There are ${limits.aliases} aliases of your own, which is the limit ([plugins.catalog] max_aliases)`,
+        )
       const found = models.named(modelId)
-      if (!found) throw new Refusal('model_not_found', `Model '${modelId}' not found: an alias stands for a model of GET /api/models; add others with POST /api/models/custom`)
+      if (!found)
+        throw new Refusal(
+          'model_not_found',
+          `Model '${modelId}' not found: an alias stands for a model of GET /api/models; add others with POST /api/models/custom`,
+        )
       const target = { provider: found.provider, model: found.id }
-      await store.commit(store.putAlias(alias, target, now()), audit.entry({ event: 'config_change', details: `model alias ${alias} stands for ${target.provider}/${target.model}` }))
+      await store.commit(
+        store.putAlias(alias, target, now()),
+        audit.entry({
+          event: 'config_change',
+          details: `model alias ${alias} stands for ${target.provider}/${target.model}`,
+        }),
+      )
       await this.#changed('alias')
       return target
     })
@@ -46,7 +63,10 @@ export class Custom {
       const { models, store, audit, now } = this.#parts
       await models.ready()
       if (!models.resolveAlias(alias)) throw new Refusal('alias_not_found', `Alias '${alias}' not found`)
-      await store.commit(shipped.has(alias) ? store.putAlias(alias, undefined, now()) : store.removeAlias(alias), audit.entry({ event: 'config_change', details: `model alias ${alias} removed` }))
+      await store.commit(
+        shipped.has(alias) ? store.putAlias(alias, undefined, now()) : store.removeAlias(alias),
+        audit.entry({ event: 'config_change', details: `model alias ${alias} removed` }),
+      )
       await this.#changed('alias')
     })
   }
@@ -57,9 +77,17 @@ export class Custom {
       const { models, store, audit, limits, now } = this.#parts
       const entry = toEntry(body)
       await models.ready()
-      if (models.list(entry.provider).some(({ id }) => id === entry.id)) throw new Refusal('conflict', `Provider ${entry.provider} has a model '${entry.id}' already`)
-      if ((await store.custom()).length >= limits.models) throw new Refusal('invalid_request', `There are ${limits.models} custom models, which is the limit ([plugins.catalog] max_custom_models)`)
-      await store.commit(store.addCustom(entry, now()), audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} added` }))
+      if (models.list(entry.provider).some(({ id }) => id === entry.id))
+        throw new Refusal('conflict', `Provider ${entry.provider} has a model '${entry.id}' already`)
+      if ((await store.custom()).length >= limits.models)
+        throw new Refusal(
+          'invalid_request',
+          `There are ${limits.models} custom models, which is the limit ([plugins.catalog] max_custom_models)`,
+        )
+      await store.commit(
+        store.addCustom(entry, now()),
+        audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} added` }),
+      )
       await this.#changed('custom')
       return entry
     })
@@ -74,8 +102,15 @@ export class Custom {
       const found = exact.length > 0 ? exact : all.filter(({ id }) => id === name)
       const [entry, another] = found
       if (!entry) throw new Refusal('model_not_found', `Custom model '${name}' not found`)
-      if (another) throw new Refusal('conflict', `Several providers have a custom model '${name}': say which, as in ${entry.provider}/${name}`)
-      await store.commit(store.removeCustom(entry.provider, entry.id), audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} removed` }))
+      if (another)
+        throw new Refusal(
+          'conflict',
+          `Several providers have a custom model '${name}': say which, as in ${entry.provider}/${name}`,
+        )
+      await store.commit(
+        store.removeCustom(entry.provider, entry.id),
+        audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} removed` }),
+      )
       await this.#changed('custom')
     })
   }
@@ -86,19 +121,44 @@ export class Custom {
   }
   #serial<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last.then(work, work)
-    this.#last = next.catch(() => { /* told to who asked */ })
+    this.#last = next.catch(() => {
+      /* told to who asked */
+    })
     return next
   }
 }
 
 function toEntry(body: CustomBody): Entry {
-  const [input, output] = [body.input_cost_per_1m ?? body.input_cost_per_m, body.output_cost_per_1m ?? body.output_cost_per_m]
-  if ((input === undefined) !== (output === undefined)) throw new Refusal('invalid_request', 'input_cost_per_1m and output_cost_per_1m are given both or not at all')
+  const [input, output] = [
+    body.input_cost_per_1m ?? body.input_cost_per_m,
+    body.output_cost_per_1m ?? body.output_cost_per_m,
+  ]
+  if ((input === undefined) !== (output === undefined))
+    throw new Refusal('invalid_request', 'input_cost_per_1m and output_cost_per_1m are given both or not at all')
   const { cached_input_cost_per_1m: cachedInput, cache_write_cost_per_1m: cacheWrite } = body
-  if (input === undefined && (cachedInput !== undefined || cacheWrite !== undefined)) throw new Refusal('invalid_request', 'a price of cached input needs input_cost_per_1m and output_cost_per_1m')
+  if (input === undefined && (cachedInput !== undefined || cacheWrite !== undefined))
+    throw new Refusal('invalid_request', 'a price of cached input needs input_cost_per_1m and output_cost_per_1m')
   return {
-    provider: body.provider, id: body.id, name: body.display_name ?? body.id, context: body.context_window, output: body.max_output_tokens,
-    tools: body.supports_tools, vision: body.supports_vision, thinking: body.supports_thinking, ...(!body.supports_streaming && { streaming: false as const }), tier: 'custom',
-    prices: input === undefined || output === undefined ? null : [{ input, output, ...(cachedInput !== undefined && { cachedInput }), ...(cacheWrite !== undefined && { cacheWrite }) }],
+    provider: body.provider,
+    id: body.id,
+    name: body.display_name ?? body.id,
+    context: body.context_window,
+    output: body.max_output_tokens,
+    tools: body.supports_tools,
+    vision: body.supports_vision,
+    thinking: body.supports_thinking,
+    ...(!body.supports_streaming && { streaming: false as const }),
+    tier: 'custom',
+    prices:
+      input === undefined || output === undefined
+        ? null
+        : [
+            {
+              input,
+              output,
+              ...(cachedInput !== undefined && { cachedInput }),
+              ...(cacheWrite !== undefined && { cacheWrite }),
+            },
+          ],
   }
 }

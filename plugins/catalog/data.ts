@@ -46,9 +46,12 @@ export function priceAt(prices: readonly TimedPrice[], now: Date): Price | undef
   const day = now.toISOString().slice(0, 10)
   const minute = now.getUTCHours() * 60 + now.getUTCMinutes()
   const weekday = now.getUTCDay() % 6 !== 0
-  const found = prices.findLast(({ from, minutes, weekdays }) => (from === undefined || from <= day)
-    && (!weekdays || weekday)
-    && (minutes === undefined || minutes.some(([start, end]) => start <= minute && minute < end)))
+  const found = prices.findLast(
+    ({ from, minutes, weekdays }) =>
+      (from === undefined || from <= day) &&
+      (!weekdays || weekday) &&
+      (minutes === undefined || minutes.some(([start, end]) => start <= minute && minute < end)),
+  )
   if (!found) return undefined
   const { from: _, minutes: __, weekdays: ___, ...price } = found
   return price

@@ -23,18 +23,40 @@ export default definePlugin({
     const store = new CatalogStore(db)
     // Nothing is read here: the models cost no start time until someone asks for one.
     let reading: Promise<Contents> | undefined
-    const shipped = (): Promise<Contents> => (reading ??= readShipped(import.meta.url).catch((error: unknown) => { reading = undefined; throw error }))
+    const shipped = (): Promise<Contents> =>
+      (reading ??= readShipped(import.meta.url).catch((error: unknown) => {
+        reading = undefined
+        throw error
+      }))
     const models = new Models({ store, now, shipped: async () => (await shipped()).entries })
     const registry = new RemoteRegistry({
-      store, audit, fetch, now, signal, url: config.registry_url,
-      limits: { timeoutMs: config.registry_timeout_ms, maxBytes: config.max_registry_bytes, maxModels: config.max_registry_models },
+      store,
+      audit,
+      fetch,
+      now,
+      signal,
+      url: config.registry_url,
+      limits: {
+        timeoutMs: config.registry_timeout_ms,
+        maxBytes: config.max_registry_bytes,
+        maxModels: config.max_registry_models,
+      },
       async changed() {
         await models.refresh()
         await hooks.emit(CatalogChanged, { because: 'registry' })
       },
     })
-    const custom = new Custom({ models, store, audit, hooks, limits: { aliases: config.max_aliases, models: config.max_custom_models }, now: () => now().toISOString() })
-    routes.add(...catalogRoutes({ models, custom, registry, hooks, shippedVersion: async () => (await shipped()).version }))
+    const custom = new Custom({
+      models,
+      store,
+      audit,
+      hooks,
+      limits: { aliases: config.max_aliases, models: config.max_custom_models },
+      now: () => now().toISOString(),
+    })
+    routes.add(
+      ...catalogRoutes({ models, custom, registry, hooks, shippedVersion: async () => (await shipped()).version }),
+    )
     return { catalog: models }
   },
 })

@@ -23,7 +23,9 @@ export class Models implements Catalog {
   #aliases: ReadonlyMap<string, Target> = shippedAliases
   #naming: Promise<void> | undefined
 
-  constructor(parts: ModelsParts) { this.#parts = parts }
+  constructor(parts: ModelsParts) {
+    this.#parts = parts
+  }
 
   ready(): Promise<void> {
     return (this.#reading ??= this.#read().catch((error: unknown) => {
@@ -44,7 +46,8 @@ export class Models implements Catalog {
 
   find(provider: string, model: string): CatalogModel | undefined {
     const own = this.#models.get(provider)
-    const held = own?.get(model) ?? own?.get(undated(model)) ?? own?.get(this.#undated.get(`${provider} ${undated(model)}`) ?? '')
+    const held =
+      own?.get(model) ?? own?.get(undated(model)) ?? own?.get(this.#undated.get(`${provider} ${undated(model)}`) ?? '')
     return held && this.#toModel(held)
   }
   /** A model by an alias, by `provider/id`, or by its id alone: then its maker's, where several providers have it. */
@@ -53,31 +56,51 @@ export class Models implements Catalog {
     if (target) return this.find(target.provider, target.model)
     const slash = name.indexOf('/')
     const owner = this.#owners.get(name)
-    return (slash > 0 ? this.find(name.slice(0, slash), name.slice(slash + 1)) : undefined) ?? (owner === undefined ? undefined : this.find(owner, name))
+    return (
+      (slash > 0 ? this.find(name.slice(0, slash), name.slice(slash + 1)) : undefined) ??
+      (owner === undefined ? undefined : this.find(owner, name))
+    )
   }
-  resolveAlias(name: string): Target | undefined { return this.#aliases.get(name.toLowerCase()) }
+  resolveAlias(name: string): Target | undefined {
+    return this.#aliases.get(name.toLowerCase())
+  }
   list(provider?: string): readonly CatalogModel[] {
-    const held = provider === undefined ? [...this.#models.values()].flatMap((models) => [...models.values()]) : [...this.#models.get(provider)?.values() ?? []]
+    const held =
+      provider === undefined
+        ? [...this.#models.values()].flatMap((models) => [...models.values()])
+        : [...(this.#models.get(provider)?.values() ?? [])]
     const now = this.#parts.now()
     return held.map((one) => this.#toModel(one, now))
   }
-  aliases(): ReadonlyMap<string, Target> { return this.#aliases }
-  aliasesOf({ provider, id }: CatalogModel): readonly string[] {
-    return [...this.#aliases].filter(([, target]) => target.provider === provider && target.model === id).map(([alias]) => alias)
+  aliases(): ReadonlyMap<string, Target> {
+    return this.#aliases
   }
-  providers(): number { return this.#models.size }
+  aliasesOf({ provider, id }: CatalogModel): readonly string[] {
+    return [...this.#aliases]
+      .filter(([, target]) => target.provider === provider && target.model === id)
+      .map(([alias]) => alias)
+  }
+  providers(): number {
+    return this.#models.size
+  }
 
   async #read(): Promise<void> {
     const { store } = this.#parts
-    const [shipped, registry, custom] = await Promise.all([this.#parts.shipped(), store.registry(), store.custom(), this.#named()])
+    const [shipped, registry, custom] = await Promise.all([
+      this.#parts.shipped(),
+      store.registry(),
+      store.custom(),
+      this.#named(),
+    ])
     const models = new Map<string, Map<string, Held>>()
     const put = (entry: Entry, origin: Held['origin']): void => {
       let own = models.get(entry.provider)
-      if (!own) models.set(entry.provider, own = new Map())
+      if (!own) models.set(entry.provider, (own = new Map()))
       own.set(entry.id, { entry, origin })
     }
     for (const entry of shipped) put(entry, 'shipped')
-    for (const entry of registry?.entries ?? []) put(merged(models.get(entry.provider)?.get(entry.id)?.entry, entry), 'registry')
+    for (const entry of registry?.entries ?? [])
+      put(merged(models.get(entry.provider)?.get(entry.id)?.entry, entry), 'registry')
     for (const entry of custom) put(entry, 'custom')
     const owners = new Map<string, string>()
     const dated = new Map<string, string>()
@@ -95,7 +118,9 @@ export class Models implements Catalog {
   #named(): Promise<void> {
     return (this.#naming ??= (async () => {
       const aliases = new Map(shippedAliases)
-      for (const { alias, target } of await this.#parts.store.aliases()) if (target) aliases.set(alias, target); else aliases.delete(alias)
+      for (const { alias, target } of await this.#parts.store.aliases())
+        if (target) aliases.set(alias, target)
+        else aliases.delete(alias)
       this.#aliases = aliases
     })().catch((error: unknown) => {
       this.#naming = undefined
@@ -105,15 +130,28 @@ export class Models implements Catalog {
 
   #toModel({ entry, origin }: Held, now = this.#parts.now()): CatalogModel {
     return {
-      id: entry.id, provider: entry.provider, name: entry.name, contextWindow: entry.context, maxOutputTokens: entry.output,
+      id: entry.id,
+      provider: entry.provider,
+      name: entry.name,
+      contextWindow: entry.context,
+      maxOutputTokens: entry.output,
       price: (entry.prices && priceAt(entry.prices, now)) ?? null,
-      supports: { tools: entry.tools, vision: entry.vision, streaming: entry.streaming ?? true, thinking: entry.thinking }, tier: entry.tier, origin,
+      supports: {
+        tools: entry.tools,
+        vision: entry.vision,
+        streaming: entry.streaming ?? true,
+        thinking: entry.thinking,
+      },
+      tier: entry.tier,
+      origin,
     }
   }
 }
 
 /** An id without its date: vendors serve dated forms of a model at its price. */
-export function undated(id: string): string { return id.replace(/(-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$/, '') }
+export function undated(id: string): string {
+  return id.replace(/(-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$/, '')
+}
 
 /**
  * The registry is newer than what is shipped, so what it says counts. Only a list price that is the same as the shipped one leaves that in
@@ -122,11 +160,16 @@ export function undated(id: string): string { return id.replace(/(-latest|[-@]\d
 function merged(shipped: Entry | undefined, entry: Entry): Entry {
   if (!shipped) return entry
   const [ours, theirs] = [shipped.prices?.[0], entry.prices?.[0]]
-  const same = ours !== undefined && theirs !== undefined && ours.input === theirs.input && ours.output === theirs.output
+  const same =
+    ours !== undefined && theirs !== undefined && ours.input === theirs.input && ours.output === theirs.output
   return {
     ...shipped,
-    name: entry.name, context: entry.context ?? shipped.context, output: entry.output ?? shipped.output,
-    tools: entry.tools ?? shipped.tools, vision: entry.vision ?? shipped.vision, thinking: entry.thinking ?? shipped.thinking,
+    name: entry.name,
+    context: entry.context ?? shipped.context,
+    output: entry.output ?? shipped.output,
+    tools: entry.tools ?? shipped.tools,
+    vision: entry.vision ?? shipped.vision,
+    thinking: entry.thinking ?? shipped.thinking,
     ...(same || theirs === undefined ? {} : { prices: entry.prices, tier: entry.tier }),
   }
 }

@@ -21,9 +21,11 @@ export function toEntries(sections: readonly RegistrySection[]): readonly Entry[
     const source = sources.find((one) => one.models.includes(section) || one.registry?.includes(section))
     const provider = source?.provider ?? section
     if (local.has(provider) || !/^[a-z0-9][a-z0-9._-]{0,63}$/.test(provider)) return []
-    return models.filter(({ id }) => fits(source, id)).map((model) => {
-      const prices = honest(provider, model.id, model.prices)
-      return { ...model, provider, prices, tier: tierOf(provider, model.id, prices?.at(-1)?.output) }
-    })
+    return models
+      .filter(({ id }) => fits(source, id))
+      .map((model) => {
+        const prices = honest(provider, model.id, model.prices)
+        return { ...model, provider, prices, tier: tierOf(provider, model.id, prices?.at(-1)?.output) }
+      })
   })
 }

@@ -11,7 +11,9 @@ const Model = v.object({
   name: v.optional(text),
   reasoning: v.optional(v.boolean()),
   tool_call: v.optional(v.boolean()),
-  modalities: v.optional(v.object({ input: v.optional(v.array(v.string()), []), output: v.optional(v.array(v.string()), []) })),
+  modalities: v.optional(
+    v.object({ input: v.optional(v.array(v.string()), []), output: v.optional(v.array(v.string()), []) }),
+  ),
   cost: v.optional(v.object({ ...cost, context_over_200k: v.optional(v.object(cost)) })),
   limit: v.optional(v.object({ context: v.optional(limit), output: v.optional(limit) })),
 })
@@ -28,24 +30,37 @@ export interface RegistrySection {
 export function readRegistry(data: unknown): readonly RegistrySection[] {
   return Object.values(v.parse(Registry, data)).map(({ id, models }) => ({
     id,
-    models: Object.values(models).filter(speaks).map((model) => ({
-      id: model.id,
-      name: model.name ?? model.id,
-      context: model.limit?.context || null,
-      output: model.limit?.output || null,
-      tools: model.tool_call ?? null,
-      vision: model.modalities === undefined ? null : model.modalities.input.includes('image'),
-      thinking: model.reasoning ?? null,
-      prices: model.cost === undefined ? null : [toPrice(model.cost)],
-    })),
+    models: Object.values(models)
+      .filter(speaks)
+      .map((model) => ({
+        id: model.id,
+        name: model.name ?? model.id,
+        context: model.limit?.context || null,
+        output: model.limit?.output || null,
+        tools: model.tool_call ?? null,
+        vision: model.modalities === undefined ? null : model.modalities.input.includes('image'),
+        thinking: model.reasoning ?? null,
+        prices: model.cost === undefined ? null : [toPrice(model.cost)],
+      })),
   }))
 }
 
 /** Models that answer in text. */
-const speaks = ({ modalities }: v.InferOutput<typeof Model>): boolean => modalities === undefined || modalities.output.length === 0 || modalities.output.includes('text')
+const speaks = ({ modalities }: v.InferOutput<typeof Model>): boolean =>
+  modalities === undefined || modalities.output.length === 0 || modalities.output.includes('text')
 
-type Cost = { readonly input: number; readonly output: number; readonly cache_read?: number | undefined; readonly cache_write?: number | undefined }
-const toRates = ({ input, output, cache_read, cache_write }: Cost) => ({ input, output, ...(cache_read !== undefined && { cachedInput: cache_read }), ...(cache_write !== undefined && { cacheWrite: cache_write }) })
+type Cost = {
+  readonly input: number
+  readonly output: number
+  readonly cache_read?: number | undefined
+  readonly cache_write?: number | undefined
+}
+const toRates = ({ input, output, cache_read, cache_write }: Cost) => ({
+  input,
+  output,
+  ...(cache_read !== undefined && { cachedInput: cache_read }),
+  ...(cache_write !== undefined && { cacheWrite: cache_write }),
+})
 const toPrice = (cost: NonNullable<v.InferOutput<typeof Model>['cost']>): TimedPrice => ({
   ...toRates(cost),
   ...(cost.context_over_200k && { long: { aboveInput: 200_000, ...toRates(cost.context_over_200k) } }),

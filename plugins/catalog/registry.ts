@@ -18,8 +18,14 @@ export interface RegistryParts {
   /** After the new one is on disk. */
   readonly changed: () => Promise<void>
 }
-interface Fetched { readonly version: string; readonly entries: readonly Entry[] }
-export interface Updated { readonly state: RegistryState; readonly changed: boolean }
+interface Fetched {
+  readonly version: string
+  readonly entries: readonly Entry[]
+}
+export interface Updated {
+  readonly state: RegistryState
+  readonly changed: boolean
+}
 const SYSTEM = 'catalog registry'
 
 /** The remote registry of models, in the format of models.dev. What it sends is taken whole or not at all. */
@@ -28,16 +34,26 @@ export class RemoteRegistry {
   #running: Promise<Updated> | undefined
   #failure: { readonly at: string; readonly message: string } | undefined
 
-  constructor(parts: RegistryParts) { this.#parts = parts }
+  constructor(parts: RegistryParts) {
+    this.#parts = parts
+  }
 
-  get url(): string { return this.#parts.url }
+  get url(): string {
+    return this.#parts.url
+  }
   /** Why the newest try failed; `undefined` when it did not. */
-  get failure(): { readonly at: string; readonly message: string } | undefined { return this.#failure }
-  state(): Promise<RegistryState | undefined> { return this.#parts.store.registryState() }
+  get failure(): { readonly at: string; readonly message: string } | undefined {
+    return this.#failure
+  }
+  state(): Promise<RegistryState | undefined> {
+    return this.#parts.store.registryState()
+  }
 
   /** Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once. */
   update(): Promise<Updated> {
-    return (this.#running ??= this.#update().finally(() => { this.#running = undefined }))
+    return (this.#running ??= this.#update().finally(() => {
+      this.#running = undefined
+    }))
   }
   /** Whether the registry has something else than what is stored. Stores nothing. */
   async differs(signal: AbortSignal): Promise<boolean> {
@@ -52,7 +68,10 @@ export class RemoteRegistry {
       const state = { url, version, fetched_at: now().toISOString(), models: entries.length }
       await store.commit(
         store.putRegistry(state, entries),
-        audit.entry({ event: 'config_change', details: `model catalog updated from ${new URL(url).origin}: ${entries.length} models, version ${version}` }),
+        audit.entry({
+          event: 'config_change',
+          details: `model catalog updated from ${new URL(url).origin}: ${entries.length} models, version ${version}`,
+        }),
       )
       this.#failure = undefined
       await this.#parts.changed()
@@ -67,27 +86,54 @@ export class RemoteRegistry {
 
   async #fetch(signal: AbortSignal): Promise<Fetched> {
     const { fetch, url, limits } = this.#parts
-    const response = await fetch(url, { signal, headers: { accept: 'application/json' }, headersTimeoutMs: limits.timeoutMs, totalTimeoutMs: limits.timeoutMs, maxBytes: limits.maxBytes })
+    const response = await fetch(url, {
+      signal,
+      headers: { accept: 'application/json' },
+      headersTimeoutMs: limits.timeoutMs,
+      totalTimeoutMs: limits.timeoutMs,
+      maxBytes: limits.maxBytes,
+    })
     const bytes = await response.bytes()
     if (!response.ok) throw malformed(`answered ${response.status}`, response.status >= 500 ? 'later' : 'never')
     // Only an update needs to know the format and the vendors' names in it.
     const [{ toEntries }, { readRegistry }] = await Promise.all([import('./offer.ts'), import('./registry-format.ts')])
     let entries: readonly Entry[]
-    try { entries = toEntries(readRegistry(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))) } catch (cause) {
-      throw malformed(`sent something that is no list of models: ${cause instanceof v.ValiError ? `${v.getDotPath(cause.issues[0]) ?? 'it'}: ${cause.issues[0].message}` : 'it is not JSON'}`, 'never', cause)
+    try {
+      entries = toEntries(readRegistry(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))))
+    } catch (cause) {
+      throw malformed(
+        `sent something that is no list of models: ${cause instanceof v.ValiError ? `${v.getDotPath(cause.issues[0]) ?? 'it'}: ${cause.issues[0].message}` : 'it is not JSON'}`,
+        'never',
+        cause,
+      )
     }
     if (entries.length === 0) throw malformed('sent a list without a model', 'never')
-    if (entries.length > limits.maxModels) throw malformed(`sent ${entries.length} models, more than the ${limits.maxModels} that are taken (max_registry_models)`, 'never')
+    if (entries.length > limits.maxModels)
+      throw malformed(
+        `sent ${entries.length} models, more than the ${limits.maxModels} that are taken (max_registry_models)`,
+        'never',
+      )
     return { version: createHash('sha256').update(bytes).digest('hex').slice(0, 16), entries }
   }
 }
 
-const malformed = (what: string, retry: 'later' | 'never', cause?: unknown): UpstreamFailure => new UpstreamFailure(SYSTEM, what, { reason: 'malformed', retry, cause })
+const malformed = (what: string, retry: 'later' | 'never', cause?: unknown): UpstreamFailure =>
+  new UpstreamFailure(SYSTEM, what, { reason: 'malformed', retry, cause })
 
 /** What went wrong and that nothing changed. An address that may not be called is the operator's to allow. */
 function toFailure(error: unknown, url: string): UpstreamFailure {
-  if (error instanceof Refusal) return new UpstreamFailure(SYSTEM, `The registry at ${url} cannot be asked: ${error.message}. The catalog is unchanged.`, { reason: 'network', retry: 'never', cause: error })
+  if (error instanceof Refusal)
+    return new UpstreamFailure(
+      SYSTEM,
+      `The registry at ${url} cannot be asked: ${error.message}. The catalog is unchanged.`,
+      { reason: 'network', retry: 'never', cause: error },
+    )
   if (!(error instanceof UpstreamFailure)) throw error
-  const said = error.reason === 'malformed' && error.system === SYSTEM ? error.message : `could not be read: ${error.message}`
-  return new UpstreamFailure(SYSTEM, `The registry at ${url} ${said.replace(/\.$/, '')}. The catalog is unchanged.`, { reason: error.reason, retry: error.retry, cause: error })
+  const said =
+    error.reason === 'malformed' && error.system === SYSTEM ? error.message : `could not be read: ${error.message}`
+  return new UpstreamFailure(SYSTEM, `The registry at ${url} ${said.replace(/\.$/, '')}. The catalog is unchanged.`, {
+    reason: error.reason,
+    retry: error.retry,
+    cause: error,
+  })
 }

@@ -7,7 +7,20 @@ import type { Custom } from './custom.ts'
 import type { Models } from './models.ts'
 import type { RemoteRegistry } from './registry.ts'
 import {
-  AliasBody, AliasCreated, AliasList, AliasParams, CatalogStatus, CustomBody, CustomCreated, ModelDetail, ModelList, ModelParams, ModelQuery, Removed, StatusQuery, UpdateDone,
+  AliasBody,
+  AliasCreated,
+  AliasList,
+  AliasParams,
+  CatalogStatus,
+  CustomBody,
+  CustomCreated,
+  ModelDetail,
+  ModelList,
+  ModelParams,
+  ModelQuery,
+  Removed,
+  StatusQuery,
+  UpdateDone,
 } from './schema.ts'
 import type { ModelRow } from './schema.ts'
 
@@ -23,73 +36,134 @@ export interface RouteParts {
 }
 
 const toRow = (model: CatalogModel, usable: ReadonlySet<string>): ModelRow => ({
-  id: model.id, provider: model.provider, display_name: model.name, tier: model.tier,
-  context_window: model.contextWindow ?? CONTEXT_WINDOW, max_output_tokens: model.maxOutputTokens,
-  input_cost_per_1m: model.price?.input ?? null, output_cost_per_1m: model.price?.output ?? null,
-  cached_input_cost_per_1m: model.price?.cachedInput ?? null, cache_write_cost_per_1m: model.price?.cacheWrite ?? null,
-  supports_tools: model.supports.tools ?? false, supports_vision: model.supports.vision ?? false, supports_streaming: model.supports.streaming,
-  supports_thinking: model.supports.thinking ?? false, pricing_known: model.price !== null, available: usable.has(model.provider),
+  id: model.id,
+  provider: model.provider,
+  display_name: model.name,
+  tier: model.tier,
+  context_window: model.contextWindow ?? CONTEXT_WINDOW,
+  max_output_tokens: model.maxOutputTokens,
+  input_cost_per_1m: model.price?.input ?? null,
+  output_cost_per_1m: model.price?.output ?? null,
+  cached_input_cost_per_1m: model.price?.cachedInput ?? null,
+  cache_write_cost_per_1m: model.price?.cacheWrite ?? null,
+  supports_tools: model.supports.tools ?? false,
+  supports_vision: model.supports.vision ?? false,
+  supports_streaming: model.supports.streaming,
+  supports_thinking: model.supports.thinking ?? false,
+  pricing_known: model.price !== null,
+  available: usable.has(model.provider),
 })
 
 /** Models, aliases, custom models and the registry (Interface 4.6). */
 export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteParts): readonly AnyRoute[] {
   /** Every model, with those only their provider knows of; it may know one better than the catalog does. */
-  async function listed(provider?: string): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
+  async function listed(
+    provider?: string,
+  ): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
     await models.ready()
     const { usable, models: told } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
     const known = models.list(provider)
-    const further = told.filter((model) => (provider === undefined || model.provider === provider))
+    const further = told.filter((model) => provider === undefined || model.provider === provider)
     if (further.length === 0) return { models: known, usable }
     const all = new Map([...known, ...further].map((model) => [`${model.provider} ${model.id}`, model]))
     return { models: [...all.values()], usable }
   }
 
   const list = defineRoute({
-    method: 'GET', path: '/api/models', summary: 'List the models that are known', auth: 'bearer', cost: 2, query: ModelQuery, returns: ModelList,
+    method: 'GET',
+    path: '/api/models',
+    summary: 'List the models that are known',
+    auth: 'bearer',
+    cost: 2,
+    query: ModelQuery,
+    returns: ModelList,
     description: 'A price is `null` when nobody knows it. `available`: its provider can be used now.',
     async handle({ query: { provider, tier, available } }) {
       const { models: all, usable } = await listed(provider)
       const rows = all
-        .filter((model) => (tier === undefined || model.tier === tier) && (available === undefined || usable.has(model.provider) === available))
+        .filter(
+          (model) =>
+            (tier === undefined || model.tier === tier) &&
+            (available === undefined || usable.has(model.provider) === available),
+        )
         .map((model) => toRow(model, usable))
       return { models: rows, total: rows.length, available: rows.filter((row) => row.available).length }
     },
   })
   const read = defineRoute({
-    method: 'GET', path: '/api/models/**:id', summary: 'Read one model, by its id, by provider/id or by an alias', auth: 'bearer', cost: 2,
-    params: ModelParams, query: v.object({ provider: v.optional(v.string()) }), returns: ModelDetail, errors: ['model_not_found'],
+    method: 'GET',
+    path: '/api/models/**:id',
+    summary: 'Read one model, by its id, by provider/id or by an alias',
+    auth: 'bearer',
+    cost: 2,
+    params: ModelParams,
+    query: v.object({ provider: v.optional(v.string()) }),
+    returns: ModelDetail,
+    errors: ['model_not_found'],
     async handle({ params: { id }, query: { provider } }) {
       const { models: all, usable } = await listed()
-      const model = (provider === undefined ? models.named(id) : models.find(provider, id))
-        ?? all.find((one) => (one.id === id || `${one.provider}/${one.id}` === id) && (provider === undefined || one.provider === provider))
+      const model =
+        (provider === undefined ? models.named(id) : models.find(provider, id)) ??
+        all.find(
+          (one) =>
+            (one.id === id || `${one.provider}/${one.id}` === id) &&
+            (provider === undefined || one.provider === provider),
+        )
       if (!model) throw new Refusal('model_not_found', `Model '${id}' not found`)
       const long = model.price?.long
       return {
-        ...toRow(model, usable), aliases: [...models.aliasesOf(model)], origin: model.origin, request_cost: model.price?.request ?? null,
-        long_context: long === undefined ? null : { above_input_tokens: long.aboveInput, input_cost_per_1m: long.input, output_cost_per_1m: long.output },
+        ...toRow(model, usable),
+        aliases: [...models.aliasesOf(model)],
+        origin: model.origin,
+        request_cost: model.price?.request ?? null,
+        long_context:
+          long === undefined
+            ? null
+            : { above_input_tokens: long.aboveInput, input_cost_per_1m: long.input, output_cost_per_1m: long.output },
       }
     },
   })
 
   const aliases = defineRoute({
-    method: 'GET', path: '/api/models/aliases', summary: 'List the short names of models', auth: 'bearer', cost: 2, returns: AliasList,
+    method: 'GET',
+    path: '/api/models/aliases',
+    summary: 'List the short names of models',
+    auth: 'bearer',
+    cost: 2,
+    returns: AliasList,
     async handle() {
       await models.ready()
-      const entries = [...models.aliases()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([alias, { model }]) => [alias, model] as const)
+      const entries = [...models.aliases()]
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([alias, { model }]) => [alias, model] as const)
       return { aliases: Object.fromEntries(entries), total: entries.length }
     },
   })
   const addAlias = defineRoute({
-    method: 'POST', path: '/api/models/aliases', summary: 'Give a model a short name', auth: 'bearer', cost: 5, status: 201,
-    body: AliasBody, returns: AliasCreated, errors: ['conflict', 'model_not_found'], example: { body: { alias: 'writer', model_id: 'anthropic/claude-sonnet-5' } },
+    method: 'POST',
+    path: '/api/models/aliases',
+    summary: 'Give a model a short name',
+    auth: 'bearer',
+    cost: 5,
+    status: 201,
+    body: AliasBody,
+    returns: AliasCreated,
+    errors: ['conflict', 'model_not_found'],
+    example: { body: { alias: 'writer', model_id: 'anthropic/claude-sonnet-5' } },
     async handle({ body: { alias, model_id: modelId } }) {
       const target = await custom.addAlias(alias, modelId)
       return { alias, model_id: target.model, provider: target.provider, status: 'created' as const }
     },
   })
   const removeAlias = defineRoute({
-    method: 'DELETE', path: '/api/models/aliases/:alias', summary: 'Remove a short name', auth: 'bearer', cost: 5,
-    params: AliasParams, returns: Removed, errors: ['alias_not_found'],
+    method: 'DELETE',
+    path: '/api/models/aliases/:alias',
+    summary: 'Remove a short name',
+    auth: 'bearer',
+    cost: 5,
+    params: AliasParams,
+    returns: Removed,
+    errors: ['alias_not_found'],
     async handle({ params: { alias } }) {
       await custom.removeAlias(alias)
       return { status: 'removed' as const }
@@ -97,16 +171,32 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
   })
 
   const addModel = defineRoute({
-    method: 'POST', path: '/api/models/custom', summary: 'Add a model that is not in the catalog', auth: 'bearer', cost: 5, status: 201,
-    body: CustomBody, returns: CustomCreated, errors: ['conflict'], example: { body: { id: 'acme/writer-1', provider: 'openrouter', display_name: 'Writer 1', context_window: 128_000 } },
+    method: 'POST',
+    path: '/api/models/custom',
+    summary: 'Add a model that is not in the catalog',
+    auth: 'bearer',
+    cost: 5,
+    status: 201,
+    body: CustomBody,
+    returns: CustomCreated,
+    errors: ['conflict'],
+    example: {
+      body: { id: 'acme/writer-1', provider: 'openrouter', display_name: 'Writer 1', context_window: 128_000 },
+    },
     async handle({ body }) {
       const { id, provider } = await custom.addModel(body)
       return { id, provider, status: 'added' as const }
     },
   })
   const removeModel = defineRoute({
-    method: 'DELETE', path: '/api/models/custom/**:id', summary: 'Remove a model that was added', auth: 'bearer', cost: 5,
-    params: ModelParams, returns: Removed, errors: ['model_not_found', 'conflict'],
+    method: 'DELETE',
+    path: '/api/models/custom/**:id',
+    summary: 'Remove a model that was added',
+    auth: 'bearer',
+    cost: 5,
+    params: ModelParams,
+    returns: Removed,
+    errors: ['model_not_found', 'conflict'],
     async handle({ params: { id } }) {
       await custom.removeModel(id)
       return { status: 'removed' as const }
@@ -114,21 +204,52 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
   })
 
   const update = defineRoute({
-    method: 'POST', path: '/api/catalog/update', summary: 'Update the catalog from the remote registry', auth: 'bearer', cost: 50, returns: UpdateDone,
-    description: 'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog stays as it was.',
+    method: 'POST',
+    path: '/api/catalog/update',
+    summary: 'Update the catalog from the remote registry',
+    auth: 'bearer',
+    cost: 50,
+    returns: UpdateDone,
+    description:
+      'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog stays as it was.',
     async handle() {
       const { state, changed } = await registry.update()
-      return { status: 'ok' as const, changed, files_downloaded: 1, models_count: state.models, version: state.version, timestamp: state.fetched_at }
+      return {
+        status: 'ok' as const,
+        changed,
+        files_downloaded: 1,
+        models_count: state.models,
+        version: state.version,
+        timestamp: state.fetched_at,
+      }
     },
   })
   const status = defineRoute({
-    method: 'GET', path: '/api/catalog/status', summary: 'Read how new the catalog is', auth: 'bearer', cost: 2, query: StatusQuery, returns: CatalogStatus,
+    method: 'GET',
+    path: '/api/catalog/status',
+    summary: 'Read how new the catalog is',
+    auth: 'bearer',
+    cost: 2,
+    query: StatusQuery,
+    returns: CatalogStatus,
     description: '`updates_available` is looked up in the registry with `check=true`, and `null` without.',
     async handle({ query: { check }, signal }) {
-      const [state, shipped, updates] = await Promise.all([registry.state(), shippedVersion(), check ? registry.differs(signal) : null, models.ready()])
+      const [state, shipped, updates] = await Promise.all([
+        registry.state(),
+        shippedVersion(),
+        check ? registry.differs(signal) : null,
+        models.ready(),
+      ])
       return {
-        version: state?.version ?? shipped, shipped_version: shipped, registry_url: registry.url, last_sync: state?.fetched_at ?? null, last_update: state?.fetched_at ?? null,
-        models_count: models.list().length, providers_count: models.providers(), updates_available: updates, last_error: registry.failure ?? null,
+        version: state?.version ?? shipped,
+        shipped_version: shipped,
+        registry_url: registry.url,
+        last_sync: state?.fetched_at ?? null,
+        last_update: state?.fetched_at ?? null,
+        models_count: models.list().length,
+        providers_count: models.providers(),
+        updates_available: updates,
+        last_error: registry.failure ?? null,
       }
     },
   })

@@ -17,7 +17,8 @@ export async function readShipped(moduleUrl: string): Promise<Contents> {
     const file = [join(folder, FILE), join(folder, 'catalog', FILE)].find((candidate) => existsSync(candidate))
     if (file !== undefined) return v.parse(Contents, JSON.parse(await readFile(file, 'utf8')))
     const parent = dirname(folder)
-    if (parent === folder || existsSync(join(folder, 'package.json'))) throw new Error(`${FILE} was not found beside the code: the installation is incomplete`)
+    if (parent === folder || existsSync(join(folder, 'package.json')))
+      throw new Error(`${FILE} was not found beside the code: the installation is incomplete`)
     folder = parent
   }
 }

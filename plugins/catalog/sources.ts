@@ -15,7 +15,8 @@ export interface Source {
 
 const claude = /claude/
 /** Bedrock's inference profiles: the package has one price for those of a region. */
-const regions = (id: string): readonly string[] => (id.startsWith('regional.') ? ['us', 'eu', 'apac'].map((region) => id.replace('regional', region)) : [id])
+const regions = (id: string): readonly string[] =>
+  id.startsWith('regional.') ? ['us', 'eu', 'apac'].map((region) => id.replace('regional', region)) : [id]
 /** Makers first: an id that several providers have is the first one's. */
 export const sources: readonly Source[] = [
   { provider: 'openai', models: ['openai'], prices: 'openai', ids: /^(?!gpt-oss)/ },
@@ -39,7 +40,12 @@ export const sources: readonly Source[] = [
   { provider: 'groq', models: ['groq'], prices: 'groq' },
   { provider: 'cerebras', models: ['cerebras'], prices: 'cerebras' },
   { provider: 'together', models: ['togetherai'], prices: 'together' },
-  { provider: 'fireworks', models: ['fireworks-ai'], prices: 'fireworks', forms: (id) => [`accounts/fireworks/models/${id}`] },
+  {
+    provider: 'fireworks',
+    models: ['fireworks-ai'],
+    prices: 'fireworks',
+    forms: (id) => [`accounts/fireworks/models/${id}`],
+  },
   { provider: 'deepinfra', models: ['deepinfra'] },
   { provider: 'novita', models: [], registry: ['novita-ai'], prices: 'novita' },
   { provider: 'nvidia-nim', models: [], registry: ['nvidia'] },
@@ -64,4 +70,5 @@ export const sources: readonly Source[] = [
 ]
 
 /** Not models to talk to, or not names a request can be made with. */
-export const unfit = /embed|whisper|tts|audio|realtime|-live-|live-|image|moderation|transcri|ocr|voice|sonic|rerank|bge-|guard|distilbert|indictrans|m2m100|moondream|computer-use|search-preview|^ft:|\.ft-|:extended|:batch|:beta|-batch|^ada$|^babbage|^curie|^davinci|text-davinci|-instruct-0914|plamo|deep-research-max|^~\/|claude-(2|v\d|instant)|^gpt-3\.5-turbo-0[36]|^gpt-4-(32k|.*vision)|^gemini-1\.|titan-text|command-(light-)?text/
+export const unfit =
+  /embed|whisper|tts|audio|realtime|-live-|live-|image|moderation|transcri|ocr|voice|sonic|rerank|bge-|guard|distilbert|indictrans|m2m100|moondream|computer-use|search-preview|^ft:|\.ft-|:extended|:batch|:beta|-batch|^ada$|^babbage|^curie|^davinci|text-davinci|-instruct-0914|plamo|deep-research-max|^~\/|claude-(2|v\d|instant)|^gpt-3\.5-turbo-0[36]|^gpt-4-(32k|.*vision)|^gemini-1\.|titan-text|command-(light-)?text/

@@ -7,18 +7,26 @@ const MISSING = 'Approvals are not available: their plugin is not loaded.'
 export async function listApprovals(approvals: Approvals | undefined, agentId: string): Promise<string> {
   if (!approvals) return MISSING
   const waiting = await pending(approvals, agentId)
-  return waiting.length === 0 ? NONE : waiting.map((each) => `${each.summary} (${each.risk} risk)\n/approve ${each.id}\n/reject ${each.id}`).join('\n\n')
+  return waiting.length === 0
+    ? NONE
+    : waiting.map((each) => `${each.summary} (${each.risk} risk)\n/approve ${each.id}\n/reject ${each.id}`).join('\n\n')
 }
 /** Answers one request of this agent, named by its id or the beginning of it. Throws what the service throws. */
 export async function answerApproval(
-  approvals: Approvals | undefined, { agentId, speaker }: { readonly agentId: string; readonly speaker: string }, verb: 'approve' | 'reject', id: string,
+  approvals: Approvals | undefined,
+  { agentId, speaker }: { readonly agentId: string; readonly speaker: string },
+  verb: 'approve' | 'reject',
+  id: string,
 ): Promise<string> {
   if (!approvals) return MISSING
   const waiting = await pending(approvals, agentId)
   const found = id === '' ? [] : waiting.filter((each) => each.id.startsWith(id.toLowerCase()))
   const [one] = found
   if (found.length > 1) return `${found.length} ids begin with ${id}; give more of it.`
-  if (!one) return id === '' ? `Say which: /${verb} <id>\n\n${await listApprovals(approvals, agentId)}` : `No approval ${id.slice(0, 50)} of this agent is pending. /approvals lists those that are.`
+  if (!one)
+    return id === ''
+      ? `Say which: /${verb} <id>\n\n${await listApprovals(approvals, agentId)}`
+      : `No approval ${id.slice(0, 50)} of this agent is pending. /approvals lists those that are.`
   const { state, summary } = await approvals[verb](one.id, speaker)
   return `${state === 'approved' ? 'Approved, once' : 'Rejected'}: ${summary}`
 }

@@ -22,10 +22,21 @@ export class ApprovalFeed {
     const frame = JSON.stringify({
       type: 'approval',
       approval: {
-        id: approval.id, agent_id: approval.agentId, agent_name: approval.agentName, session_id: approval.sessionId, tool_name: approval.tool, action: approval.action,
-        description: approval.description, action_summary: approval.summary, risk_level: approval.risk, status: approval.state,
-        requested_at: approval.requestedAt, timeout_secs: approval.timeoutSecs, expires_at: approval.expiresAt,
-        decided_at: approval.decidedAt ?? null, decided_by: approval.decidedBy ?? null,
+        id: approval.id,
+        agent_id: approval.agentId,
+        agent_name: approval.agentName,
+        session_id: approval.sessionId,
+        tool_name: approval.tool,
+        action: approval.action,
+        description: approval.description,
+        action_summary: approval.summary,
+        risk_level: approval.risk,
+        status: approval.state,
+        requested_at: approval.requestedAt,
+        timeout_secs: approval.timeoutSecs,
+        expires_at: approval.expiresAt,
+        decided_at: approval.decidedAt ?? null,
+        decided_by: approval.decidedBy ?? null,
       },
     })
     for (const socket of sockets) socket.send(frame)

@@ -36,21 +36,30 @@ export interface AskParts {
 const SHRUNK = 0.6
 /** A failure that another model may not have. */
 const elsewhere = new Set(['auth', 'not_found', 'rate_limit'])
-export const TEXT_ONLY = 'response_format: the built-in offline model writes text only; configure a provider to ask for a form'
+export const TEXT_ONLY =
+  'response_format: the built-in offline model writes text only; configure a provider to ask for a form'
 type Choice = Manifest['fallback_models'][number]
 /** It failed, or it cannot be called any more: its key or its driver went away since it was chosen. */
-const isOfProvider = (error: unknown): error is UpstreamFailure | Refusal => error instanceof UpstreamFailure || (error instanceof Refusal && error.code === 'service_unavailable')
+const isOfProvider = (error: unknown): error is UpstreamFailure | Refusal =>
+  error instanceof UpstreamFailure || (error instanceof Refusal && error.code === 'service_unavailable')
 
 /** What an agent may be answered by: the model it names, its fallbacks, then those of the daemon, each once. */
 function choicesOf(inference: Inference, { manifest }: Agent): readonly Choice[] {
   const general = inference.fallbacks()
   if (general.length === 0) return [manifest.model, ...manifest.fallback_models]
   const own: readonly Choice[] = [manifest.model, ...manifest.fallback_models]
-  return [...own, ...general.filter((one) => !own.some(({ provider, model }) => provider === one.provider && model === one.model))]
+  return [
+    ...own,
+    ...general.filter((one) => !own.some(({ provider, model }) => provider === one.provider && model === one.model)),
+  ]
 }
 
 /** The model of an agent as it can be called now: the one it names, else its fallbacks in their order. `from` skips the first ones. */
-export async function chooseModel(inference: Inference, agent: Agent, from = 0): Promise<{ readonly model: ResolvedModel; readonly index: number }> {
+export async function chooseModel(
+  inference: Inference,
+  agent: Agent,
+  from = 0,
+): Promise<{ readonly model: ResolvedModel; readonly index: number }> {
   const choices = choicesOf(inference, agent)
   const { manifest } = agent
   let refused: unknown
@@ -58,10 +67,12 @@ export async function chooseModel(inference: Inference, agent: Agent, from = 0):
     if (index < from) continue
     try {
       const model = await inference.resolve({
-        provider: choice.provider, model: choice.model,
-        ...(choice.base_url === undefined ? {} : { baseUrl: choice.base_url }), ...(choice.api_key_env === undefined ? {} : { apiKeyEnv: choice.api_key_env }),
+        provider: choice.provider,
+        model: choice.model,
+        ...(choice.base_url === undefined ? {} : { baseUrl: choice.base_url }),
+        ...(choice.api_key_env === undefined ? {} : { apiKeyEnv: choice.api_key_env }),
       })
-      const contextWindow = index === 0 ? manifest.model.context_window ?? model.contextWindow : model.contextWindow
+      const contextWindow = index === 0 ? (manifest.model.context_window ?? model.contextWindow) : model.contextWindow
       return { model: contextWindow === model.contextWindow ? model : { ...model, contextWindow }, index }
     } catch (error) {
       // The first one is what the operator has to look at.
@@ -80,7 +91,10 @@ export class Asking {
   readonly #offered: readonly ToolDescription[]
   #choice: number
   #compacted = false
-  constructor(parts: AskParts, facts: { live: LiveTurn; agent: Agent; progress: Progress; offered: readonly ToolDescription[]; choice: number }) {
+  constructor(
+    parts: AskParts,
+    facts: { live: LiveTurn; agent: Agent; progress: Progress; offered: readonly ToolDescription[]; choice: number },
+  ) {
     this.#parts = parts
     this.#live = facts.live
     this.#agent = facts.agent
@@ -89,18 +103,29 @@ export class Asking {
     this.#choice = facts.choice
   }
 
-  async* complete(turns: readonly Turn[], signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  async *complete(turns: readonly Turn[], signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     const progress = this.#progress
     progress.iterations++
     for (;;) {
-      const request = progress.request = await this.#request(turns)
+      const request = (progress.request = await this.#request(turns))
       const model = progress.model
       if (!model) throw new Error('a turn asks a model before one is chosen')
-      const tried = { at: new Date().toISOString(), from: performance.now(), first: undefined as number | undefined, chars: '' }
+      const tried = {
+        at: new Date().toISOString(),
+        from: performance.now(),
+        first: undefined as number | undefined,
+        chars: '',
+      }
       let told = false
       progress.written = 0
       if (this.#parts.toll.due(this.#agent)) {
-        progress.held = await this.#parts.toll.pass({ agent: this.#agent, turnId: this.#live.id, sessionId: this.#live.sessionId, model, request })
+        progress.held = await this.#parts.toll.pass({
+          agent: this.#agent,
+          turnId: this.#live.id,
+          sessionId: this.#live.sessionId,
+          model,
+          request,
+        })
       }
       const restMs = this.#parts.turnMs - progress.modelMs
       try {
@@ -111,7 +136,9 @@ export class Asking {
           if (event.type === 'text' || event.type === 'thinking') progress.written += event.delta.length
           if (event.type === 'end') this.#trace(tried, false, tried.chars, event.usage)
           told ||= event.type === 'text' || event.type === 'call'
-          yield event.type === 'end' && event.replay !== undefined ? { ...event, replay: sealed(model, event.replay) } : event
+          yield event.type === 'end' && event.replay !== undefined
+            ? { ...event, replay: sealed(model, event.replay) }
+            : event
         }
         return
       } catch (error) {
@@ -120,7 +147,12 @@ export class Asking {
         if (told || !isOfProvider(error)) throw error
         await this.#settle(model, request)
         if (this.#parts.turnMs <= progress.modelMs) throw overdue(model, this.#parts.turnMs, error)
-        if (error instanceof UpstreamFailure && error.reason === 'context_length' ? !await this.#makeRoom(turns, model, signal) : !await this.#fallBack(error)) throw error
+        if (
+          error instanceof UpstreamFailure && error.reason === 'context_length'
+            ? !(await this.#makeRoom(turns, model, signal))
+            : !(await this.#fallBack(error))
+        )
+          throw error
       }
     }
   }
@@ -131,7 +163,10 @@ export class Asking {
     const thought = progress.written > 0 ? estimateUsage(request, progress.written) : undefined
     progress.written = 0
     if (thought) progress.spend(thought)
-    const statements = [...(thought ? this.#parts.record.spent(this.#live, model, thought) : []), ...progress.giveBack()]
+    const statements = [
+      ...(thought ? this.#parts.record.spent(this.#live, model, thought) : []),
+      ...progress.giveBack(),
+    ]
     if (statements.length > 0) await this.#parts.db.batch(statements)
   }
 
@@ -140,15 +175,25 @@ export class Asking {
     const { options } = this.#live
     const { model, replaced, shrink } = this.#progress
     if (!model) throw new Error('a turn asks a model before one is chosen')
-    const thinking = options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
+    const thinking =
+      options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
     const format = this.#live.format
     const { extra_params: extra } = manifest.model
     const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
     const { system, turns: told } = inject(manifest.model.system_prompt, repair(all).turns, manifest.context_injection)
     const built = await this.#parts.hooks.apply(PromptBuilt, {
-      model: model.model, system: system + (options.instructions === undefined ? '' : `\n\n${options.instructions}`) + (format ? instruction(format) : ''), turns: opened(model, told), tools: this.#offered,
-      maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens, temperature: options.temperature ?? manifest.model.temperature,
-      ...(thinking === undefined ? {} : { thinking }), ...(format ? { responseFormat: format } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}),
+      model: model.model,
+      system:
+        system +
+        (options.instructions === undefined ? '' : `\n\n${options.instructions}`) +
+        (format ? instruction(format) : ''),
+      turns: opened(model, told),
+      tools: this.#offered,
+      maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens,
+      temperature: options.temperature ?? manifest.model.temperature,
+      ...(thinking === undefined ? {} : { thinking }),
+      ...(format ? { responseFormat: format } : {}),
+      ...(Object.keys(extra).length > 0 ? { extra } : {}),
     })
     return fit(built, Math.floor(model.contextWindow * shrink))
   }
@@ -160,8 +205,19 @@ export class Asking {
     const { compactor, sessions, log, historyMessages } = this.#parts
     const { id, sessionId } = this.#live
     try {
-      await compactor.compact({ agent: this.#agent, sessionId, model, before: id, signal, because: 'overflow', payer: this.#progress })
-      this.#progress.replaced = { turns: toTurns(await sessions.tail(sessionId, id, historyMessages), id), count: turns.length }
+      await compactor.compact({
+        agent: this.#agent,
+        sessionId,
+        model,
+        before: id,
+        signal,
+        because: 'overflow',
+        payer: this.#progress,
+      })
+      this.#progress.replaced = {
+        turns: toTurns(await sessions.tail(sessionId, id, historyMessages), id),
+        count: turns.length,
+      }
     } catch (error) {
       signal.throwIfAborted()
       log.warn(`session ${sessionId} could not be compacted: ${error instanceof Error ? error.message : String(error)}`)
@@ -187,16 +243,32 @@ export class Asking {
     }
   }
 
-  #trace(tried: { readonly at: string; readonly from: number; readonly first: number | undefined }, failed: boolean, output: string, usage?: { readonly input: number; readonly output: number }): void {
+  #trace(
+    tried: { readonly at: string; readonly from: number; readonly first: number | undefined },
+    failed: boolean,
+    output: string,
+    usage?: { readonly input: number; readonly output: number },
+  ): void {
     const { model } = this.#progress
     this.#progress.modelMs += performance.now() - tried.from
     this.#progress.trace({
-      kind: 'model', name: model ? `${model.provider}/${model.model}` : '', startedAt: tried.at, durationMs: performance.now() - tried.from, firstMs: tried.first,
-      failed, tokens: usage && { input: usage.input, output: usage.output }, input: '', output,
+      kind: 'model',
+      name: model ? `${model.provider}/${model.model}` : '',
+      startedAt: tried.at,
+      durationMs: performance.now() - tried.from,
+      firstMs: tried.first,
+      failed,
+      tokens: usage && { input: usage.input, output: usage.output },
+      input: '',
+      output,
     })
   }
 }
 
 function overdue({ provider }: ResolvedModel, turnMs: number, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(provider, `${provider} did not finish this turn in time: its models may take ${turnMs / 1000} s together`, { reason: 'timeout', retry: 'later', cause })
+  return new UpstreamFailure(
+    provider,
+    `${provider} did not finish this turn in time: its models may take ${turnMs / 1000} s together`,
+    { reason: 'timeout', retry: 'later', cause },
+  )
 }

@@ -7,15 +7,25 @@ import type { ScreeningPolicy } from './screening.ts'
 
 export type Attachments = readonly { readonly file_id: string }[]
 /** `attachmentChars`: of the text of one attached file. */
-export interface AttachmentRules { readonly screening: ScreeningPolicy; readonly attachmentChars: number }
+export interface AttachmentRules {
+  readonly screening: ScreeningPolicy
+  readonly attachmentChars: number
+}
 
 /**
  * A message with its attachments: images go to the model, text is quoted, and every file is named with its place in the workspace, where
  * the agent's tools find it. Throws `file_not_found` for a file that was not sent for this agent.
  */
-export async function withAttachments(uploads: Uploads | undefined, agentId: string, text: string, attachments: Attachments, { screening, attachmentChars }: AttachmentRules): Promise<Pick<TurnRequest, 'text' | 'images'>> {
+export async function withAttachments(
+  uploads: Uploads | undefined,
+  agentId: string,
+  text: string,
+  attachments: Attachments,
+  { screening, attachmentChars }: AttachmentRules,
+): Promise<Pick<TurnRequest, 'text' | 'images'>> {
   if (attachments.length === 0) return { text }
-  if (!uploads) throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
+  if (!uploads)
+    throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
   const images: SentImage[] = []
   const notes: string[] = []
   for (const { file_id: id } of attachments) {
@@ -23,8 +33,18 @@ export async function withAttachments(uploads: Uploads | undefined, agentId: str
     if (!upload || upload.agentId !== agentId) throw new Refusal('file_not_found', `No upload ${id} of this agent`)
     const { contentType, filename, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
-    if (contentType.startsWith('image/')) images.push({ mime: contentType, fileId: id, filename, base64: Buffer.from(await uploads.read(upload)).toString('base64') })
-    notes.push(contentType.startsWith('text/') ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars), screening)).text}` : note)
+    if (contentType.startsWith('image/'))
+      images.push({
+        mime: contentType,
+        fileId: id,
+        filename,
+        base64: Buffer.from(await uploads.read(upload)).toString('base64'),
+      })
+    notes.push(
+      contentType.startsWith('text/')
+        ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars), screening)).text}`
+        : note,
+    )
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }
 }

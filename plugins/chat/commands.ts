@@ -37,7 +37,9 @@ type Command = (parts: CommandParts, conversation: Conversation, argument: strin
 const commands: Readonly<Record<string, { readonly does: string; readonly run: Command }>> = {
   new: {
     does: 'a new, empty session',
-    async run({ sessions }, { agentId }) { return `New session ${await sessions.reset(agentId)}.` },
+    async run({ sessions }, { agentId }) {
+      return `New session ${await sessions.reset(agentId)}.`
+    },
   },
   compact: {
     does: 'summarise older messages; with undo, take the newest summary back',
@@ -52,8 +54,10 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
       const { model } = (await agents.require(agentId)).manifest
       try {
         const resolved = await inference.resolve({
-          provider: model.provider, model: model.model,
-          ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }), ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
+          provider: model.provider,
+          model: model.model,
+          ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }),
+          ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
         })
         return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.`
       } catch (error) {
@@ -67,9 +71,18 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     does: 'cancel the running answer',
     run: ({ chat }, { agentId }) => (chat.stop(agentId) ? 'Agent run cancelled.' : 'No active run.'),
   },
-  approvals: { does: 'what of this agent waits for approval', run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId) },
-  approve: { does: '<id>: let exactly this be done, once', run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'approve', id) },
-  reject: { does: '<id>: do not let this be done', run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'reject', id) },
+  approvals: {
+    does: 'what of this agent waits for approval',
+    run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId),
+  },
+  approve: {
+    does: '<id>: let exactly this be done, once',
+    run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'approve', id),
+  },
+  reject: {
+    does: '<id>: do not let this be done',
+    run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'reject', id),
+  },
   usage: {
     does: 'tokens and cost of this session and of this agent',
     async run({ agents, usage }, { agentId }) {
@@ -95,17 +108,28 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
     does: 'the providers, whether they have a key, and how many models of theirs are known',
     run: ({ inference, catalog }) => listProviders(inference, catalog()),
   },
-  help: { does: 'this list', run: () => Object.entries(commands).map(([name, { does }]) => `/${name}: ${does}`).join('\n') },
+  help: {
+    does: 'this list',
+    run: () =>
+      Object.entries(commands)
+        .map(([name, { does }]) => `/${name}: ${does}`)
+        .join('\n'),
+  },
 }
 const aliases: Readonly<Record<string, string>> = { reset: 'new' }
 
 function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTotals): string {
-  const cost = unpriced === 0 ? `$${costUsd.toFixed(4)}` : `${costUsd > 0 ? `$${costUsd.toFixed(4)} and ` : ''}unknown cost of ${unpriced} calls`
+  const cost =
+    unpriced === 0
+      ? `$${costUsd.toFixed(4)}`
+      : `${costUsd > 0 ? `$${costUsd.toFixed(4)} and ` : ''}unknown cost of ${unpriced} calls`
   return `${calls} calls of a model, ${inputTokens} tokens in, ${outputTokens} tokens out, ${cost}.`
 }
 
 /** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
-export function isCommand(text: string): boolean { return /^\/[a-zA-Z]+(\s|$)/.test(text) }
+export function isCommand(text: string): boolean {
+  return /^\/[a-zA-Z]+(\s|$)/.test(text)
+}
 
 /** The answer to a slash command. Throws what the service behind it throws. */
 export async function runCommand(parts: CommandParts, conversation: Conversation, text: string): Promise<string> {
@@ -113,5 +137,7 @@ export async function runCommand(parts: CommandParts, conversation: Conversation
   const name = word.toLowerCase()
   const known = aliases[name] ?? name
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-  return command ? command.run(parts, conversation, rest.join(' ')) : `Unknown command /${word.slice(0, 50)}. /help lists the commands.`
+  return command
+    ? command.run(parts, conversation, rest.join(' '))
+    : `Unknown command /${word.slice(0, 50)}. /help lists the commands.`
 }

@@ -10,7 +10,14 @@ export type TurnEvent =
   | { readonly type: 'thinking' }
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'tool-started'; readonly tool: string; readonly callId: string }
-  | { readonly type: 'tool-ended'; readonly tool: string; readonly callId: string; readonly input: unknown; readonly output: string; readonly failed: boolean }
+  | {
+      readonly type: 'tool-ended'
+      readonly tool: string
+      readonly callId: string
+      readonly input: unknown
+      readonly output: string
+      readonly failed: boolean
+    }
   | { readonly type: 'end'; readonly result: TurnResult }
 
 /** How full the model's window is: under 50 %, to 70, to 85, above. */
@@ -135,7 +142,9 @@ export interface Turns {
 }
 export const Turns = defineService<Turns>()('turns')
 
-export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>('chat:turn-starting')
+export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>(
+  'chat:turn-starting',
+)
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
 /** A call of a model that is about to be made, in a turn or for a summary. */
 export interface ModelCallAttempt {
@@ -153,8 +162,18 @@ export interface ModelCallAttempt {
 }
 /** A `Refusal` ends the turn. Asked only of agents that something limits, and always while the budgets are being loaded. */
 export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')
-export const TurnEnded = notify<{ readonly agent: Agent; readonly door: Door; readonly result: TurnResult; readonly durationMs: number }>('chat:turn-ended')
-export const TurnFailed = notify<{ readonly agent: Agent; readonly door: Door; readonly turnId: string; readonly message: string }>('chat:turn-failed')
+export const TurnEnded = notify<{
+  readonly agent: Agent
+  readonly door: Door
+  readonly result: TurnResult
+  readonly durationMs: number
+}>('chat:turn-ended')
+export const TurnFailed = notify<{
+  readonly agent: Agent
+  readonly door: Door
+  readonly turnId: string
+  readonly message: string
+}>('chat:turn-failed')
 /** A call the model asked for, before it is made. */
 export interface ToolCallAttempt {
   readonly agent: Agent
@@ -178,4 +197,10 @@ export interface ToolCallAttempt {
 }
 /** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
 export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')
-export const ToolCallEnded = notify<{ readonly agent: Agent; readonly turnId: string; readonly tool: string; readonly failed: boolean; readonly durationMs: number }>('tools:call-ended')
+export const ToolCallEnded = notify<{
+  readonly agent: Agent
+  readonly turnId: string
+  readonly tool: string
+  readonly failed: boolean
+  readonly durationMs: number
+}>('tools:call-ended')

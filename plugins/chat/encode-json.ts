@@ -18,8 +18,16 @@ export const MessageAnswer = v.object({
 
 export function encodeJson(result: TurnResult): v.InferOutput<typeof MessageAnswer> {
   return {
-    response: result.text, input_tokens: result.usage.input, output_tokens: result.usage.output, iterations: result.iterations,
-    cost_usd: result.costUsd, session_id: result.sessionId, turn_id: result.turnId, provider: result.provider, model: result.model, stop: result.stop,
+    response: result.text,
+    input_tokens: result.usage.input,
+    output_tokens: result.usage.output,
+    iterations: result.iterations,
+    cost_usd: result.costUsd,
+    session_id: result.sessionId,
+    turn_id: result.turnId,
+    provider: result.provider,
+    model: result.model,
+    stop: result.stop,
     ...(result.contextPressure === undefined ? {} : { context_pressure: result.contextPressure }),
   }
 }

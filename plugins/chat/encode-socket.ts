@@ -2,28 +2,55 @@ import type { TurnEvent } from './contract.ts'
 import { toObject } from './encode-sse.ts'
 
 /** What names the turn in its frames, beside Interface 6.1: its id, and the client's own when it sent one. */
-export interface FrameNames { readonly turnId: string; readonly messageId?: string | undefined }
+export interface FrameNames {
+  readonly turnId: string
+  readonly messageId?: string | undefined
+}
 
 /** A frame for every event (Interface 6.1); `tool_end` is an addition. */
 export function encodeSocket(event: TurnEvent, names: FrameNames): string {
   switch (event.type) {
-    case 'thinking': return JSON.stringify({ type: 'thinking', turn_id: names.turnId, ...own(names) })
-    case 'text': return encodeDelta(event.delta)
-    case 'tool-started': return JSON.stringify({ type: 'tool_start', tool: event.tool, id: event.callId })
-    case 'tool-ended': return JSON.stringify({
-      type: 'tool_end', tool: event.tool, id: event.callId, input: toObject(event.input), result: event.output, is_error: event.failed,
-    })
+    case 'thinking':
+      return JSON.stringify({ type: 'thinking', turn_id: names.turnId, ...own(names) })
+    case 'text':
+      return encodeDelta(event.delta)
+    case 'tool-started':
+      return JSON.stringify({ type: 'tool_start', tool: event.tool, id: event.callId })
+    case 'tool-ended':
+      return JSON.stringify({
+        type: 'tool_end',
+        tool: event.tool,
+        id: event.callId,
+        input: toObject(event.input),
+        result: event.output,
+        is_error: event.failed,
+      })
     case 'end': {
       const { text, usage, iterations, costUsd, provider, model, stop, sessionId, contextPressure } = event.result
       return JSON.stringify({
-        type: 'response', content: text, input_tokens: usage.input, output_tokens: usage.output, iterations, cost_usd: costUsd, provider, model, stop,
-        turn_id: names.turnId, session_id: sessionId, ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }), ...own(names),
+        type: 'response',
+        content: text,
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        iterations,
+        cost_usd: costUsd,
+        provider,
+        model,
+        stop,
+        turn_id: names.turnId,
+        session_id: sessionId,
+        ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }),
+        ...own(names),
       })
     }
   }
 }
-export function encodeDelta(delta: string): string { return `{"type":"text_delta","content":${JSON.stringify(delta)}}` }
-function own({ messageId }: FrameNames): object { return messageId === undefined ? {} : { message_id: messageId } }
+export function encodeDelta(delta: string): string {
+  return `{"type":"text_delta","content":${JSON.stringify(delta)}}`
+}
+function own({ messageId }: FrameNames): object {
+  return messageId === undefined ? {} : { message_id: messageId }
+}
 
 /** What a slash command answers: a response that cost nothing. */
 export function encodeNotice(content: string): string {
@@ -39,7 +66,9 @@ export class Coalescer {
   #text = ''
   #begun = false
   #timer: NodeJS.Timeout | undefined
-  constructor(options: { readonly ms: number; readonly chars: number; readonly send: (delta: string) => void }) { this.#options = options }
+  constructor(options: { readonly ms: number; readonly chars: number; readonly send: (delta: string) => void }) {
+    this.#options = options
+  }
 
   add(delta: string): void {
     this.#text += delta

@@ -7,11 +7,26 @@ const turn = { turn_id: v.optional(v.string()) }
 export const MessageEvent = v.variant('type', [
   v.object({ type: v.literal('chunk'), content: v.string(), done: v.literal(false), ...turn }),
   v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string(), ...turn }),
-  v.object({ type: v.literal('tool_result'), tool: v.string(), id: v.string(), input: v.record(v.string(), v.unknown()), result: v.string(), is_error: v.boolean() }),
   v.object({
-    type: v.literal('done'), done: v.literal(true), usage: v.object({ input_tokens: v.number(), output_tokens: v.number() }),
-    iterations: v.number(), cost_usd: v.nullable(v.number()), session_id: v.string(), turn_id: v.string(),
-    provider: v.string(), model: v.string(), stop: v.string(), context_pressure: v.optional(v.string()),
+    type: v.literal('tool_result'),
+    tool: v.string(),
+    id: v.string(),
+    input: v.record(v.string(), v.unknown()),
+    result: v.string(),
+    is_error: v.boolean(),
+  }),
+  v.object({
+    type: v.literal('done'),
+    done: v.literal(true),
+    usage: v.object({ input_tokens: v.number(), output_tokens: v.number() }),
+    iterations: v.number(),
+    cost_usd: v.nullable(v.number()),
+    session_id: v.string(),
+    turn_id: v.string(),
+    provider: v.string(),
+    model: v.string(),
+    stop: v.string(),
+    context_pressure: v.optional(v.string()),
   }),
 ])
 
@@ -69,24 +84,43 @@ export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: stri
 
 function encode(event: TurnEvent): ServerSentEvent | undefined {
   switch (event.type) {
-    case 'text': return { event: 'chunk', data: `{"type":"chunk","content":${JSON.stringify(event.delta)},"done":false}` }
-    case 'tool-started': return { event: 'tool_use', data: JSON.stringify({ type: 'tool_use', tool: event.tool, id: event.callId }) }
-    case 'tool-ended': return {
-      event: 'tool_result',
-      data: JSON.stringify({ type: 'tool_result', tool: event.tool, id: event.callId, input: toObject(event.input), result: event.output, is_error: event.failed }),
-    }
+    case 'text':
+      return { event: 'chunk', data: `{"type":"chunk","content":${JSON.stringify(event.delta)},"done":false}` }
+    case 'tool-started':
+      return { event: 'tool_use', data: JSON.stringify({ type: 'tool_use', tool: event.tool, id: event.callId }) }
+    case 'tool-ended':
+      return {
+        event: 'tool_result',
+        data: JSON.stringify({
+          type: 'tool_result',
+          tool: event.tool,
+          id: event.callId,
+          input: toObject(event.input),
+          result: event.output,
+          is_error: event.failed,
+        }),
+      }
     case 'end': {
       const { usage, iterations, costUsd, sessionId, turnId, provider, model, stop, contextPressure } = event.result
       return {
         event: 'done',
         data: JSON.stringify({
-          type: 'done', done: true, usage: { input_tokens: usage.input, output_tokens: usage.output },
-          iterations, cost_usd: costUsd, session_id: sessionId, turn_id: turnId, provider, model, stop,
+          type: 'done',
+          done: true,
+          usage: { input_tokens: usage.input, output_tokens: usage.output },
+          iterations,
+          cost_usd: costUsd,
+          session_id: sessionId,
+          turn_id: turnId,
+          provider,
+          model,
+          stop,
           ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }),
         }),
       }
     }
-    case 'thinking': return undefined
+    case 'thinking':
+      return undefined
   }
 }
 

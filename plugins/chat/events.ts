@@ -1,6 +1,10 @@
 import type { TurnEvent } from './contract.ts'
 
-interface Waiting { resolve(step: IteratorResult<TurnEvent>): void; reject(error: unknown): void; readonly reader: Reader }
+interface Waiting {
+  resolve(step: IteratorResult<TurnEvent>): void
+  reject(error: unknown): void
+  readonly reader: Reader
+}
 
 /**
  * The events of one turn, kept from the start for whoever listens. A reader that is slower than the model gets the text it missed
@@ -33,13 +37,18 @@ export class EventLog implements AsyncIterable<TurnEvent> {
     this.end()
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<TurnEvent> { return new Reader(this) }
+  [Symbol.asyncIterator](): AsyncIterator<TurnEvent> {
+    return new Reader(this)
+  }
 
   wait(reader: Reader): Promise<IteratorResult<TurnEvent>> {
-    return new Promise((resolve, reject) => { this.#waiting.push({ resolve, reject, reader }) })
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject, reader })
+    })
   }
   forget(reader: Reader): void {
-    for (const each of this.#waiting.filter((one) => one.reader === reader)) each.resolve({ done: true, value: undefined })
+    for (const each of this.#waiting.filter((one) => one.reader === reader))
+      each.resolve({ done: true, value: undefined })
     this.#waiting = this.#waiting.filter((one) => one.reader !== reader)
   }
 
@@ -58,7 +67,9 @@ class Reader implements AsyncIterator<TurnEvent> {
   readonly #log: EventLog
   #at = 0
   #left = false
-  constructor(log: EventLog) { this.#log = log }
+  constructor(log: EventLog) {
+    this.#log = log
+  }
 
   next(): Promise<IteratorResult<TurnEvent>> {
     const step = this.take()

@@ -18,7 +18,14 @@ export interface GuardLimits {
   readonly warningsPerCall: number
   readonly callsPerTurn: number
 }
-export const guardLimits: GuardLimits = { warnCalls: 3, blockCalls: 5, warnOutcomes: 2, blockOutcomes: 3, warningsPerCall: 3, callsPerTurn: 30 }
+export const guardLimits: GuardLimits = {
+  warnCalls: 3,
+  blockCalls: 5,
+  warnOutcomes: 2,
+  blockOutcomes: 3,
+  warningsPerCall: 3,
+  callsPerTurn: 30,
+}
 
 const HISTORY = 30
 const PERIODS = [2, 3]
@@ -27,10 +34,17 @@ const POLL_PATIENCE = 3
 const POLL_PAUSES_SECS = [5, 10, 30, 60]
 
 /** How many calls a run has made: shared by a turn and the turns that agents run for it. */
-export interface Tally { calls: number }
+export interface Tally {
+  calls: number
+}
 
 /** What is known of one tool with the same arguments. */
-interface Seen { calls: number; warnings: number; outcomes: Map<string, number>; most: number }
+interface Seen {
+  calls: number
+  warnings: number
+  outcomes: Map<string, number>
+  most: number
+}
 
 /** Watches one turn for an agent that goes in circles (security facts 1.15). What it may call in all, it shares with those it asks. */
 export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { calls: 0 }): Guard {
@@ -39,7 +53,7 @@ export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { 
 
   function entry(key: string): Seen {
     let found = seen.get(key)
-    if (!found) seen.set(key, found = { calls: 0, warnings: 0, outcomes: new Map(), most: 0 })
+    if (!found) seen.set(key, (found = { calls: 0, warnings: 0, outcomes: new Map(), most: 0 }))
     return found
   }
 
@@ -55,7 +69,9 @@ export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { 
       const times = (call.outcomes.get(outcome) ?? 0) + 1
       call.outcomes.set(outcome, times)
       call.most = Math.max(call.most, times)
-      return times >= limits.warnOutcomes * (polls ? POLL_PATIENCE : 1) ? `${tool} gave the same result ${times} times with the same arguments` : undefined
+      return times >= limits.warnOutcomes * (polls ? POLL_PATIENCE : 1)
+        ? `${tool} gave the same result ${times} times with the same arguments`
+        : undefined
     },
   }
 
@@ -66,13 +82,20 @@ export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { 
     history.push(key)
     if (history.length > HISTORY) history.shift()
     call.calls++
-    if (++tally.calls > limits.callsPerTurn) return { action: 'end', reason: `more than ${limits.callsPerTurn} tool calls in one turn, those of agents it asked included` }
-    if (call.calls >= limits.blockCalls * patience) return { action: 'block', reason: `${tool} was called ${call.calls} times with the same arguments` }
-    if (call.most >= limits.blockOutcomes * patience) return { action: 'block', reason: `${tool} gave the same result ${call.most} times with the same arguments` }
+    if (++tally.calls > limits.callsPerTurn)
+      return {
+        action: 'end',
+        reason: `more than ${limits.callsPerTurn} tool calls in one turn, those of agents it asked included`,
+      }
+    if (call.calls >= limits.blockCalls * patience)
+      return { action: 'block', reason: `${tool} was called ${call.calls} times with the same arguments` }
+    if (call.most >= limits.blockOutcomes * patience)
+      return { action: 'block', reason: `${tool} gave the same result ${call.most} times with the same arguments` }
     const period = PERIODS.find((length) => alternates(history, length, ROUNDS * patience))
     if (period !== undefined) return { action: 'block', reason: `the same ${period} calls alternate` }
     if (call.calls < limits.warnCalls * patience) return { action: 'allow' }
-    if (++call.warnings > limits.warningsPerCall * patience) return { action: 'block', reason: `${tool} was warned about ${limits.warningsPerCall * patience} times` }
+    if (++call.warnings > limits.warningsPerCall * patience)
+      return { action: 'block', reason: `${tool} was warned about ${limits.warningsPerCall * patience} times` }
     const pause = POLL_PAUSES_SECS[Math.min(call.warnings, POLL_PAUSES_SECS.length) - 1] ?? 60
     const advice = polls ? `; wait ${pause} seconds before asking again` : '; try something else'
     return { action: 'warn', reason: `${tool} was called ${call.calls} times with the same arguments${advice}` }
@@ -81,14 +104,23 @@ export function createGuard(limits: GuardLimits = guardLimits, tally: Tally = { 
 
 /** The same for the same tool and arguments, in whatever order the keys were written. */
 export function callKey(tool: string, args: unknown): string {
-  return createHash('sha256').update(`${tool}\0${canonical(args)}`).digest('base64')
+  return createHash('sha256')
+    .update(`${tool}\0${canonical(args)}`)
+    .digest('base64')
 }
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  return `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`).join(',')}}`
+  return `{${Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`)
+    .join(',')}}`
 }
 function alternates(history: readonly string[], period: number, rounds: number): boolean {
   const tail = history.slice(-period * rounds)
-  return tail.length === period * rounds && tail.every((key, index) => key === tail[index % period]) && new Set(tail).size > 1
+  return (
+    tail.length === period * rounds &&
+    tail.every((key, index) => key === tail[index % period]) &&
+    new Set(tail).size > 1
+  )
 }

@@ -11,12 +11,15 @@ let latest: { readonly messages: readonly Message[]; readonly turns: readonly Tu
  * those of other turns never do.
  */
 export function toTurns(messages: readonly Message[], running?: string): readonly Turn[] {
-  if (running !== undefined) return messages.flatMap((message) => (message.turnId === running ? toOwn(message).map((turn) => withReplay(turn, message)) : toTurns([message])))
+  if (running !== undefined)
+    return messages.flatMap((message) =>
+      message.turnId === running ? toOwn(message).map((turn) => withReplay(turn, message)) : toTurns([message]),
+    )
   if (latest?.messages === messages) return latest.turns
   const turns: Turn[] = []
   for (const message of messages) {
     let own = known.get(message)
-    if (!own) known.set(message, own = toOwn(message))
+    if (!own) known.set(message, (own = toOwn(message)))
     for (const turn of own) turns.push(turn)
   }
   latest = { messages, turns }
@@ -25,21 +28,40 @@ export function toTurns(messages: readonly Message[], running?: string): readonl
 
 function toOwn(message: Message): readonly Turn[] {
   switch (message.role) {
-    case 'user': return [{ role: 'user', parts: message.blocks.flatMap((block): Part[] => (block.type === 'text' || block.type === 'image' ? [block] : [])) }]
-    case 'assistant': return [{
-      role: 'assistant',
-      text: message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n'),
-      calls: message.blocks.flatMap((block) => (block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : [])),
-    }]
-    case 'tool': return message.blocks.flatMap((block): Turn[] => (block.type === 'result'
-      ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }] : []))
+    case 'user':
+      return [
+        {
+          role: 'user',
+          parts: message.blocks.flatMap((block): Part[] =>
+            block.type === 'text' || block.type === 'image' ? [block] : [],
+          ),
+        },
+      ]
+    case 'assistant':
+      return [
+        {
+          role: 'assistant',
+          text: message.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n'),
+          calls: message.blocks.flatMap((block) =>
+            block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : [],
+          ),
+        },
+      ]
+    case 'tool':
+      return message.blocks.flatMap((block): Turn[] =>
+        block.type === 'result'
+          ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }]
+          : [],
+      )
     // Notes of the system are for the reader of the transcript.
-    case 'system': return []
+    case 'system':
+      return []
   }
 }
 
 function withReplay(turn: Turn, { blocks }: Message): Turn {
   if (turn.role !== 'assistant') return turn
-  for (const block of blocks) if (block.type === 'call' && block.replay !== undefined) return { ...turn, replay: block.replay }
+  for (const block of blocks)
+    if (block.type === 'call' && block.replay !== undefined) return { ...turn, replay: block.replay }
   return turn
 }

@@ -26,32 +26,75 @@ export default definePlugin({
   name: 'chat',
   version: '1.0.0',
   config: ChatConfig,
-  requires: { agents: Agents, sessions: Sessions, journal: Journal, audit: Audit, inference: Inference, daemon: Daemon, guards: Guards },
+  requires: {
+    agents: Agents,
+    sessions: Sessions,
+    journal: Journal,
+    audit: Audit,
+    inference: Inference,
+    daemon: Daemon,
+    guards: Guards,
+  },
   optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, roster, background, onDefect, pace, goOn } = createParts({ ...ctx, usage: () => ctx.optional('usage'), budgets: () => ctx.optional('budgets') })
-    const [usage, uploads, approvals, catalog] = [() => ctx.optional('usage'), () => ctx.optional('uploads'), () => ctx.optional('approvals'), () => ctx.optional('catalog')]
-    const [turns, attached] = [new TurnLookup({ ...services, chat, usage }), { screening: config.screening, attachmentChars: config.attachment_chars }]
-    routes.add(...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }), ...turnRoutes(turns, services.agents))
+    const { chat, roster, background, onDefect, pace, goOn } = createParts({
+      ...ctx,
+      usage: () => ctx.optional('usage'),
+      budgets: () => ctx.optional('budgets'),
+    })
+    const [usage, uploads, approvals, catalog] = [
+      () => ctx.optional('usage'),
+      () => ctx.optional('uploads'),
+      () => ctx.optional('approvals'),
+      () => ctx.optional('catalog'),
+    ]
+    const [turns, attached] = [
+      new TurnLookup({ ...services, chat, usage }),
+      { screening: config.screening, attachmentChars: config.attachment_chars },
+    ]
+    routes.add(
+      ...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }),
+      ...turnRoutes(turns, services.agents),
+    )
     routes.add(...compactRoutes(chat, services.agents, services.sessions))
-    hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context))
+    hooks.on(SessionMeasured, (context) =>
+      measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context),
+    )
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
-    routes.addSocket(chatSocket({
-      ...services, chat, approvals, usage, uploads, catalog, approvalFeed, roster, background, onDefect, attached, textFlushMs: config.text_flush_ms, textFlushChars: config.text_flush_chars,
-    }))
+    routes.addSocket(
+      chatSocket({
+        ...services,
+        chat,
+        approvals,
+        usage,
+        uploads,
+        catalog,
+        approvalFeed,
+        roster,
+        background,
+        onDefect,
+        attached,
+        textFlushMs: config.text_flush_ms,
+        textFlushChars: config.text_flush_chars,
+      }),
+    )
     jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
     hooks.on(AgentKilled, ({ agent }) => pace.forget(agent.id))
-    hooks.on(AgentChanged, ({ agent }) => { if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id }) })
+    hooks.on(AgentChanged, ({ agent }) => {
+      if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id })
+    })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (where) => chat.abandon({ ...where, forget: true }))
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
-    metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [{ value: chat.activeSessions }])
+    metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [
+      { value: chat.activeSessions },
+    ])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
     await goOn()
     return { chat, turns }

@@ -1,7 +1,10 @@
 import type { Turn } from 'svc/providers'
 import type { Manifest } from '../agents/contract.ts'
 
-export interface Injected { readonly system: string; readonly turns: readonly Turn[] }
+export interface Injected {
+  readonly system: string
+  readonly turns: readonly Turn[]
+}
 
 /**
  * The request with what the manifest puts into every conversation, `context_injection` (API facts 2.1). Decision: `system` stands after
@@ -12,14 +15,27 @@ export function inject(system: string, turns: readonly Turn[], injections: Manif
   if (injections.length === 0) return { system, turns }
   const at = turns.findLastIndex((turn) => turn.role === 'user')
   const question = turns[at]
-  const said = question?.role === 'user' ? question.parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n').toLowerCase() : ''
+  const said =
+    question?.role === 'user'
+      ? question.parts
+          .map((part) => (part.type === 'text' ? part.text : ''))
+          .join('\n')
+          .toLowerCase()
+      : ''
   const fresh = !turns.some((turn) => turn.role === 'assistant')
-  const wanted = injections.filter(({ condition, position }) => said.includes((condition ?? '').toLowerCase()) && (position !== 'after_reset' || fresh))
+  const wanted = injections.filter(
+    ({ condition, position }) =>
+      said.includes((condition ?? '').toLowerCase()) && (position !== 'after_reset' || fresh),
+  )
   const told = wanted.filter(({ position }) => position !== 'before_user').map(toText)
   const before = wanted.filter(({ position }) => position === 'before_user').map(toText)
   return {
     system: [system, ...told].filter((text) => text !== '').join('\n\n'),
-    turns: question?.role !== 'user' || before.length === 0 ? turns : turns.with(at, { ...question, parts: [{ type: 'text', text: before.join('\n\n') }, ...question.parts] }),
+    turns:
+      question?.role !== 'user' || before.length === 0
+        ? turns
+        : turns.with(at, { ...question, parts: [{ type: 'text', text: before.join('\n\n') }, ...question.parts] }),
   }
 }
-const toText = ({ name, content }: Manifest['context_injection'][number]): string => (name === undefined || name === '' ? content : `[${name}]\n${content}`)
+const toText = ({ name, content }: Manifest['context_injection'][number]): string =>
+  name === undefined || name === '' ? content : `[${name}]\n${content}`

@@ -1,4 +1,7 @@
-interface Entry<T> { readonly item: T; readonly ready: Promise<unknown> }
+interface Entry<T> {
+  readonly item: T
+  readonly ready: Promise<unknown>
+}
 
 /**
  * One line for each key: what is in it runs one at a time, in the order in which it came. Lines of different keys do not wait
@@ -8,20 +11,32 @@ export class Lanes<T> {
   readonly #lanes = new Map<string, Entry<T>[]>()
   readonly #run: (item: T, next: () => T | undefined) => Promise<void>
   /** `run` must not reject. `next` tells which item follows, at the moment of asking. */
-  constructor(run: (item: T, next: () => T | undefined) => Promise<void>) { this.#run = run }
+  constructor(run: (item: T, next: () => T | undefined) => Promise<void>) {
+    this.#run = run
+  }
 
   /** How many wait or run. */
-  length(key: string): number { return this.#lanes.get(key)?.length ?? 0 }
+  length(key: string): number {
+    return this.#lanes.get(key)?.length ?? 0
+  }
   /** Lines with something in them. */
-  get size(): number { return this.#lanes.size }
+  get size(): number {
+    return this.#lanes.size
+  }
   get total(): number {
     let sum = 0
     for (const lane of this.#lanes.values()) sum += lane.length
     return sum
   }
-  running(key: string): T | undefined { return this.#lanes.get(key)?.[0]?.item }
-  *items(): Iterable<T> { for (const lane of this.#lanes.values()) for (const { item } of lane) yield item }
-  *heads(): Iterable<T> { for (const [first] of this.#lanes.values()) if (first) yield first.item }
+  running(key: string): T | undefined {
+    return this.#lanes.get(key)?.[0]?.item
+  }
+  *items(): Iterable<T> {
+    for (const lane of this.#lanes.values()) for (const { item } of lane) yield item
+  }
+  *heads(): Iterable<T> {
+    for (const [first] of this.#lanes.values()) if (first) yield first.item
+  }
 
   /** Settles when the item has run. Whether it is the first of its line is known at once from `running`. */
   async add(key: string, item: T, ready: Promise<unknown>): Promise<void> {

@@ -14,12 +14,26 @@ export class Stopped extends Error {
 }
 
 /** What a turn runs with beside its messages; kept in the journal, so that it can go on after a restart. */
-export type TurnOptions = Pick<TurnRequest, 'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model'>
+export type TurnOptions = Pick<
+  TurnRequest,
+  'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model'
+>
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
-export function toOptions({ temperature, maxTokens, thinking, responseFormat, instructions, model }: Loose<TurnOptions>): TurnOptions {
+export function toOptions({
+  temperature,
+  maxTokens,
+  thinking,
+  responseFormat,
+  instructions,
+  model,
+}: Loose<TurnOptions>): TurnOptions {
   return {
-    ...(temperature === undefined ? {} : { temperature }), ...(maxTokens === undefined ? {} : { maxTokens }), ...(thinking === undefined ? {} : { thinking }),
-    ...(responseFormat === undefined ? {} : { responseFormat }), ...(instructions === undefined ? {} : { instructions }), ...(model === undefined ? {} : { model }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(responseFormat === undefined ? {} : { responseFormat }),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(model === undefined ? {} : { model }),
   }
 }
 
@@ -46,7 +60,12 @@ export class LiveTurn implements AcceptedTurn {
   readonly #abort = new AbortController()
   readonly #result = Promise.withResolvers<TurnResult>()
 
-  constructor(facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & { readonly waiting?: boolean; readonly tally?: Tally | undefined }) {
+  constructor(
+    facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & {
+      readonly waiting?: boolean
+      readonly tally?: Tally | undefined
+    },
+  ) {
     this.id = facts.id
     this.agentId = facts.agentId
     this.sessionId = facts.sessionId
@@ -60,15 +79,29 @@ export class LiveTurn implements AcceptedTurn {
     this.#result.promise.catch(() => undefined)
   }
 
-  get signal(): AbortSignal { return this.#abort.signal }
-  get stopped(): Stopped | undefined { return this.signal.reason instanceof Stopped ? this.signal.reason : undefined }
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+  get stopped(): Stopped | undefined {
+    return this.signal.reason instanceof Stopped ? this.signal.reason : undefined
+  }
 
-  events(): AsyncIterable<TurnEvent> { return this.#log }
-  result(): Promise<TurnResult> { return this.#result.promise }
-  cancel(): void { this.stop('cancel') }
-  stop(by: Stopped['by']): void { this.#abort.abort(new Stopped(by)) }
+  events(): AsyncIterable<TurnEvent> {
+    return this.#log
+  }
+  result(): Promise<TurnResult> {
+    return this.#result.promise
+  }
+  cancel(): void {
+    this.stop('cancel')
+  }
+  stop(by: Stopped['by']): void {
+    this.#abort.abort(new Stopped(by))
+  }
 
-  push(event: TurnEvent): void { this.#log.push(event) }
+  push(event: TurnEvent): void {
+    this.#log.push(event)
+  }
   finish(result: TurnResult): void {
     this.#log.push({ type: 'end', result })
     this.#log.end()

@@ -23,10 +23,18 @@ export type Offer = { readonly risk: 'read' | 'write' | 'execute'; readonly poll
 /** What the loop needs of the world. */
 export interface LoopPorts {
   readonly guard: Guard
-  complete(turns: readonly Turn[], signal: AbortSignal): AsyncIterable<CompletionEvent> | Promise<AsyncIterable<CompletionEvent>>
+  complete(
+    turns: readonly Turn[],
+    signal: AbortSignal,
+  ): AsyncIterable<CompletionEvent> | Promise<AsyncIterable<CompletionEvent>>
   offer(tool: string): Offer
   /** Durable before it settles: what the model said, and that these calls are about to be made. */
-  recordCalls(step: { readonly text: string; readonly calls: readonly ToolCall[]; readonly usage: Usage; readonly replay: string | undefined }): Promise<void>
+  recordCalls(step: {
+    readonly text: string
+    readonly calls: readonly ToolCall[]
+    readonly usage: Usage
+    readonly replay: string | undefined
+  }): Promise<void>
   /** The receipt of one call among several. */
   recordReceipt(call: ToolCall, outcome: Outcome): Promise<void>
   /** Durable before it settles: every outcome of the step. */
@@ -35,7 +43,9 @@ export interface LoopPorts {
    * When the answer must have a form: the answer as it is handed out, or what is wrong with it, which the model is told once. Throws
    * when it is wrong `again`. Text is then said only when it is checked.
    */
-  readonly check?: ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>) | undefined
+  readonly check?:
+    | ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>)
+    | undefined
   /** Rejects only when the signal aborts. */
   call(call: ToolCall, signal: AbortSignal): Promise<Outcome>
 }
@@ -49,7 +59,10 @@ export interface LoopEnd {
 const GAP = '\n\n'
 
 /** Runs the model and its tools until it has nothing more to call. Throws what the provider throws, and the signal's reason. */
-export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerator<Exclude<TurnEvent, { type: 'end' }>, LoopEnd> {
+export async function* runLoop(
+  input: LoopInput,
+  ports: LoopPorts,
+): AsyncGenerator<Exclude<TurnEvent, { type: 'end' }>, LoopEnd> {
   const { signal, maxIterations } = input
   const turns = [...input.turns]
   let ids: Set<string> | undefined
@@ -83,7 +96,7 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
             yield { type: 'text', delta: gap + event.delta }
             gap = ''
           }
-        } else if (event.type === 'call') calls.push(distinct(event.call, ids ??= idsOf(turns), iterations))
+        } else if (event.type === 'call') calls.push(distinct(event.call, (ids ??= idsOf(turns)), iterations))
         else if (event.type === 'end') end = event
       }
       if (!end) throw new Error('the provider ended without an end event')
@@ -91,13 +104,25 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
         const checked = await ports.check(text, end.usage, repaired)
         if ('fault' in checked) {
           repaired = true
-          turns.push({ role: 'assistant', text, calls: [] }, { role: 'user', parts: [{ type: 'text', text: `Your answer cannot be used: ${checked.fault}. Answer again, with the corrected JSON alone.` }] })
+          turns.push(
+            { role: 'assistant', text, calls: [] },
+            {
+              role: 'user',
+              parts: [
+                {
+                  type: 'text',
+                  text: `Your answer cannot be used: ${checked.fault}. Answer again, with the corrected JSON alone.`,
+                },
+              ],
+            },
+          )
           continue
         }
         text = checked.text
         yield { type: 'text', delta: text }
       }
-      if (calls.length === 0) return { stop: end.stop === 'calls' ? 'done' : end.stop, text, usage: end.usage, iterations }
+      if (calls.length === 0)
+        return { stop: end.stop === 'calls' ? 'done' : end.stop, text, usage: end.usage, iterations }
       const { replay } = end
       await ports.recordCalls({ text, calls, usage: end.usage, replay })
       turns.push({ role: 'assistant', text, calls, ...(replay !== undefined && { replay }) })
@@ -112,7 +137,11 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
     for (const each of plans) if (each.end !== undefined) ended = each.end
     if (plans.every((each) => each.outcome || each.risk === 'read')) {
       for (const { call } of plans) yield { type: 'tool-started', tool: call.name, callId: call.id }
-      results.push(...await Promise.all(plans.map(async (each) => ({ call: each.call, outcome: await run(each, ports, signal) }))))
+      results.push(
+        ...(await Promise.all(
+          plans.map(async (each) => ({ call: each.call, outcome: await run(each, ports, signal) })),
+        )),
+      )
       for (const { call, outcome } of results) yield toEnded(call, outcome)
     } else {
       for (const each of plans) {
@@ -126,7 +155,8 @@ export async function* runLoop(input: LoopInput, ports: LoopPorts): AsyncGenerat
       }
     }
     await ports.recordResults(results)
-    for (const { call, outcome } of results) turns.push({ role: 'tool', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed })
+    for (const { call, outcome } of results)
+      turns.push({ role: 'tool', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed })
     if (ended !== undefined) {
       const text = `The run was stopped: ${ended}.`
       yield { type: 'text', delta: gap + text }
@@ -149,15 +179,21 @@ interface Plan {
 
 function plan(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: LoopPorts): Plan {
   const settled = known.get(call.id)
-  const refused = (text: string, end?: string): Plan =>
-    ({ call, risk: 'read', polls: false, outcome: { text, failed: true }, ...(end === undefined ? {} : { end }) })
+  const refused = (text: string, end?: string): Plan => ({
+    call,
+    risk: 'read',
+    polls: false,
+    outcome: { text, failed: true },
+    ...(end === undefined ? {} : { end }),
+  })
   if (settled) return { call, risk: 'read', polls: false, outcome: settled }
   const offer = ports.offer(call.name)
   // Refused calls count too, or a model could ask for what it may not have for ever.
   const verdict = ports.guard.before(call.name, call.args, isPolling(offer))
   if (verdict.action === 'end') return refused(`blocked: ${verdict.reason}`, verdict.reason)
   if (typeof offer === 'string') return refused(offer)
-  if (typeof call.args === 'string') return refused(`The arguments of ${call.name} are not valid JSON. Send one JSON object.`)
+  if (typeof call.args === 'string')
+    return refused(`The arguments of ${call.name} are not valid JSON. Send one JSON object.`)
   if (verdict.action === 'block') return refused(`blocked: ${verdict.reason}`)
   return { call, ...offer, ...(verdict.action === 'warn' ? { warning: verdict.reason } : {}) }
 }
@@ -173,7 +209,9 @@ async function run(each: Plan, ports: LoopPorts, signal: AbortSignal): Promise<O
   return warning === undefined ? outcome : { ...outcome, text: `${outcome.text}\n\n[warning: ${warning}]` }
 }
 
-function idsOf(turns: readonly Turn[]): Set<string> { return new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : []))) }
+function idsOf(turns: readonly Turn[]): Set<string> {
+  return new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : [])))
+}
 /** Some vendors give every call the same id, or none: within a turn an id means one call. */
 function distinct(call: ToolCall, ids: Set<string>, iteration: number): ToolCall {
   let { id } = call
@@ -183,5 +221,12 @@ function distinct(call: ToolCall, ids: Set<string>, iteration: number): ToolCall
 }
 
 function toEnded(call: ToolCall, outcome: Outcome): TurnEvent & { type: 'tool-ended' } {
-  return { type: 'tool-ended', tool: call.name, callId: call.id, input: call.args, output: outcome.text, failed: outcome.failed }
+  return {
+    type: 'tool-ended',
+    tool: call.name,
+    callId: call.id,
+    input: call.args,
+    output: outcome.text,
+    failed: outcome.failed,
+  }
 }

@@ -28,8 +28,12 @@ export async function measureSession(parts: MeasureParts, context: SessionContex
     const { model } = await chooseModel(inference, agent)
     const messages = await sessions.window(context.sessionId, manifest.max_history_messages ?? historyMessages)
     const request = await hooks.apply(PromptBuilt, {
-      model: model.model, system: manifest.model.system_prompt, turns: repair(toTurns(messages)).turns, tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
-      maxTokens: manifest.model.max_tokens, temperature: manifest.model.temperature,
+      model: model.model,
+      system: manifest.model.system_prompt,
+      turns: repair(toTurns(messages)).turns,
+      tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
+      maxTokens: manifest.model.max_tokens,
+      temperature: manifest.model.temperature,
     })
     const use = measure(request, manifest.model.system_prompt, model.contextWindow)
     return { ...context, tokens: use.history, use: { ...use, pressure: pressureOf(use.used / model.contextWindow) } }

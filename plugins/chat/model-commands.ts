@@ -14,23 +14,35 @@ export async function listModels(inference: Inference, catalog: Catalog | undefi
     if (!provider) return `There is no provider "${wanted.slice(0, 50)}". /providers lists them.`
     const models = catalog?.list(provider.name) ?? []
     const more = models.length > LONG ? `\n… and ${models.length - LONG} more: GET /api/models` : ''
-    return models.length === 0 ? `${provider.name}: ${provider.defaultModel}` : `${models.slice(0, LONG).map(toLine).join('\n')}${more}`
+    return models.length === 0
+      ? `${provider.name}: ${provider.defaultModel}`
+      : `${models.slice(0, LONG).map(toLine).join('\n')}${more}`
   }
-  const lines = providers.filter(({ authStatus }) => authStatus !== 'missing').map(({ name, defaultModel }) => {
-    const first = name === chosen.provider ? `${chosen.model} (used when an agent names none)` : defaultModel
-    const others = (catalog?.list(name) ?? []).filter(({ id }) => id !== defaultModel && id !== chosen.model)
-    const more = others.length > SHORT ? ` and ${others.length - SHORT} more` : ''
-    return `${name}: ${first}${others.slice(0, SHORT).map(({ id }) => `, ${id}`).join('')}${more}`
-  })
-  return lines.length === 0 ? 'No provider can be used now.' : `${lines.join('\n')}\n\n/models <provider> lists all of one. /model <provider>/<model> takes any model a provider has.`
+  const lines = providers
+    .filter(({ authStatus }) => authStatus !== 'missing')
+    .map(({ name, defaultModel }) => {
+      const first = name === chosen.provider ? `${chosen.model} (used when an agent names none)` : defaultModel
+      const others = (catalog?.list(name) ?? []).filter(({ id }) => id !== defaultModel && id !== chosen.model)
+      const more = others.length > SHORT ? ` and ${others.length - SHORT} more` : ''
+      return `${name}: ${first}${others
+        .slice(0, SHORT)
+        .map(({ id }) => `, ${id}`)
+        .join('')}${more}`
+    })
+  return lines.length === 0
+    ? 'No provider can be used now.'
+    : `${lines.join('\n')}\n\n/models <provider> lists all of one. /model <provider>/<model> takes any model a provider has.`
 }
 
 export async function listProviders(inference: Inference, catalog: Catalog | undefined): Promise<string> {
   await catalog?.ready()
-  return inference.providers().map(({ name, title, authStatus }) => {
-    const count = catalog?.list(name).length ?? 0
-    return `${name} (${title}): ${authStatus.replaceAll('_', ' ')}${count === 0 ? '' : `, ${count} models`}`
-  }).join('\n')
+  return inference
+    .providers()
+    .map(({ name, title, authStatus }) => {
+      const count = catalog?.list(name).length ?? 0
+      return `${name} (${title}): ${authStatus.replaceAll('_', ' ')}${count === 0 ? '' : `, ${count} models`}`
+    })
+    .join('\n')
 }
 
 function toLine({ id, contextWindow, price }: CatalogModel): string {

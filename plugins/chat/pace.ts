@@ -4,7 +4,9 @@ const MINUTE = 60_000
 export class Pace {
   readonly #calls = new Map<string, number[]>()
   readonly #now: () => number
-  constructor(now: () => number) { this.#now = now }
+  constructor(now: () => number) {
+    this.#now = now
+  }
 
   /** Counts a call; seconds to wait when there were `most` in the last minute. 0 is no limit. */
   take(agentId: string, most: number): number {
@@ -17,5 +19,7 @@ export class Pace {
     calls.push(now)
     return 0
   }
-  forget(agentId: string): void { this.#calls.delete(agentId) }
+  forget(agentId: string): void {
+    this.#calls.delete(agentId)
+  }
 }

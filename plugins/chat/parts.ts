@@ -31,7 +31,12 @@ export interface PartsOptions {
   readonly usage: () => UsageLedger | undefined
   readonly budgets: () => Budgets | undefined
   readonly services: {
-    readonly agents: Agents; readonly sessions: Sessions; readonly journal: Journal; readonly audit: Audit; readonly inference: Inference; readonly daemon: Daemon
+    readonly agents: Agents
+    readonly sessions: Sessions
+    readonly journal: Journal
+    readonly audit: Audit
+    readonly inference: Inference
+    readonly daemon: Daemon
   }
 }
 const SETTLE_MS = 50
@@ -39,10 +44,28 @@ const SETTLE_MS = 50
 const MOST_AGENTS = 1000
 
 /** Puts the parts of the plugin together. */
-export function createParts({ config, db, hooks, tools, log, metrics, signal, leaving, run, own, usage, budgets, services }: PartsOptions) {
+export function createParts({
+  config,
+  db,
+  hooks,
+  tools,
+  log,
+  metrics,
+  signal,
+  leaving,
+  run,
+  own,
+  usage,
+  budgets,
+  services,
+}: PartsOptions) {
   const { agents, sessions, journal, audit, inference, daemon } = services
-  const onDefect = (error: unknown, turnId?: string): void => { log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error) }
-  const background = (work: () => Promise<void>): void => { run(work).catch((error: unknown) => onDefect(error)) }
+  const onDefect = (error: unknown, turnId?: string): void => {
+    log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error)
+  }
+  const background = (work: () => Promise<void>): void => {
+    run(work).catch((error: unknown) => onDefect(error))
+  }
   const now = (): string => new Date().toISOString()
   const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
   const toll = new Toll(hooks, budgets)
@@ -50,20 +73,54 @@ export function createParts({ config, db, hooks, tools, log, metrics, signal, le
   const compactor = new Compactor({ sessions, inference, record, toll, commit, config: config.compaction, now })
   const pace = new Pace(() => Date.now())
   const told = new Set<string>()
-  const withheld = metrics.counter('svc_chat_withheld_total', 'Calls of tools that were refused for what their arguments may carry, by agent')
+  const withheld = metrics.counter(
+    'svc_chat_withheld_total',
+    'Calls of tools that were refused for what their arguments may carry, by agent',
+  )
   const runner = new TurnRunner({
-    db, agents, sessions, inference, tools, hooks, record, background, onDefect, log, compactor, toll, pace, effects: (turnId) => journal.effects(turnId),
+    db,
+    agents,
+    sessions,
+    inference,
+    tools,
+    hooks,
+    record,
+    background,
+    onDefect,
+    log,
+    compactor,
+    toll,
+    pace,
+    effects: (turnId) => journal.effects(turnId),
     personalData: config.personal_data,
     withheld({ id }, label, tool) {
       // A scrape must not grow with every agent there ever was.
       if (told.size < MOST_AGENTS) told.add(id)
       withheld.add(1, { agent: told.has(id) ? id : '(others)', label, tool })
     },
-    waitingAfterMs: config.waiting_after_ms, screening: config.screening, historyMessages: config.history_messages, turnMs: config.turn_ms, loaded: whenLoaded,
-    waits: () => { if (leaving.aborted) chat.letGo() },
+    waitingAfterMs: config.waiting_after_ms,
+    screening: config.screening,
+    historyMessages: config.history_messages,
+    turnMs: config.turn_ms,
+    loaded: whenLoaded,
+    waits: () => {
+      if (leaving.aborted) chat.letGo()
+    },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })
-  const chat = new ChatService({ config, db, agents, sessions, inference, audit, record, runner, compactor, background, signal })
+  const chat = new ChatService({
+    config,
+    db,
+    agents,
+    sessions,
+    inference,
+    audit,
+    record,
+    runner,
+    compactor,
+    background,
+    signal,
+  })
   const roster = new Roster({ agents, firstMs: config.agents_updated_first_ms, failed: onDefect })
   own('roster', () => roster.end())
   const unload = (): void => chat.end('unload')
@@ -93,7 +150,11 @@ export function createParts({ config, db, hooks, tools, log, metrics, signal, le
   }
 
   return {
-    chat, roster, background, onDefect, pace,
+    chat,
+    roster,
+    background,
+    onDefect,
+    pace,
     /** Marks what an earlier process left open, and goes on with what can go on. */
     async goOn(): Promise<void> {
       const turns = await recover({ db, journal, sessions, record })

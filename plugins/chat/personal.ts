@@ -24,7 +24,12 @@ export function holdsPersonalData(text: string, wanted: PersonalData): boolean {
 
 /** The prefixes and lengths in use, and the check digit. */
 function isCard(digits: string): boolean {
-  if (!/^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d)\d{12})$/.test(digits)) return false
+  if (
+    !/^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d)\d{12})$/.test(
+      digits,
+    )
+  )
+    return false
   let sum = 0
   for (let at = digits.length - 1, second = false; at >= 0; at--, second = !second) {
     const digit = Number(digits[at]) * (second ? 2 : 1)
@@ -37,6 +42,7 @@ function isCard(digits: string): boolean {
 function isAccount(account: string): boolean {
   if (account.length < 15 || account.length > 34) return false
   let rest = 0
-  for (const character of account.slice(4) + account.slice(0, 4)) rest = Number(`${rest}${/\d/.test(character) ? character : character.charCodeAt(0) - 55}`) % 97
+  for (const character of account.slice(4) + account.slice(0, 4))
+    rest = Number(`${rest}${/\d/.test(character) ? character : character.charCodeAt(0) - 55}`) % 97
   return rest === 1
 }

@@ -19,7 +19,11 @@ export class Places {
     }
     queue.push(resolve)
     signal.addEventListener('abort', stop, { once: true })
-    try { await promise } finally { signal.removeEventListener('abort', stop) }
+    try {
+      await promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
 
   /** Gives a place to the next one. */
@@ -32,5 +36,7 @@ export class Places {
     else this.#taken.delete(agentId)
   }
 
-  #count(agentId: string): number { return this.#taken.get(agentId) ?? 0 }
+  #count(agentId: string): number {
+    return this.#taken.get(agentId) ?? 0
+  }
 }

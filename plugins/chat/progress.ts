@@ -52,12 +52,20 @@ export class Progress {
   waiting = 0
   #spent: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
   #traces: Trace[] = []
-  constructor(live: LiveTurn) { this.#live = live }
+  constructor(live: LiveTurn) {
+    this.#live = live
+  }
 
-  get turnId(): string { return this.#live.id }
-  get labels(): readonly Label[] { return [...this.carried.keys()] }
+  get turnId(): string {
+    return this.#live.id
+  }
+  get labels(): readonly Label[] {
+    return [...this.carried.keys()]
+  }
 
-  spend(usage: Usage): void { if (this.model) this.#spent.push({ model: this.model, usage }) }
+  spend(usage: Usage): void {
+    if (this.model) this.#spent.push({ model: this.model, usage })
+  }
   /** For the batch that records what the call used, or that it used nothing. */
   giveBack(): readonly Statement[] {
     const { held } = this
@@ -68,22 +76,39 @@ export class Progress {
   trace(trace: NewTrace): void {
     const { id, agentId, sessionId } = this.#live
     this.#traces.push({
-      ...trace, id: timeId(), agentId, sessionId, turnId: id, iteration: this.iterations, input: trace.input.slice(0, INPUT_CHARS), output: trace.output.slice(0, OUTPUT_CHARS),
+      ...trace,
+      id: timeId(),
+      agentId,
+      sessionId,
+      turnId: id,
+      iteration: this.iterations,
+      input: trace.input.slice(0, INPUT_CHARS),
+      output: trace.output.slice(0, OUTPUT_CHARS),
     })
   }
   /** The traces for the next batch. */
-  takeTraces(): readonly Trace[] { return this.#traces.splice(0) }
+  takeTraces(): readonly Trace[] {
+    return this.#traces.splice(0)
+  }
 
   result(stop: TurnResult['stop']): TurnResult {
     const { model } = this
     const last = this.#spent.at(-1)?.usage
     return {
-      turnId: this.#live.id, sessionId: this.#live.sessionId, text: this.said, usage: sum(this.#spent.map(({ usage }) => usage)), iterations: this.iterations,
-      costUsd: toUsd(this.#spent.reduce<number | null>((total, each) => {
-        const cost = costNano(each.model.price, each.usage)
-        return total === null || cost === null ? null : total + cost
-      }, 0)),
-      provider: model?.provider ?? '', model: model?.model ?? '', stop,
+      turnId: this.#live.id,
+      sessionId: this.#live.sessionId,
+      text: this.said,
+      usage: sum(this.#spent.map(({ usage }) => usage)),
+      iterations: this.iterations,
+      costUsd: toUsd(
+        this.#spent.reduce<number | null>((total, each) => {
+          const cost = costNano(each.model.price, each.usage)
+          return total === null || cost === null ? null : total + cost
+        }, 0),
+      ),
+      provider: model?.provider ?? '',
+      model: model?.model ?? '',
+      stop,
       // Of the last call alone: what a turn used altogether says nothing of its window.
       ...(last && model ? { contextPressure: pressureOf((last.input + last.output) / model.contextWindow) } : {}),
     }
@@ -105,5 +130,12 @@ function sum(usages: readonly Usage[]): Usage {
     thinking += usage.thinking ?? 0
     estimated ||= usage.estimated ?? false
   }
-  return { input, output, ...(cachedInput > 0 ? { cachedInput } : {}), ...(cacheWrite > 0 ? { cacheWrite } : {}), ...(thinking > 0 ? { thinking } : {}), ...(estimated ? { estimated } : {}) }
+  return {
+    input,
+    output,
+    ...(cachedInput > 0 ? { cachedInput } : {}),
+    ...(cacheWrite > 0 ? { cacheWrite } : {}),
+    ...(thinking > 0 ? { thinking } : {}),
+    ...(estimated ? { estimated } : {}),
+  }
 }

@@ -28,16 +28,28 @@ export interface SummaryCall {
   readonly giveBack?: GiveBack | undefined
 }
 /** What the model said before its calls. */
-interface Said { readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string | undefined }
+interface Said {
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+  readonly replay?: string | undefined
+}
 type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'>
 
 /** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
 export class TurnRecord {
   readonly #parts: RecordParts
-  constructor(parts: RecordParts) { this.#parts = parts }
+  constructor(parts: RecordParts) {
+    this.#parts = parts
+  }
 
   /** Without an audit entry: a turn that is on disk ends, in this process or the next, and its end has one in every case. */
-  accepted(turn: TurnFacts, blocks: readonly Block[], options: string, onCrash: 'resume' | 'interrupt', starts: boolean): Statement[] {
+  accepted(
+    turn: TurnFacts,
+    blocks: readonly Block[],
+    options: string,
+    onCrash: 'resume' | 'interrupt',
+    starts: boolean,
+  ): Statement[] {
     const { sessions, journal } = this.#parts
     const { id, agentId, sessionId, door } = turn
     const createdAt = this.#parts.now()
@@ -47,9 +59,15 @@ export class TurnRecord {
       journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }, starts ? 'running' : 'queued'),
     ]
   }
-  waiting(turnId: string): Statement { return this.#parts.journal.move(turnId, 'waiting') }
-  running(turnId: string): Statement { return this.#parts.journal.move(turnId, 'running') }
-  release(turnId: string): Statement { return this.#parts.journal.release(turnId) }
+  waiting(turnId: string): Statement {
+    return this.#parts.journal.move(turnId, 'waiting')
+  }
+  running(turnId: string): Statement {
+    return this.#parts.journal.move(turnId, 'running')
+  }
+  release(turnId: string): Statement {
+    return this.#parts.journal.release(turnId)
+  }
 
   /** `labels` is what the model's words carry. */
   said(turn: TurnFacts, text: string, labels: readonly Label[], mark?: Message['mark']): readonly Statement[] {
@@ -59,31 +77,65 @@ export class TurnRecord {
   calls(turn: TurnFacts, { text, calls, replay }: Said, labels: readonly Label[]): Statement[] {
     const { sessions, journal } = this.#parts
     const blocks: Block[] = text === '' ? [] : [labelled(text, labels)]
-    for (const { id, name, args } of calls) blocks.push({ type: 'call', id, tool: name, args: args ?? null, ...(replay !== undefined && id === calls[0]?.id && { replay }) })
+    for (const { id, name, args } of calls)
+      blocks.push({
+        type: 'call',
+        id,
+        tool: name,
+        args: args ?? null,
+        ...(replay !== undefined && id === calls[0]?.id && { replay }),
+      })
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'assistant', blocks)),
-      ...calls.map(({ id, name, args }) => journal.intend({
-        key: effectKey(turn.id, id), turnId: turn.id, kind: 'tool', name, input: JSON.stringify(args ?? null),
-      })),
+      ...calls.map(({ id, name, args }) =>
+        journal.intend({
+          key: effectKey(turn.id, id),
+          turnId: turn.id,
+          kind: 'tool',
+          name,
+          input: JSON.stringify(args ?? null),
+        }),
+      ),
     ]
   }
   receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome): Statement {
-    return this.#parts.journal.settle(effectKey(turn.id, call.id), outcome.failed ? 'failed' : 'done', JSON.stringify({ text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }))
+    return this.#parts.journal.settle(
+      effectKey(turn.id, call.id),
+      outcome.failed ? 'failed' : 'done',
+      JSON.stringify({ text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }),
+    )
   }
   results(turn: TurnFacts, results: readonly { readonly call: ToolCall; readonly outcome: Outcome }[]): Statement[] {
     const { sessions, audit } = this.#parts
-    const blocks = results.map(({ call, outcome }): Block => ({ type: 'result', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }))
+    const blocks = results.map(({ call, outcome }): Block => ({
+      type: 'result',
+      callId: call.id,
+      tool: call.name,
+      text: outcome.text,
+      failed: outcome.failed,
+      ...labelsOf(outcome),
+    }))
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'tool', blocks)),
-      ...results.map(({ call, outcome }) => audit.entry({
-        event: 'tool_invoked', agentId: turn.agentId, details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
-      })),
+      ...results.map(({ call, outcome }) =>
+        audit.entry({
+          event: 'tool_invoked',
+          agentId: turn.agentId,
+          details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
+        }),
+      ),
     ]
   }
-  traces(progress: { takeTraces(): readonly Trace[] }): readonly Statement[] { return this.#parts.journal.trace(progress.takeTraces()) }
+  traces(progress: { takeTraces(): readonly Trace[] }): readonly Statement[] {
+    return this.#parts.journal.trace(progress.takeTraces())
+  }
   /** A label that was let through to a sink, by whom, for exactly which arguments. Never the value. */
   declassified({ id, agentId }: TurnFacts, { label, sink, by, argumentHash }: Declassification): Statement {
-    return this.#parts.audit.entry({ event: 'capability_check', agentId, details: `turn ${id}: ${label} declassified for ${sink} by ${by}, arguments ${argumentHash}` })
+    return this.#parts.audit.entry({
+      event: 'capability_check',
+      agentId,
+      details: `turn ${id}: ${label} declassified for ${sink} by ${by}, arguments ${argumentHash}`,
+    })
   }
   suspected({ id, agentId }: TurnFacts, text: string): Statement {
     return this.#parts.audit.entry({ event: 'injection_suspected', agentId, details: `turn ${id}: ${text}` })
@@ -92,35 +144,70 @@ export class TurnRecord {
     return this.#parts.audit.entry({ event: 'taint_violation', agentId, details: `turn ${id}: refused: ${text}` })
   }
   compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
-    return this.#parts.audit.entry({ event: 'session_changed', agentId, details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept` })
+    return this.#parts.audit.entry({
+      event: 'session_changed',
+      agentId,
+      details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept`,
+    })
   }
   /** What a summary cost, in the turn that had to wait for it or by itself. Settles when durable. */
-  async summarised(of: { readonly agentId: string; readonly sessionId: string; readonly turnId: string }, model: ResolvedModel, call: SummaryCall): Promise<void> {
+  async summarised(
+    of: { readonly agentId: string; readonly sessionId: string; readonly turnId: string },
+    model: ResolvedModel,
+    call: SummaryCall,
+  ): Promise<void> {
     const { turnId } = of
     await this.#parts.commit([
-      ...call.giveBack?.() ?? [],
+      ...(call.giveBack?.() ?? []),
       ...this.spent({ ...of, id: turnId, door: 'rest' }, model, call.usage),
-      ...this.#parts.journal.trace([{
-        ...of, id: timeId(), kind: 'model', name: `${model.provider}/${model.model}`, iteration: 1, startedAt: call.startedAt, durationMs: call.durationMs, failed: false,
-        tokens: { input: call.usage.input, output: call.usage.output }, input: '', output: call.output,
-      }]),
+      ...this.#parts.journal.trace([
+        {
+          ...of,
+          id: timeId(),
+          kind: 'model',
+          name: `${model.provider}/${model.model}`,
+          iteration: 1,
+          startedAt: call.startedAt,
+          durationMs: call.durationMs,
+          failed: false,
+          tokens: { input: call.usage.input, output: call.usage.output },
+          input: '',
+          output: call.output,
+        },
+      ]),
     ])
   }
   spent(turn: TurnFacts, model: ResolvedModel, usage: Usage): Statement[] {
     const ledger = this.#parts.usage()
     if (!ledger) return []
-    return [ledger.entry({
-      agentId: turn.agentId, sessionId: turn.sessionId, turnId: turn.id, provider: model.provider, model: model.model,
-      inputTokens: usage.input, outputTokens: usage.output, cachedInputTokens: usage.cachedInput ?? 0,
-      costUsd: toUsd(costNano(model.price, usage)), estimated: usage.estimated ?? false,
-    })]
+    return [
+      ledger.entry({
+        agentId: turn.agentId,
+        sessionId: turn.sessionId,
+        turnId: turn.id,
+        provider: model.provider,
+        model: model.model,
+        inputTokens: usage.input,
+        outputTokens: usage.output,
+        cachedInputTokens: usage.cachedInput ?? 0,
+        costUsd: toUsd(costNano(model.price, usage)),
+        estimated: usage.estimated ?? false,
+      }),
+    ]
   }
-  ended(turn: TurnFacts, state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>, details: string, progress?: { takeTraces(): readonly Trace[] }): Statement[] {
+  ended(
+    turn: TurnFacts,
+    state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>,
+    details: string,
+    progress?: { takeTraces(): readonly Trace[] },
+  ): Statement[] {
     const { journal, audit } = this.#parts
     return [
       journal.move(turn.id, state, state === 'done' ? undefined : details, progress?.takeTraces()),
       audit.entry({
-        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message', agentId: turn.agentId, details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
+        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
+        agentId: turn.agentId,
+        details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
       }),
     ]
   }
@@ -130,8 +217,14 @@ export class TurnRecord {
   }
 }
 
-function labelsOf({ labels }: Outcome): Pick<Outcome, 'labels'> { return labels === undefined || labels.length === 0 ? {} : { labels } }
-function labelled(text: string, labels: readonly Label[]): Block { return { type: 'text', text, ...(labels.length > 0 && { labels }) } }
+function labelsOf({ labels }: Outcome): Pick<Outcome, 'labels'> {
+  return labels === undefined || labels.length === 0 ? {} : { labels }
+}
+function labelled(text: string, labels: readonly Label[]): Block {
+  return { type: 'text', text, ...(labels.length > 0 && { labels }) }
+}
 
 /** The same whenever the call is made again: a call's id is unique within its turn. */
-export function effectKey(turnId: string, callId: string): string { return `${turnId}:${callId}` }
+export function effectKey(turnId: string, callId: string): string {
+  return `${turnId}:${callId}`
+}

@@ -7,10 +7,18 @@ import { LiveTurn, toOptions } from './live.ts'
 import { openCalls, outcomes } from './recall.ts'
 import type { TurnRecord } from './record.ts'
 
-const Options = v.pipe(v.string(), v.parseJson(), v.object({
-  temperature: v.optional(v.number()), maxTokens: v.optional(v.number()), thinking: v.optional(v.boolean()), responseFormat: v.optional(FormatInput), instructions: v.optional(v.string()),
-  model: v.optional(v.object({ provider: v.string(), model: v.string() })),
-}))
+const Options = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    temperature: v.optional(v.number()),
+    maxTokens: v.optional(v.number()),
+    thinking: v.optional(v.boolean()),
+    responseFormat: v.optional(FormatInput),
+    instructions: v.optional(v.string()),
+    model: v.optional(v.object({ provider: v.string(), model: v.string() })),
+  }),
+)
 const NOTE = '[Interrupted: the service stopped before this was answered.]'
 
 export interface RecoverParts {
@@ -26,16 +34,37 @@ export async function recover(parts: RecoverParts): Promise<readonly LiveTurn[]>
   const resumed: LiveTurn[] = []
   for (const turn of orphans) {
     if (turn.onCrash === 'interrupt' && turn.state !== 'waiting') await interrupt(parts, turn)
-    else resumed.push(new LiveTurn({ ...turn, options: toOptions(v.parse(Options, turn.options)), resumed: true, resumable: true, waiting: turn.state === 'waiting' }))
+    else
+      resumed.push(
+        new LiveTurn({
+          ...turn,
+          options: toOptions(v.parse(Options, turn.options)),
+          resumed: true,
+          resumable: true,
+          waiting: turn.state === 'waiting',
+        }),
+      )
   }
   return resumed
 }
 
 async function interrupt({ db, journal, sessions, record }: RecoverParts, turn: Turn): Promise<void> {
   const calls = openCalls(await sessions.turn(turn.sessionId, turn.id))
-  const known = calls.length === 0 ? new Map() : await outcomes((id) => journal.effects(id), turn.id, calls.map(({ id }) => id))
+  const known =
+    calls.length === 0
+      ? new Map()
+      : await outcomes(
+          (id) => journal.effects(id),
+          turn.id,
+          calls.map(({ id }) => id),
+        )
   await db.batch([
-    ...(calls.length === 0 ? [] : record.results(turn, calls.map((call) => ({ call, outcome: known.get(call.id) ?? { text: NOTE, failed: true } })))),
+    ...(calls.length === 0
+      ? []
+      : record.results(
+          turn,
+          calls.map((call) => ({ call, outcome: known.get(call.id) ?? { text: NOTE, failed: true } })),
+        )),
     ...record.said(turn, NOTE, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
   ])

@@ -13,7 +13,11 @@ export interface RepairReport {
   readonly oversize: number
 }
 type Result = Extract<Turn, { role: 'tool' }>
-interface Slot { readonly call: ToolCall; readonly place: number; result: Result | undefined }
+interface Slot {
+  readonly call: ToolCall
+  readonly place: number
+  result: Result | undefined
+}
 
 export const UNANSWERED = 'interrupted: this call has no recorded result, and it is not known whether it ran'
 const MAX_RESULT_CHARS = 50_000
@@ -26,25 +30,52 @@ const RESULT_NOTE = '\n[cut: the result was longer]'
  * of one role, a user's message first. A projection: what is stored stays as it is. Applying it twice changes nothing more.
  */
 export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
-  const report = { orphanResults: 0, empty: 0, moved: 0, duplicateResults: 0, synthetic: 0, merged: 0, leading: 0, oversize: 0 }
+  const report = {
+    orphanResults: 0,
+    empty: 0,
+    moved: 0,
+    duplicateResults: 0,
+    synthetic: 0,
+    merged: 0,
+    leading: 0,
+    oversize: 0,
+  }
   // Most histories have no calls, and nothing to look for.
-  const slots = turns.some((turn) => turn.role === 'tool' || (turn.role === 'assistant' && turn.calls.length > 0)) ? answer(turns, report) : NO_CALLS
+  const slots = turns.some((turn) => turn.role === 'tool' || (turn.role === 'assistant' && turn.calls.length > 0))
+    ? answer(turns, report)
+    : NO_CALLS
   const kept: Turn[] = []
   let merged: Merged | undefined
   for (let place = 0; place < turns.length; place++) {
     const turn = turns[place]
     if (!turn || turn.role === 'tool') continue
-    if (isEmpty(turn)) { report.empty++; continue }
+    if (isEmpty(turn)) {
+      report.empty++
+      continue
+    }
     merged = add(kept, turn, merged, report)
     for (const slot of slots.get(place) ?? NO_SLOTS) {
       if (!slot.result) report.synthetic++
-      kept.push(slot.result ? shorten(slot.result, report) : { role: 'tool', callId: slot.call.id, tool: slot.call.name, text: UNANSWERED, failed: true })
+      kept.push(
+        slot.result
+          ? shorten(slot.result, report)
+          : { role: 'tool', callId: slot.call.id, tool: slot.call.name, text: UNANSWERED, failed: true },
+      )
     }
   }
   let first = 0
   while (first < kept.length && kept[first]?.role !== 'user') first++
   report.leading = first
-  if (report.orphanResults + report.moved + report.duplicateResults + report.synthetic + report.leading + report.oversize > 0) enforced('session_repair')
+  if (
+    report.orphanResults +
+      report.moved +
+      report.duplicateResults +
+      report.synthetic +
+      report.leading +
+      report.oversize >
+    0
+  )
+    enforced('session_repair')
   return { turns: first === 0 ? kept : kept.slice(first), report }
 }
 
@@ -52,7 +83,10 @@ const NO_SLOTS: readonly Slot[] = []
 const NO_CALLS: ReadonlyMap<number, readonly Slot[]> = new Map()
 
 /** The calls of each assistant message with the results that belong to them. Ids may be used again by a later message. */
-function answer(turns: readonly Turn[], report: { orphanResults: number; moved: number; duplicateResults: number }): ReadonlyMap<number, readonly Slot[]> {
+function answer(
+  turns: readonly Turn[],
+  report: { orphanResults: number; moved: number; duplicateResults: number },
+): ReadonlyMap<number, readonly Slot[]> {
   const byPlace = new Map<number, Slot[]>()
   const latest = new Map<string, Slot[]>()
   const early: Result[] = []
@@ -80,7 +114,10 @@ function answer(turns: readonly Turn[], report: { orphanResults: number; moved: 
   }
   for (const result of early) {
     const slot = latest.get(result.callId)?.find((each) => !each.result)
-    if (slot) { slot.result = result; report.moved++ } else report.orphanResults++
+    if (slot) {
+      slot.result = result
+      report.moved++
+    } else report.orphanResults++
   }
   return byPlace
 }
@@ -94,14 +131,23 @@ function isEmpty(turn: Exclude<Turn, Result>): boolean {
 type Merged = { role: 'user'; parts: Part[] } | { role: 'assistant'; text: string; calls: ToolCall[] }
 
 /** Adds a message, or merges it into the last one. `own` is the merged message that is last, when there is one. */
-function add(kept: Turn[], turn: Exclude<Turn, Result>, own: Merged | undefined, report: { merged: number }): Merged | undefined {
+function add(
+  kept: Turn[],
+  turn: Exclude<Turn, Result>,
+  own: Merged | undefined,
+  report: { merged: number },
+): Merged | undefined {
   const last = kept.at(-1)
   if (!last || last.role === 'tool' || last.role !== turn.role) {
     kept.push(turn)
     return undefined
   }
   report.merged++
-  const merged: Merged = own ?? (last.role === 'user' ? { role: 'user', parts: [...last.parts] } : { role: 'assistant', text: last.text, calls: [...last.calls] })
+  const merged: Merged =
+    own ??
+    (last.role === 'user'
+      ? { role: 'user', parts: [...last.parts] }
+      : { role: 'assistant', text: last.text, calls: [...last.calls] })
   kept[kept.length - 1] = merged
   if (merged.role === 'user' && turn.role === 'user') for (const part of turn.parts) merged.parts.push(part)
   else if (merged.role === 'assistant' && turn.role === 'assistant') {

@@ -6,7 +6,9 @@ type Of = Pick<ResolvedModel, 'provider' | 'model'>
 const MOST_REPLAY = 1_048_576
 
 /** What a provider wants back, marked with who wants it: nobody else may be given it. Too much of it is `''`. */
-export function sealed(of: Of, replay: string): string { return replay.length > MOST_REPLAY ? '' : mark(of) + replay }
+export function sealed(of: Of, replay: string): string {
+  return replay.length > MOST_REPLAY ? '' : mark(of) + replay
+}
 
 /** The same turns; those that carry something for the model that is asked now carry it plainly, and what is for another one is gone. */
 export function opened(of: Of, turns: readonly Turn[]): readonly Turn[] {
@@ -19,4 +21,6 @@ export function opened(of: Of, turns: readonly Turn[]): readonly Turn[] {
   })
 }
 
-function mark({ provider, model }: Of): string { return `${provider}/${model}\n` }
+function mark({ provider, model }: Of): string {
+  return `${provider}/${model}\n`
+}

@@ -12,13 +12,19 @@ export class Roster {
   readonly #fresh = new Set<Socket>()
   readonly #failed: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
-  constructor(options: { readonly agents: Agents; readonly firstMs: number; readonly failed: (error: unknown) => void }) {
+  constructor(options: {
+    readonly agents: Agents
+    readonly firstMs: number
+    readonly failed: (error: unknown) => void
+  }) {
     this.#agents = options.agents
     this.#firstMs = options.firstMs
     this.#failed = options.failed
   }
 
-  get size(): number { return this.#sockets.size }
+  get size(): number {
+    return this.#sockets.size
+  }
   add(socket: Socket): void {
     this.#sockets.add(socket)
     this.#fresh.add(socket)
@@ -32,12 +38,22 @@ export class Roster {
     this.#fresh.delete(socket)
   }
   /** Interface 6.1: every five seconds. */
-  tick(): Promise<void> { return this.#send(this.#sockets) }
-  end(): void { clearTimeout(this.#timer) }
+  tick(): Promise<void> {
+    return this.#send(this.#sockets)
+  }
+  end(): void {
+    clearTimeout(this.#timer)
+  }
 
   async #send(to: ReadonlySet<Socket>): Promise<void> {
     if (to.size === 0) return
-    const agents = (await this.#agents.summaries()).map(({ id, name, state, model_provider, model_name }) => ({ id, name, state, model_provider, model_name }))
+    const agents = (await this.#agents.summaries()).map(({ id, name, state, model_provider, model_name }) => ({
+      id,
+      name,
+      state,
+      model_provider,
+      model_name,
+    }))
     const frame = JSON.stringify({ type: 'agents_updated', agents })
     for (const socket of to) {
       this.#fresh.delete(socket)

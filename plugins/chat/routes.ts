@@ -19,7 +19,15 @@ export interface ChatRouteParts {
   readonly attached: AttachmentRules
 }
 
-const errors = ['agent_not_found', 'session_not_found', 'file_not_found', 'payload_too_large', 'conflict', 'rate_limit', 'service_unavailable'] as const
+const errors = [
+  'agent_not_found',
+  'session_not_found',
+  'file_not_found',
+  'payload_too_large',
+  'conflict',
+  'rate_limit',
+  'service_unavailable',
+] as const
 const example = { body: { message: 'What time is it?' } }
 const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
 
@@ -27,16 +35,29 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
   async function accept(agentId: string, body: NewMessage, door: TurnRequest['door'], id: string | undefined) {
     const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], attached)
     return chat.accept({
-      agentId, door, ...said,
-      ...(id === undefined ? {} : { id }), ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),
-      ...(body.thinking === undefined ? {} : { thinking: body.thinking }), ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
+      agentId,
+      door,
+      ...said,
+      ...(id === undefined ? {} : { id }),
+      ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),
+      ...(body.thinking === undefined ? {} : { thinking: body.thinking }),
+      ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
     })
   }
 
   const message = defineRoute({
-    method: 'POST', path: '/api/agents/:id/message', summary: 'Send a message and wait for the whole answer',
+    method: 'POST',
+    path: '/api/agents/:id/message',
+    summary: 'Send a message and wait for the whole answer',
     description: `The message is on disk before it is worked on. It is answered and stored even if you disconnect. ${KEY}`,
-    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageAnswer, errors, example, idempotent: true,
+    auth: 'bearer',
+    cost: 30,
+    params: AgentParams,
+    body: NewMessage,
+    returns: MessageAnswer,
+    errors,
+    example,
+    idempotent: true,
     async handle({ params, body, effectId }) {
       const turn = await accept(params.id, body, 'rest', effectId)
       return encodeJson(await turn.result())
@@ -47,9 +68,19 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     },
   })
   const streamed = defineRoute({
-    method: 'POST', path: '/api/agents/:id/message/stream', summary: 'Send a message and read the answer as it is written',
+    method: 'POST',
+    path: '/api/agents/:id/message/stream',
+    summary: 'Send a message and read the answer as it is written',
     description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
-    auth: 'bearer', cost: 30, params: AgentParams, body: NewMessage, returns: MessageEvent, streams: MessageEvent, errors, example, idempotent: true,
+    auth: 'bearer',
+    cost: 30,
+    params: AgentParams,
+    body: NewMessage,
+    returns: MessageEvent,
+    streams: MessageEvent,
+    errors,
+    example,
+    idempotent: true,
     async handle({ params, body, effectId }): Promise<EventStream> {
       const turn = await accept(params.id, body, 'sse', effectId)
       return encodeSse(turn.events(), turn.id)
@@ -60,9 +91,19 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     },
   })
   const listed = defineRoute({
-    method: 'GET', path: '/api/agents/:id/stream', summary: 'Send a message and read the answer as it is written (alternate listing)',
-    description: 'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it.',
-    auth: 'bearer', cost: 30, params: AgentParams, query: MessageQuery, body: OptionalMessage, returns: MessageEvent, streams: MessageEvent, errors,
+    method: 'GET',
+    path: '/api/agents/:id/stream',
+    summary: 'Send a message and read the answer as it is written (alternate listing)',
+    description:
+      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it.',
+    auth: 'bearer',
+    cost: 30,
+    params: AgentParams,
+    query: MessageQuery,
+    body: OptionalMessage,
+    returns: MessageEvent,
+    streams: MessageEvent,
+    errors,
     async handle({ params, query, body, header }) {
       const text = body?.message ?? query.message
       if (text === undefined) throw new Refusal('invalid_request', 'message: a message is needed')
@@ -74,9 +115,15 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     },
   })
   const stop = defineRoute({
-    method: 'POST', path: '/api/agents/:id/stop', summary: 'Cancel what an agent is doing',
+    method: 'POST',
+    path: '/api/agents/:id/stop',
+    summary: 'Cancel what an agent is doing',
     description: 'What was said so far is kept and marked as cancelled. Messages that wait are answered.',
-    auth: 'bearer', cost: 5, params: AgentParams, returns: Stopped, errors: ['agent_not_found'],
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    returns: Stopped,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
       return { status: 'stopped' as const, message: chat.stop(agent.id) ? 'Agent run cancelled' : 'No active run' }

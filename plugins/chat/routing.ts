@@ -19,7 +19,8 @@ const IMAGE = 100
 const EARLIER = 5
 const MOST_EARLIER = 20
 /** Lines that look like code: a fence, and how a line of a usual language begins or ends. */
-const code = /^\s*(?:```|(?:def|class|function|func|fn|import|from|const|let|var|public|private|return|select|insert|update|create|#include)\b.*[({;:=<'"])|[{};]\s*$/i
+const code =
+  /^\s*(?:```|(?:def|class|function|func|fn|import|from|const|let|var|public|private|return|select|insert|update|create|#include)\b.*[({;:=<'"])|[{};]\s*$/i
 /** A list of things to do: numbered or with bullets. */
 const step = /^\s*(?:\d{1,3}[.)]|[-*•])\s+\S/
 
@@ -31,12 +32,22 @@ const step = /^\s*(?:\d{1,3}[.)]|[-*•])\s+\S/
 export function score({ text, images, earlier }: Question): number {
   let marks = 0
   let steps = 0
-  for (const line of text.split('\n')) if (step.test(line)) steps++; else if (code.test(line)) marks++
-  return Math.ceil(text.length / CHARS_PER_TOKEN) + CODE_MARK * Math.min(marks, MOST_CODE_MARKS) + STEP * Math.min(steps, MOST_STEPS)
-    + IMAGE * images + EARLIER * Math.min(earlier, MOST_EARLIER)
+  for (const line of text.split('\n'))
+    if (step.test(line)) steps++
+    else if (code.test(line)) marks++
+  return (
+    Math.ceil(text.length / CHARS_PER_TOKEN) +
+    CODE_MARK * Math.min(marks, MOST_CODE_MARKS) +
+    STEP * Math.min(steps, MOST_STEPS) +
+    IMAGE * images +
+    EARLIER * Math.min(earlier, MOST_EARLIER)
+  )
 }
 
-export function levelOf(points: number, { simple_threshold: simple, complex_threshold: complex }: Manifest['routing']): Level {
+export function levelOf(
+  points: number,
+  { simple_threshold: simple, complex_threshold: complex }: Manifest['routing'],
+): Level {
   return points < simple ? 'simple' : points >= complex ? 'complex' : 'medium'
 }
 
@@ -57,13 +68,23 @@ export function routed(agent: Agent, messages: readonly Message[], providers: re
 }
 
 /** The agent with another model, and what stands in for that one. */
-export function withModel(agent: Agent, choice: { readonly provider: string; readonly model: string }, fallbacks: Manifest['fallback_models']): Agent {
+export function withModel(
+  agent: Agent,
+  choice: { readonly provider: string; readonly model: string },
+  fallbacks: Manifest['fallback_models'],
+): Agent {
   const { manifest } = agent
   const { model: own } = manifest
   if (choice.provider === own.provider && choice.model === own.model) return agent
   const { base_url: baseUrl, api_key_env: apiKeyEnv, context_window: _, ...rest } = own
   // Address and key of the manifest are those of its provider.
-  const same = choice.provider === own.provider ? { ...(baseUrl === undefined ? {} : { base_url: baseUrl }), ...(apiKeyEnv === undefined ? {} : { api_key_env: apiKeyEnv }) } : {}
+  const same =
+    choice.provider === own.provider
+      ? {
+          ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+          ...(apiKeyEnv === undefined ? {} : { api_key_env: apiKeyEnv }),
+        }
+      : {}
   return { ...agent, manifest: { ...manifest, model: { ...rest, ...choice, ...same }, fallback_models: fallbacks } }
 }
 
@@ -72,13 +93,21 @@ function questionOf(messages: readonly Message[]): Question {
   const last = asked.at(-1)
   let text = ''
   let images = 0
-  for (const block of last?.blocks ?? []) if (block.type === 'text') text += `${block.text}\n`; else if (block.type === 'image') images++
+  for (const block of last?.blocks ?? [])
+    if (block.type === 'text') text += `${block.text}\n`
+    else if (block.type === 'image') images++
   return { text: text.trim(), images, earlier: Math.max(0, asked.length - 1) }
 }
 
 /** `groq/llama-3.3-70b` names the provider too, when there is one of that name. */
-function split(name: string, own: string, providers: readonly string[]): { readonly provider: string; readonly model: string } {
+function split(
+  name: string,
+  own: string,
+  providers: readonly string[],
+): { readonly provider: string; readonly model: string } {
   const slash = name.indexOf('/')
   const prefix = name.slice(0, Math.max(0, slash))
-  return providers.includes(prefix) && slash < name.length - 1 ? { provider: prefix, model: name.slice(slash + 1) } : { provider: own, model: name }
+  return providers.includes(prefix) && slash < name.length - 1
+    ? { provider: prefix, model: name.slice(slash + 1) }
+    : { provider: own, model: name }
 }

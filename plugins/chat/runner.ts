@@ -42,7 +42,9 @@ const INTERRUPTED = '[Interrupted: the service stopped before this was answered.
 
 export class TurnRunner {
   readonly #parts: RunnerParts
-  constructor(parts: RunnerParts) { this.#parts = parts }
+  constructor(parts: RunnerParts) {
+    this.#parts = parts
+  }
 
   /** Runs a turn to whatever end and records it. Never rejects. `next` is the turn that follows in the session. */
   async run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
@@ -56,7 +58,15 @@ export class TurnRunner {
       const result = await this.#turn(live, progress, follow)
       live.finish(result)
       const { agent } = progress
-      if (agent) this.#parts.background(() => this.#parts.hooks.emit(TurnEnded, { agent, door: live.door, result, durationMs: performance.now() - started }))
+      if (agent)
+        this.#parts.background(() =>
+          this.#parts.hooks.emit(TurnEnded, {
+            agent,
+            door: live.door,
+            result,
+            durationMs: performance.now() - started,
+          }),
+        )
     } catch (error) {
       await this.#broken(live, progress, naming(error, progress.model?.provider), follow)
     }
@@ -65,13 +75,24 @@ export class TurnRunner {
   async #turn(live: LiveTurn, progress: Progress, follow: () => Statement[]): Promise<TurnResult> {
     const { db, agents, inference, hooks, record } = this.#parts
     live.signal.throwIfAborted()
-    const named = progress.agent = await agents.requireRunning(live.agentId)
+    const named = (progress.agent = await agents.requireRunning(live.agentId))
     live.push({ type: 'thinking' })
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
     const wanted = live.options.model
     const asked = wanted === undefined && isRouted(named) ? await this.#messages(live, named) : undefined
-    const agent = wanted ? withModel(named, wanted, []) : asked ? routed(named, asked, inference.providers().map(({ name }) => name)) : named
-    const [{ model, index }, messages] = await Promise.all([chooseModel(inference, agent), asked ?? this.#messages(live, agent)])
+    const agent = wanted
+      ? withModel(named, wanted, [])
+      : asked
+        ? routed(
+            named,
+            asked,
+            inference.providers().map(({ name }) => name),
+          )
+        : named
+    const [{ model, index }, messages] = await Promise.all([
+      chooseModel(inference, agent),
+      asked ?? this.#messages(live, agent),
+    ])
     progress.model = model
     live.format = live.options.responseFormat ?? formatOf(agent)
     if (live.format && model.provider === 'builtin') throw new Refusal('service_unavailable', TEXT_ONLY)
@@ -90,7 +111,8 @@ export class TurnRunner {
         const result = progress.result(value.stop)
         await db.batch([
           ...record.said(live, value.text, progress.labels),
-          ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []), ...progress.giveBack(),
+          ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []),
+          ...progress.giveBack(),
           ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`, progress),
           ...follow(),
         ])
@@ -112,7 +134,12 @@ export class TurnRunner {
   }
 
   /** The messages for the model, after the older ones were summarised if they are too many or too long. Nothing is lost when that fails. */
-  async #compacted(live: LiveTurn, agent: Agent, progress: Progress, messages: readonly Message[]): Promise<readonly Message[]> {
+  async #compacted(
+    live: LiveTurn,
+    agent: Agent,
+    progress: Progress,
+    messages: readonly Message[],
+  ): Promise<readonly Message[]> {
     const { compactor, log } = this.#parts
     const { model } = progress
     const limits = compactor.limits(agent)
@@ -125,28 +152,50 @@ export class TurnRunner {
     if (!many && !long) return messages
     try {
       const { status } = await compactor.compact({
-        agent, sessionId: live.sessionId, model, before: live.id, signal: live.signal, because: long ? 'overflow' : 'threshold', payer: progress,
+        agent,
+        sessionId: live.sessionId,
+        model,
+        before: live.id,
+        signal: live.signal,
+        because: long ? 'overflow' : 'threshold',
+        payer: progress,
       })
       return status === 'compacted' ? await this.#messages(live, agent) : messages
     } catch (error) {
       live.signal.throwIfAborted()
-      log.warn(`session ${live.sessionId} could not be compacted and stays as it is: ${error instanceof Error ? error.message : String(error)}`)
+      log.warn(
+        `session ${live.sessionId} could not be compacted and stays as it is: ${error instanceof Error ? error.message : String(error)}`,
+      )
       return messages
     }
   }
 
   async #input(live: LiveTurn, agent: Agent, messages: readonly Message[], progress: Progress): Promise<LoopInput> {
     const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, this.#parts.limits.maxIterations)
-    const base = { turns: toTurns(messages, live.resumed ? live.id : undefined), maxIterations, signal: live.signal, iterations: 0 }
+    const base = {
+      turns: toTurns(messages, live.resumed ? live.id : undefined),
+      maxIterations,
+      signal: live.signal,
+      iterations: 0,
+    }
     if (!live.resumed) return base
     const recalled = await recall(this.#parts.effects, live.id, messages, live.waiting)
     for (const { labels = [] } of recalled.pending?.known.values() ?? []) {
-      progress.carried = new Map([...labels.map((label) => [label, 'the answer of a tool'] as const), ...progress.carried])
+      progress.carried = new Map([
+        ...labels.map((label) => [label, 'the answer of a tool'] as const),
+        ...progress.carried,
+      ])
     }
     return { ...base, ...recalled }
   }
 
-  #ports(live: LiveTurn, agent: Agent, progress: Progress, choice: number, known: ReadonlyMap<string, Outcome> | undefined): LoopPorts {
+  #ports(
+    live: LiveTurn,
+    agent: Agent,
+    progress: Progress,
+    choice: number,
+    known: ReadonlyMap<string, Outcome> | undefined,
+  ): LoopPorts {
     const { db, record, limits } = this.#parts
     const door = new ToolDoor(this.#parts, { live, agent, progress })
     const asking = new Asking(this.#parts, { live, agent, progress, offered: door.offered(), choice })
@@ -160,33 +209,55 @@ export class TurnRunner {
         progress.request = undefined
         progress.spend(usage)
         await db.batch([
-          ...record.calls(live, { text, calls, replay }, progress.labels), ...(progress.model ? record.spent(live, progress.model, usage) : []), ...progress.giveBack(), ...record.traces(progress),
+          ...record.calls(live, { text, calls, replay }, progress.labels),
+          ...(progress.model ? record.spent(live, progress.model, usage) : []),
+          ...progress.giveBack(),
+          ...record.traces(progress),
         ])
         progress.step = ''
         progress.calls = calls
         progress.begun.clear()
         progress.outcomes.clear()
       },
-      async recordReceipt(call, outcome) { await db.batch([record.receipt(live, call, outcome)]) },
+      async recordReceipt(call, outcome) {
+        await db.batch([record.receipt(live, call, outcome)])
+      },
       async recordResults(results) {
         // What is known of an earlier process has its receipt, or stays unknown.
         const fresh = results.filter(({ call }) => !known?.has(call.id))
-        await db.batch([...record.results(live, results), ...fresh.map(({ call, outcome }) => record.receipt(live, call, outcome)), ...record.traces(progress)])
+        await db.batch([
+          ...record.results(live, results),
+          ...fresh.map(({ call, outcome }) => record.receipt(live, call, outcome)),
+          ...record.traces(progress),
+        ])
         progress.calls = []
       },
     }
   }
 
-  async #check(live: LiveTurn, progress: Progress, format: ResponseFormat | undefined, { text, usage, again }: { text: string; usage: Parameters<Progress['spend']>[0]; again: boolean }) {
+  async #check(
+    live: LiveTurn,
+    progress: Progress,
+    format: ResponseFormat | undefined,
+    { text, usage, again }: { text: string; usage: Parameters<Progress['spend']>[0]; again: boolean },
+  ) {
     const checked = format ? checkAnswer(text, format) : { text }
     if (!('fault' in checked)) return checked
     const { db, record } = this.#parts
     progress.request = undefined
     progress.spend(usage)
-    await db.batch([...(progress.model ? record.spent(live, progress.model, usage) : []), ...progress.giveBack(), ...record.traces(progress)])
+    await db.batch([
+      ...(progress.model ? record.spent(live, progress.model, usage) : []),
+      ...progress.giveBack(),
+      ...record.traces(progress),
+    ])
     if (!again) return checked
     const provider = progress.model?.provider ?? 'the model'
-    throw new UpstreamFailure(provider, `${provider} did not answer in the form that was asked for, twice: ${checked.fault}`, { reason: 'malformed', retry: 'never' })
+    throw new UpstreamFailure(
+      provider,
+      `${provider} did not answer in the form that was asked for, twice: ${checked.fault}`,
+      { reason: 'malformed', retry: 'never' },
+    )
   }
 
   /** The turn was stopped, or something failed: what was said and done is kept, marked as not being all. */
@@ -198,7 +269,10 @@ export class TurnRunner {
     const reason = message ?? 'internal error'
     const state = stopped ? (stopped.by === 'cancel' ? 'cancelled' : 'interrupted') : 'failed'
     const shown = stopped?.by === 'unload' ? interrupted(live) : error
-    const cut = progress.request !== undefined && progress.written > 0 ? estimateUsage(progress.request, progress.written) : undefined
+    const cut =
+      progress.request !== undefined && progress.written > 0
+        ? estimateUsage(progress.request, progress.written)
+        : undefined
     if (cut) progress.spend(cut)
     const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...progress.giveBack()]
     try {
@@ -209,7 +283,12 @@ export class TurnRunner {
         })
         await db.batch([...known, ...paid, ...record.traces(progress), record.release(live.id)])
       } else {
-        await db.batch([...live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)], ...paid, ...record.ended(live, state, reason, progress), ...follow()])
+        await db.batch([
+          ...(live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)]),
+          ...paid,
+          ...record.ended(live, state, reason, progress),
+          ...follow(),
+        ])
       }
     } catch (unrecorded) {
       // The turn stays open in the journal, and the next boot marks it: nothing is lost, only told later.
@@ -231,7 +310,8 @@ export class TurnRunner {
     const text = progress.step.trimStart()
     const { labels } = progress
     if (state === 'cancelled') return this.#parts.record.said(live, text, labels, 'cancelled')
-    if (state === 'interrupted') return this.#parts.record.said(live, text === '' ? INTERRUPTED : text, labels, 'interrupted')
+    if (state === 'interrupted')
+      return this.#parts.record.said(live, text === '' ? INTERRUPTED : text, labels, 'interrupted')
     return text === '' ? [] : this.#parts.record.said(live, text, labels, 'cut')
   }
 
@@ -242,21 +322,32 @@ export class TurnRunner {
     const results = progress.calls.map((call) => ({
       call,
       outcome: progress.outcomes.get(call.id) ?? {
-        text: progress.begun.has(call.id) ? 'stopped: it is not known how far this got' : 'not run: the turn was stopped before', failed: true,
+        text: progress.begun.has(call.id)
+          ? 'stopped: it is not known how far this got'
+          : 'not run: the turn was stopped before',
+        failed: true,
       },
     }))
-    return [...record.results(live, results), ...results.map(({ call, outcome }) => record.receipt(live, call, outcome))]
+    return [
+      ...record.results(live, results),
+      ...results.map(({ call, outcome }) => record.receipt(live, call, outcome)),
+    ]
   }
 }
 
 function interrupted({ waiting }: LiveTurn): Refusal {
-  return new Refusal('service_unavailable', waiting
-    ? 'The turn waits for a decision and goes on when the service is back; its answer will be in the session'
-    : 'The turn was interrupted: the service is stopping or being replaced', { retryAfterSecs: 5 })
+  return new Refusal(
+    'service_unavailable',
+    waiting
+      ? 'The turn waits for a decision and goes on when the service is back; its answer will be in the session'
+      : 'The turn was interrupted: the service is stopping or being replaced',
+    { retryAfterSecs: 5 },
+  )
 }
 function formatOf({ manifest }: Agent): ResponseFormat | undefined {
   if (manifest.response_format === undefined) return undefined
   const parsed = v.safeParse(FormatInput, manifest.response_format)
-  if (!parsed.success) throw new Refusal('invalid_request', `response_format of the manifest: ${parsed.issues[0].message}`)
+  if (!parsed.success)
+    throw new Refusal('invalid_request', `response_format of the manifest: ${parsed.issues[0].message}`)
   return parsed.output
 }

@@ -2,7 +2,10 @@ import * as v from 'valibot'
 import { orAbsent } from 'svc/sdk'
 import { FormatInput } from './format.ts'
 
-const message = v.pipe(v.string('Expected text'), v.check((text) => text.trim() !== '', 'must not be empty'))
+const message = v.pipe(
+  v.string('Expected text'),
+  v.check((text) => text.trim() !== '', 'must not be empty'),
+)
 const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`), v.toLowerCase())
 const options = {
   session_id: orAbsent(uuid('session')),
@@ -18,16 +21,32 @@ export const MessageQuery = v.object({ message: v.optional(message), session_id:
 export const TurnParams = v.object({ id: uuid('agent'), turn_id: uuid('turn') })
 /** Where a message stands and what came of it. */
 export const ShownTurn = v.object({
-  turn_id: v.string(), agent_id: v.string(), session_id: v.string(), door: v.string(),
+  turn_id: v.string(),
+  agent_id: v.string(),
+  session_id: v.string(),
+  door: v.string(),
   state: v.picklist(['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted']),
-  text: v.string(), iterations: v.number(), usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })), cost_usd: v.nullable(v.number()),
-  provider: v.nullable(v.string()), model: v.nullable(v.string()),
-  error: v.nullable(v.string()), created_at: v.string(),
+  text: v.string(),
+  iterations: v.number(),
+  usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
+  cost_usd: v.nullable(v.number()),
+  provider: v.nullable(v.string()),
+  model: v.nullable(v.string()),
+  error: v.nullable(v.string()),
+  created_at: v.string(),
   /** Turns of the session that are answered before this one, the next one first. */
   ahead: v.array(v.string()),
 })
-const most = v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'Expected a whole number'), v.transform(Number), v.minValue(1), v.maxValue(500))
+const most = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,3}$/, 'Expected a whole number'),
+  v.transform(Number),
+  v.minValue(1),
+  v.maxValue(500),
+)
 export const TurnsQuery = v.object({ limit: v.optional(most, '50') })
-export const TurnList = v.object({ turns: v.array(v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model'])) })
+export const TurnList = v.object({
+  turns: v.array(v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model'])),
+})
 export const OneTurn = v.object({ id: uuid('turn') })
 export const Stopped = v.object({ status: v.literal('stopped'), message: v.string() })

@@ -18,7 +18,9 @@ export async function screenOutside(source: string, text: string, policy: Screen
   if (policy === 'off' || text === '') return { text, suspicion: undefined }
   const { level, findings } = await screenText(text)
   if (level !== 'critical' && level !== 'warning') return { text, suspicion: undefined }
-  const rules = [...new Set(findings.filter((finding) => finding.level === level).map(({ rule }) => rule))].slice(0, 5).join(', ')
+  const rules = [...new Set(findings.filter((finding) => finding.level === level).map(({ rule }) => rule))]
+    .slice(0, 5)
+    .join(', ')
   const suspicion = `${source} looks like instructions to the model (${level}: ${rules})`
   if (policy === 'block' && level === 'critical') return { text: `[kept back: ${suspicion}]`, suspicion }
   const mark = randomBytes(8).toString('hex')

@@ -41,12 +41,22 @@ const later: ReadonlySet<Door> = new Set<Door>(['channel', 'schedule', 'trigger'
 
 /** Whose words come in at a door. A schedule's or a workflow's are the operator's own. */
 const doorLabels: Readonly<Partial<Record<Door, readonly Label[]>>> = {
-  rest: ['UserInput'], sse: ['UserInput'], websocket: ['UserInput'], openai: ['UserInput'], cli: ['UserInput'], channel: ['UserInput'], hook: ['UserInput'], trigger: ['UserInput'],
-  agent: ['UntrustedAgent'], a2a: ['UntrustedAgent'],
+  rest: ['UserInput'],
+  sse: ['UserInput'],
+  websocket: ['UserInput'],
+  openai: ['UserInput'],
+  cli: ['UserInput'],
+  channel: ['UserInput'],
+  hook: ['UserInput'],
+  trigger: ['UserInput'],
+  agent: ['UntrustedAgent'],
+  a2a: ['UntrustedAgent'],
 }
 
 /** How many turns the agent may run at a time. What another agent waits for is not held back: two that ask each other would wait for ever. */
-function mostAtOnce({ manifest }: Agent, door: Door): number | undefined { return door === 'agent' ? undefined : manifest.max_concurrent_invocations }
+function mostAtOnce({ manifest }: Agent, door: Door): number | undefined {
+  return door === 'agent' ? undefined : manifest.max_concurrent_invocations
+}
 
 export class ChatService implements Chat {
   readonly #parts: ChatParts
@@ -60,11 +70,17 @@ export class ChatService implements Chat {
   }
 
   /** Turns that wait or run. */
-  get open(): number { return this.#lanes.total }
+  get open(): number {
+    return this.#lanes.total
+  }
   /** Sessions with a turn that waits or runs. */
-  get activeSessions(): number { return this.#lanes.size }
+  get activeSessions(): number {
+    return this.#lanes.size
+  }
 
-  busy(sessionId: string): boolean { return this.#lanes.length(sessionId) > 0 }
+  busy(sessionId: string): boolean {
+    return this.#lanes.length(sessionId) > 0
+  }
 
   async accept(request: TurnRequest): Promise<AcceptedTurn> {
     const { db, record, agents } = this.#parts
@@ -78,10 +94,21 @@ export class ChatService implements Chat {
     this.#room(sessionId)
     const options = toOptions(request)
     const resumable = later.has(request.door)
-    const turn = new LiveTurn({ id: request.id ?? timeId(), agentId: agent.id, sessionId, door: request.door, options, resumed: false, resumable, tally: request.within === undefined ? undefined : this.#find(request.within)?.tally })
+    const turn = new LiveTurn({
+      id: request.id ?? timeId(),
+      agentId: agent.id,
+      sessionId,
+      door: request.door,
+      options,
+      resumed: false,
+      resumable,
+      tally: request.within === undefined ? undefined : this.#find(request.within)?.tally,
+    })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
     const starts = this.#lanes.length(sessionId) === 0 && mostAtOnce(agent, request.door) === undefined
-    const accepted = db.batch(record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts))
+    const accepted = db.batch(
+      record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts),
+    )
     this.enqueue(turn, accepted)
     await accepted
     return turn
@@ -106,7 +133,9 @@ export class ChatService implements Chat {
     try {
       // Whether the one that follows may begin is found out when it is its turn.
       await runner.run(turn, () => undefined)
-    } finally { if (placed) this.#places.leave(turn.agentId) }
+    } finally {
+      if (placed) this.#places.leave(turn.agentId)
+    }
   }
 
   /** Puts a turn that is on disk, or about to be, into its session's line. */
@@ -134,16 +163,27 @@ export class ChatService implements Chat {
     }
     if (!this.#held.has(turn)) return before
     // The first of its line, but its agent answers as many others as it may.
-    for (const each of this.#lanes.heads()) if (each.agentId === turn.agentId && !this.#held.has(each)) before.push(each.id)
+    for (const each of this.#lanes.heads())
+      if (each.agentId === turn.agentId && !this.#held.has(each)) before.push(each.id)
     return before
   }
-  attach(turnId: string): AcceptedTurn | undefined { return this.#find(turnId) }
+  attach(turnId: string): AcceptedTurn | undefined {
+    return this.#find(turnId)
+  }
   #find(turnId: string): LiveTurn | undefined {
     for (const turn of this.#lanes.items()) if (turn.id === turnId) return turn
     return undefined
   }
   /** Ends what waits as well as what runs, where a session or an agent is gone. `forget`: its messages too, so what was said so far is not kept. */
-  abandon({ agentId, sessionId, forget = false }: { readonly agentId: string; readonly sessionId?: string; readonly forget?: boolean }): void {
+  abandon({
+    agentId,
+    sessionId,
+    forget = false,
+  }: {
+    readonly agentId: string
+    readonly sessionId?: string
+    readonly forget?: boolean
+  }): void {
     for (const turn of this.#lanes.items()) {
       if (turn.agentId !== agentId || (sessionId !== undefined && turn.sessionId !== sessionId)) continue
       turn.forgotten ||= forget
@@ -156,7 +196,9 @@ export class ChatService implements Chat {
     for (const turn of this.#lanes.items()) if (held.has(turn.sessionId)) turn.stop('unload')
   }
   /** Ends everything in this process. */
-  end(by: Stopped['by']): void { for (const turn of this.#lanes.items()) turn.stop(by) }
+  end(by: Stopped['by']): void {
+    for (const turn of this.#lanes.items()) turn.stop(by)
+  }
 
   async compact(agentId: string, sessionId?: string): Promise<Compaction> {
     const { agents, compactor, inference, signal } = this.#parts
@@ -164,10 +206,21 @@ export class ChatService implements Chat {
     const of = sessionId ?? agent.sessionId
     const { model } = await chooseModel(inference, agent)
     try {
-      return await compactor.compact({ agent, sessionId: of, model, before: this.#lanes.running(of)?.id, signal, because: 'request' })
+      return await compactor.compact({
+        agent,
+        sessionId: of,
+        model,
+        before: this.#lanes.running(of)?.id,
+        signal,
+        because: 'request',
+      })
     } catch (error) {
       // It may have been a turn's, which was cancelled, or this plugin is being replaced.
-      if (error instanceof Stopped || signal.aborted) throw new Refusal('service_unavailable', 'The summary was not finished; everything is as it was', { retryAfterSecs: 1, cause: error })
+      if (error instanceof Stopped || signal.aborted)
+        throw new Refusal('service_unavailable', 'The summary was not finished; everything is as it was', {
+          retryAfterSecs: 1,
+          cause: error,
+        })
       throw error
     }
   }
@@ -195,28 +248,58 @@ export class ChatService implements Chat {
   async #awake({ id, name, manifest }: Agent, door: Door): Promise<void> {
     const secs = isAutomated(door) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0
     if (secs === 0) return
-    await this.#parts.audit.write({ event: 'agent_message', agentId: id, details: `a turn by ${door} was refused in the quiet hours ${manifest.autonomous.quiet_hours}` })
-    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${manifest.autonomous.quiet_hours})`, { retryAfterSecs: secs, details: { quiet_hours: manifest.autonomous.quiet_hours } })
+    await this.#parts.audit.write({
+      event: 'agent_message',
+      agentId: id,
+      details: `a turn by ${door} was refused in the quiet hours ${manifest.autonomous.quiet_hours}`,
+    })
+    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${manifest.autonomous.quiet_hours})`, {
+      retryAfterSecs: secs,
+      details: { quiet_hours: manifest.autonomous.quiet_hours },
+    })
   }
   #blocks({ text, images = [], door, labels = [] }: TurnRequest): Block[] {
     const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#parts.config
     if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
-    if (text.length > chars) throw new Refusal('payload_too_large', `The message is longer than ${chars} characters (plugins.chat.message_chars)`)
-    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes) throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes (plugins.chat.message_bytes)`)
-    if (images.length > most) throw new Refusal('payload_too_large', `The message has more than ${most} images (plugins.chat.images_per_message)`)
-    const carried = [...new Set<Label>([...doorLabels[door] ?? [], ...labels, ...(holdsPersonalData(text, this.#parts.config.personal_data) ? ['Pii'] as const : [])])]
+    if (text.length > chars)
+      throw new Refusal(
+        'payload_too_large',
+        `The message is longer than ${chars} characters (plugins.chat.message_chars)`,
+      )
+    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes)
+      throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes (plugins.chat.message_bytes)`)
+    if (images.length > most)
+      throw new Refusal(
+        'payload_too_large',
+        `The message has more than ${most} images (plugins.chat.images_per_message)`,
+      )
+    const carried = [
+      ...new Set<Label>([
+        ...(doorLabels[door] ?? []),
+        ...labels,
+        ...(holdsPersonalData(text, this.#parts.config.personal_data) ? (['Pii'] as const) : []),
+      ]),
+    ]
     // An image has no place for labels; an empty text beside it carries them.
-    const blocks: Block[] = text === '' && carried.length === 0 ? [] : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
+    const blocks: Block[] =
+      text === '' && carried.length === 0
+        ? []
+        : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
     for (const image of images) blocks.push({ type: 'image', ...image })
     return blocks
   }
   async #own(sessionId: string, agentId: string): Promise<void> {
     const session = await this.#parts.sessions.find(sessionId)
-    if (session && session.agentId !== agentId) throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
+    if (session && session.agentId !== agentId)
+      throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
   }
   #room(sessionId: string): void {
     const { queue_length: most } = this.#parts.config
     if (this.#lanes.length(sessionId) < most) return
-    throw new Refusal('rate_limit', `This session has ${most} messages waiting already (plugins.chat.queue_length); send more when some are answered`, { retryAfterSecs: 5 })
+    throw new Refusal(
+      'rate_limit',
+      `This session has ${most} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
+      { retryAfterSecs: 5 },
+    )
   }
 }

@@ -35,9 +35,17 @@ const PINGS = /^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/
 export function chatSocket(parts: SocketParts): AnySocketRoute {
   const { chat, agents, roster, approvalFeed } = parts
   return defineSocket({
-    path: '/api/agents/:id/ws', summary: 'Chat with an agent over a WebSocket',
-    auth: 'bearer', cost: 5, frameCost: MESSAGE_COST, costOf: (raw) => (raw.length <= PING.length + 10 && PINGS.test(raw) ? 1 : MESSAGE_COST), params: AgentParams, errors: ['agent_not_found'],
-    async accept({ params, principal }) { return new Conversation((await agents.require(params.id)).id, nameOf(principal)) },
+    path: '/api/agents/:id/ws',
+    summary: 'Chat with an agent over a WebSocket',
+    auth: 'bearer',
+    cost: 5,
+    frameCost: MESSAGE_COST,
+    costOf: (raw) => (raw.length <= PING.length + 10 && PINGS.test(raw) ? 1 : MESSAGE_COST),
+    params: AgentParams,
+    errors: ['agent_not_found'],
+    async accept({ params, principal }) {
+      return new Conversation((await agents.require(params.id)).id, nameOf(principal))
+    },
     open(socket, { agentId }) {
       socket.send(JSON.stringify({ type: 'connected', agent_id: agentId }))
       roster.add(socket)
@@ -55,15 +63,28 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
           return
         }
         const { agentId, thinking } = conversation
-        const said = await withAttachments(parts.uploads(), agentId, frame.text, frame.attachments ?? [], parts.attached)
-        const turn = await chat.accept({ agentId, ...said, door: 'websocket', ...(thinking === undefined ? {} : { thinking }) })
+        const said = await withAttachments(
+          parts.uploads(),
+          agentId,
+          frame.text,
+          frame.attachments ?? [],
+          parts.attached,
+        )
+        const turn = await chat.accept({
+          agentId,
+          ...said,
+          door: 'websocket',
+          ...(thinking === undefined ? {} : { thinking }),
+        })
         // Not awaited, so that `/stop` and further messages are heard while the answer is written.
         parts.background(() => deliver(parts, socket, turn, { turnId: turn.id, messageId: frame.messageId }))
       } catch (error) {
         fail(parts, socket, error)
       }
     },
-    refused(socket, _conversation, problem) { socket.send(encodeError(problem.message, problem.code)) },
+    refused(socket, _conversation, problem) {
+      socket.send(encodeError(problem.message, problem.code))
+    },
     close(socket, { agentId }) {
       roster.remove(socket)
       approvalFeed.remove(agentId, socket)
@@ -72,7 +93,11 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
 }
 
 async function command(parts: SocketParts, socket: Socket, conversation: Conversation, text: string): Promise<void> {
-  try { socket.send(encodeNotice(await runCommand(parts, conversation, text))) } catch (error) { fail(parts, socket, error) }
+  try {
+    socket.send(encodeNotice(await runCommand(parts, conversation, text)))
+  } catch (error) {
+    fail(parts, socket, error)
+  }
 }
 
 async function deliver(parts: SocketParts, socket: Socket, turn: AcceptedTurn, names: FrameNames): Promise<void> {
@@ -100,6 +125,11 @@ async function deliver(parts: SocketParts, socket: Socket, turn: AcceptedTurn, n
 function fail(parts: SocketParts, socket: Socket, error: unknown, names?: FrameNames): void {
   const known = explain(error)
   if (known === undefined) parts.onDefect(error)
-  const code = typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : known === undefined ? 'internal_error' : 'service_unavailable'
+  const code =
+    typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+      ? error.code
+      : known === undefined
+        ? 'internal_error'
+        : 'service_unavailable'
   socket.send(encodeError(known ?? 'Internal error', code, names))
 }

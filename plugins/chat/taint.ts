@@ -8,7 +8,11 @@ export type { Label }
 export type Carried = ReadonlyMap<Label, string>
 /** What the guard needs of a message; the text of its blocks does not matter. */
 export interface Labelled {
-  readonly blocks: readonly { readonly type: string; readonly labels?: readonly string[] | undefined; readonly tool?: string | undefined }[]
+  readonly blocks: readonly {
+    readonly type: string
+    readonly labels?: readonly string[] | undefined
+    readonly tool?: string | undefined
+  }[]
 }
 
 /**
@@ -21,14 +25,19 @@ export function carriedBy(messages: readonly Labelled[]): Carried {
     for (const block of blocks) {
       if (block.labels === undefined) continue
       for (const label of block.labels) {
-        if (isLabel(label) && !carried.has(label)) carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
+        if (isLabel(label) && !carried.has(label))
+          carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
       }
     }
   }
   return carried
 }
 const sources: Readonly<Record<Label, string>> = {
-  ExternalNetwork: 'text from the network', UserInput: 'a message', Pii: 'personal data', Secret: 'a secret', UntrustedAgent: 'a message of another agent',
+  ExternalNetwork: 'text from the network',
+  UserInput: 'a message',
+  Pii: 'personal data',
+  Secret: 'a secret',
+  UntrustedAgent: 'a message of another agent',
 }
 const known: ReadonlySet<string> = new Set(LABELS)
 export const isLabel = (label: string): label is Label => known.has(label)
@@ -52,7 +61,12 @@ export interface Flow {
   readonly commands?: readonly string[] | undefined
 }
 /** One record for the audit: which label was let through to which sink, by whom, for which arguments. */
-export interface Declassification { readonly label: Label; readonly sink: string; readonly by: string; readonly argumentHash: string }
+export interface Declassification {
+  readonly label: Label
+  readonly sink: string
+  readonly by: string
+  readonly argumentHash: string
+}
 export type FlowVerdict =
   | { readonly allowed: true; readonly declassified: readonly Declassification[] }
   /** `text` is told to the model and the audit: label, source and sink, never the value. */
@@ -69,19 +83,26 @@ export function checkFlow({ tool, args, refuses, carried, approved, commands = [
   const hash = argumentHash(tool, args)
   const by = runners.has(tool) && operatorAllows(args, commands) ? 'operator' : approved?.get(hash)
   if (by === undefined) {
-    return { allowed: false, label, text: `${tool} refuses ${label}: its arguments may come from ${carried.get(label) ?? 'outside'}, and nobody has approved exactly this call` }
+    return {
+      allowed: false,
+      label,
+      text: `${tool} refuses ${label}: its arguments may come from ${carried.get(label) ?? 'outside'}, and nobody has approved exactly this call`,
+    }
   }
   return { allowed: true, declassified: refused.map((each) => ({ label: each, sink: tool, by, argumentHash: hash })) }
 }
 
 /** The same for the same tool and arguments, in whatever order the keys were written. */
-export function argumentHash(tool: string, args: unknown): string { return callKey(tool, args) }
+export function argumentHash(tool: string, args: unknown): string {
+  return callKey(tool, args)
+}
 
 /** Tools whose `command` the operator's list in the manifest is about. */
 const runners: ReadonlySet<string> = new Set(['shell_exec', 'process_start'])
 
 function operatorAllows(args: unknown, commands: readonly string[]): boolean {
-  if (typeof args !== 'object' || args === null || !('command' in args) || typeof args.command !== 'string') return false
+  if (typeof args !== 'object' || args === null || !('command' in args) || typeof args.command !== 'string')
+    return false
   const rest = 'args' in args && Array.isArray(args.args) ? args.args : []
   // With separate arguments the words could be grouped otherwise than the operator read them.
   if (rest.length > 0) return false

@@ -21,13 +21,38 @@ interface Family {
 // overflows, what is counted too high is compacted a little early. A real tokenizer would be tens of megabytes, and every vendor has
 // its own; those of Gemini and of the models behind the last row are not to be had, so what is said of them is a cautious guess.
 const families: readonly (readonly [pattern: RegExp, family: Family])[] = [
-  [/gpt|^o\d|codex|chatgpt/, { word: 1, digits: 3, mark: 0.75, cjk: 0.9, hangul: 0.65, cyrillic: 0.33, other: 0.36, emoji: 1, image: 800 }],
-  [/claude/, { word: 1.1, digits: 2, mark: 0.8, cjk: 1.1, hangul: 1.15, cyrillic: 0.6, other: 1.1, emoji: 1.2, image: 1600 }],
-  [/gemini|gemma/, { word: 1.05, digits: 1, mark: 0.75, cjk: 0.75, hangul: 0.8, cyrillic: 0.45, other: 0.6, emoji: 1.2, image: 260 }],
-  [/qwen|deepseek|glm|kimi|moonshot|minimax/, { word: 1.05, digits: 1, mark: 0.75, cjk: 0.75, hangul: 0.8, cyrillic: 0.5, other: 0.8, emoji: 1.2, image: 1200 }],
-  [/llama|mistral|mixtral|codestral|phi/, { word: 1, digits: 3, mark: 0.75, cjk: 0.95, hangul: 0.7, cyrillic: 0.4, other: 0.55, emoji: 1.3, image: 1600 }],
+  [
+    /gpt|^o\d|codex|chatgpt/,
+    { word: 1, digits: 3, mark: 0.75, cjk: 0.9, hangul: 0.65, cyrillic: 0.33, other: 0.36, emoji: 1, image: 800 },
+  ],
+  [
+    /claude/,
+    { word: 1.1, digits: 2, mark: 0.8, cjk: 1.1, hangul: 1.15, cyrillic: 0.6, other: 1.1, emoji: 1.2, image: 1600 },
+  ],
+  [
+    /gemini|gemma/,
+    { word: 1.05, digits: 1, mark: 0.75, cjk: 0.75, hangul: 0.8, cyrillic: 0.45, other: 0.6, emoji: 1.2, image: 260 },
+  ],
+  [
+    /qwen|deepseek|glm|kimi|moonshot|minimax/,
+    { word: 1.05, digits: 1, mark: 0.75, cjk: 0.75, hangul: 0.8, cyrillic: 0.5, other: 0.8, emoji: 1.2, image: 1200 },
+  ],
+  [
+    /llama|mistral|mixtral|codestral|phi/,
+    { word: 1, digits: 3, mark: 0.75, cjk: 0.95, hangul: 0.7, cyrillic: 0.4, other: 0.55, emoji: 1.3, image: 1600 },
+  ],
 ]
-const unknown: Family = { word: 1.1, digits: 2, mark: 0.8, cjk: 1.1, hangul: 1.15, cyrillic: 0.6, other: 1.1, emoji: 1.3, image: 1200 }
+const unknown: Family = {
+  word: 1.1,
+  digits: 2,
+  mark: 0.8,
+  cjk: 1.1,
+  hangul: 1.15,
+  cyrillic: 0.6,
+  other: 1.1,
+  emoji: 1.3,
+  image: 1200,
+}
 /** Role marks and separators of one message. */
 const PER_MESSAGE = 4
 /** Nothing costs more per character. */
@@ -67,22 +92,30 @@ export function countTokens(text: string, family: Family): number {
     else if (isHangul(code)) tokens += family.hangul
     else if (isCjk(code)) tokens += family.cjk
     else if (code >= 0x370 && code < 0x530) tokens += family.cyrillic
-    else tokens += (code >= 0xd800 && code <= 0xdfff) || (code >= 0x2190 && code <= 0x2bff) ? family.emoji : family.other
+    else
+      tokens += (code >= 0xd800 && code <= 0xdfff) || (code >= 0x2190 && code <= 0x2bff) ? family.emoji : family.other
   }
   return Math.ceil(tokens)
 }
-const isLetter = (code: number): boolean => (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0xc0 && code < 0x250)
+const isLetter = (code: number): boolean =>
+  (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0xc0 && code < 0x250)
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 const isHangul = (code: number): boolean => code >= 0xac00 && code <= 0xd7ff
-const isCjk = (code: number): boolean => (code >= 0x2e80 && code <= 0x9fff) || (code >= 0xf900 && code <= 0xfaff) || (code >= 0xff00 && code <= 0xffef)
+const isCjk = (code: number): boolean =>
+  (code >= 0x2e80 && code <= 0x9fff) || (code >= 0xf900 && code <= 0xfaff) || (code >= 0xff00 && code <= 0xffef)
 
 export function countTurn(turn: Turn, family: Family): number {
   if (turn.role === 'tool') return PER_MESSAGE + countTokens(turn.text, family)
   if (turn.role === 'user') {
-    return turn.parts.reduce((sum, part) => sum + (part.type === 'text' ? countTokens(part.text, family) : family.image), PER_MESSAGE)
+    return turn.parts.reduce(
+      (sum, part) => sum + (part.type === 'text' ? countTokens(part.text, family) : family.image),
+      PER_MESSAGE,
+    )
   }
   return turn.calls.reduce(
-    (sum, call) => sum + PER_MESSAGE + countTokens(call.name, family) + countTokens(JSON.stringify(call.args ?? null), family), PER_MESSAGE + countTokens(turn.text, family) + Math.ceil((turn.replay?.length ?? 0) * PER_OPAQUE_CHAR),
+    (sum, call) =>
+      sum + PER_MESSAGE + countTokens(call.name, family) + countTokens(JSON.stringify(call.args ?? null), family),
+    PER_MESSAGE + countTokens(turn.text, family) + Math.ceil((turn.replay?.length ?? 0) * PER_OPAQUE_CHAR),
   )
 }
 
@@ -102,7 +135,11 @@ export function mostTokens(turns: readonly Turn[]): number {
   let rest = 0
   for (const turn of turns) {
     rest += PER_MESSAGE
-    if (turn.role === 'user') for (const part of turn.parts) { if (part.type === 'text') chars += part.text.length; else rest += 1600 }
+    if (turn.role === 'user')
+      for (const part of turn.parts) {
+        if (part.type === 'text') chars += part.text.length
+        else rest += 1600
+      }
     else chars += turn.text.length
     if (turn.role !== 'assistant') continue
     if (turn.replay !== undefined) chars += turn.replay.length

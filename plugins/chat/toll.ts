@@ -11,7 +11,13 @@ const MARGIN = 1.1
 /** An answer may be this long when the request does not say. */
 const ANSWER_TOKENS = 4096
 export type GiveBack = () => readonly Statement[]
-export interface TollFacts { readonly agent: Agent; readonly turnId: string; readonly sessionId: string; readonly model: ResolvedModel; readonly request: CompletionRequest }
+export interface TollFacts {
+  readonly agent: Agent
+  readonly turnId: string
+  readonly sessionId: string
+  readonly model: ResolvedModel
+  readonly request: CompletionRequest
+}
 
 /** What every call of a model passes that somebody limits. */
 export class Toll {
@@ -23,14 +29,23 @@ export class Toll {
   }
 
   /** Whether to pass at all: most agents have no limit and pay nothing. While the budgets are away the gate waits for them. */
-  due(agent: Agent): boolean { return this.#budgets()?.limits(agent) ?? true }
+  due(agent: Agent): boolean {
+    return this.#budgets()?.limits(agent) ?? true
+  }
 
   /** Settles with what gives back all that was set aside. Throws the refusal. */
   async pass({ agent, turnId, sessionId, model, request }: TollFacts): Promise<GiveBack | undefined> {
     const held: GiveBack[] = []
     const { used } = measure(request, request.system, model.contextWindow)
     await this.#hooks.check(ModelCallStarting, {
-      agent, turnId, sessionId, model, most: { input: Math.ceil(used * MARGIN), output: request.maxTokens ?? ANSWER_TOKENS }, held: (giveBack) => { held.push(giveBack) },
+      agent,
+      turnId,
+      sessionId,
+      model,
+      most: { input: Math.ceil(used * MARGIN), output: request.maxTokens ?? ANSWER_TOKENS },
+      held: (giveBack) => {
+        held.push(giveBack)
+      },
     })
     return held.length === 0 ? undefined : () => held.flatMap((giveBack) => giveBack())
   }

@@ -53,7 +53,9 @@ export class ToolDoor {
 
   /** What the model is told of. */
   offered(): readonly ToolDescription[] {
-    return this.#agent.manifest.capabilities.tools.length === 0 ? [] : this.#parts.tools.list().filter((tool) => this.#parts.agents.mayUse(this.#agent, tool))
+    return this.#agent.manifest.capabilities.tools.length === 0
+      ? []
+      : this.#parts.tools.list().filter((tool) => this.#parts.agents.mayUse(this.#agent, tool))
   }
   offer(name: string): Offer {
     const { tools, agents } = this.#parts
@@ -63,7 +65,10 @@ export class ToolDoor {
       return `There is no tool "${name}".${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
     if (!agents.mayUse(this.#agent, found)) {
-      const needs = found.needs === undefined ? '' : ` It needs capabilities.${found.needs} of the manifest besides its name in capabilities.tools.`
+      const needs =
+        found.needs === undefined
+          ? ''
+          : ` It needs capabilities.${found.needs} of the manifest besides its name in capabilities.tools.`
       return `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.${needs}`
     }
     return { risk: found.risk, polls: found.polls ?? false }
@@ -77,13 +82,22 @@ export class ToolDoor {
     const progress = this.#progress
     const most = this.#agent.manifest.resources.max_tool_calls_per_minute
     const waitSecs = pace.take(this.#agent.id, most)
-    const refusal = waitSecs > 0 ? `this agent made ${most} tool calls in the last minute; wait ${waitSecs} seconds` : await this.#admit(call, signal)
+    const refusal =
+      waitSecs > 0
+        ? `this agent made ${most} tool calls in the last minute; wait ${waitSecs} seconds`
+        : await this.#admit(call, signal)
     signal.throwIfAborted()
     let outcome: Outcome
     if (refusal === undefined) {
       progress.begun.add(call.id)
       const result = await tools.call(call.name, call.args, {
-        agentId: this.#agent.id, agentName: this.#agent.name, sessionId: this.#live.sessionId, turnId: this.#live.id, callId: effectKey(this.#live.id, call.id), signal, labels: progress.labels,
+        agentId: this.#agent.id,
+        agentName: this.#agent.name,
+        sessionId: this.#live.sessionId,
+        turnId: this.#live.id,
+        callId: effectKey(this.#live.id, call.id),
+        signal,
+        labels: progress.labels,
       })
       this.#label(call.name, result.text)
       if (result.refused !== undefined) {
@@ -91,12 +105,24 @@ export class ToolDoor {
         await this.#parts.db.batch([this.#parts.record.withheld(this.#live, result.text)])
       }
       outcome = { text: await this.#screen(call.name, result.text), failed: result.failed, labels: progress.labels }
-      await hooks.emit(ToolCallEnded, { agent: this.#agent, turnId: this.#live.id, tool: call.name, failed: result.failed, durationMs: result.durationMs })
+      await hooks.emit(ToolCallEnded, {
+        agent: this.#agent,
+        turnId: this.#live.id,
+        tool: call.name,
+        failed: result.failed,
+        durationMs: result.durationMs,
+      })
     } else outcome = { text: `refused: ${refusal}`, failed: true }
     progress.outcomes.set(call.id, outcome)
     progress.trace({
-      kind: 'tool', name: call.name, callId: call.id, startedAt: at, durationMs: performance.now() - from, failed: outcome.failed,
-      input: JSON.stringify(call.args ?? null), output: outcome.text,
+      kind: 'tool',
+      name: call.name,
+      callId: call.id,
+      startedAt: at,
+      durationMs: performance.now() - from,
+      failed: outcome.failed,
+      input: JSON.stringify(call.args ?? null),
+      output: outcome.text,
     })
     return outcome
   }
@@ -112,7 +138,11 @@ export class ToolDoor {
   /** Answers from outside are looked through, and what is found follows the turn. */
   async #screen(name: string, text: string): Promise<string> {
     const { tools, screening, db, record } = this.#parts
-    if (screening === 'off' || !tools.find(name)?.labels?.some((label) => label === 'ExternalNetwork' || label === 'UntrustedAgent')) return text
+    if (
+      screening === 'off' ||
+      !tools.find(name)?.labels?.some((label) => label === 'ExternalNetwork' || label === 'UntrustedAgent')
+    )
+      return text
     const screened = await screenOutside(`the answer of ${name}`, text, screening)
     if (screened.suspicion === undefined) return screened.text
     this.#progress.suspicion ??= screened.suspicion
@@ -125,13 +155,28 @@ export class ToolDoor {
     const { tools, db, record } = this.#parts
     const tool = tools.find(call.name)
     const flow = {
-      tool: call.name, args: call.args, refuses: tool?.refuses ?? [], carried: this.#progress.carried, commands: this.#agent.manifest.capabilities.shell,
+      tool: call.name,
+      args: call.args,
+      refuses: tool?.refuses ?? [],
+      carried: this.#progress.carried,
+      commands: this.#agent.manifest.capabilities.shell,
     }
     const verdict = checkFlow(flow)
     let approver: string | undefined
     const attempt = {
-      agent: this.#agent, turnId: this.#live.id, sessionId: this.#live.sessionId, callId: call.id, tool: call.name, args: call.args, risk: tool?.risk ?? 'execute' as const, signal,
-      labels: this.#progress.labels, approve: (by: string) => { approver = by }, ...(verdict.allowed ? {} : { refusal: verdict.text }),
+      agent: this.#agent,
+      turnId: this.#live.id,
+      sessionId: this.#live.sessionId,
+      callId: call.id,
+      tool: call.name,
+      args: call.args,
+      risk: tool?.risk ?? ('execute' as const),
+      signal,
+      labels: this.#progress.labels,
+      approve: (by: string) => {
+        approver = by
+      },
+      ...(verdict.allowed ? {} : { refusal: verdict.text }),
       ...(this.#progress.suspicion === undefined ? {} : { suspicion: this.#progress.suspicion }),
     }
     const refusal = await this.#gate(attempt, signal)
@@ -139,7 +184,10 @@ export class ToolDoor {
       if (!verdict.allowed) this.#parts.withheld(this.#agent, verdict.label, call.name)
       return refusal
     }
-    const decided = verdict.allowed || approver === undefined ? verdict : checkFlow({ ...flow, approved: new Map([[argumentHash(call.name, call.args), approver]]) })
+    const decided =
+      verdict.allowed || approver === undefined
+        ? verdict
+        : checkFlow({ ...flow, approved: new Map([[argumentHash(call.name, call.args), approver]]) })
     if (!decided.allowed) {
       enforced('taint_tracking')
       this.#parts.withheld(this.#agent, decided.label, call.name)
@@ -147,7 +195,8 @@ export class ToolDoor {
       return decided.text
     }
     // The record is on disk before the labelled value is anywhere else.
-    if (decided.declassified.length > 0) await db.batch(decided.declassified.map((each: Declassification) => record.declassified(this.#live, each)))
+    if (decided.declassified.length > 0)
+      await db.batch(decided.declassified.map((each: Declassification) => record.declassified(this.#live, each)))
     return undefined
   }
 
@@ -165,7 +214,11 @@ export class ToolDoor {
           return undefined
         } catch (error) {
           if (!(error instanceof Refusal)) {
-            if (!signal.aborted) this.#parts.log.warn(`a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`, error)
+            if (!signal.aborted)
+              this.#parts.log.warn(
+                `a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`,
+                error,
+              )
             return 'the check of this call failed'
           }
           if (error.details['ask_again'] !== true) return error.message

@@ -9,7 +9,10 @@ export function toTranscript(messages: readonly Message[], size: number): readon
   const pieces: string[] = []
   let piece = ''
   for (const { role, blocks, mark } of messages) {
-    const text = shorten(`${names[role]}${mark === undefined ? '' : ` (${mark})`}: ${blocks.map(toText).join('\n')}`, size - 2)
+    const text = shorten(
+      `${names[role]}${mark === undefined ? '' : ` (${mark})`}: ${blocks.map(toText).join('\n')}`,
+      size - 2,
+    )
     if (piece !== '' && piece.length + text.length + 2 > size) {
       pieces.push(piece)
       piece = ''
@@ -21,10 +24,14 @@ export function toTranscript(messages: readonly Message[], size: number): readon
 
 function toText(block: Block): string {
   switch (block.type) {
-    case 'text': return block.text
-    case 'image': return '[an image]'
-    case 'call': return `[calls ${block.tool} with ${shorten(JSON.stringify(block.args ?? null), ARGS_CHARS)}]`
-    case 'result': return `[${block.tool} ${block.failed ? 'failed' : 'answered'}: ${shorten(block.text, RESULT_CHARS)}]`
+    case 'text':
+      return block.text
+    case 'image':
+      return '[an image]'
+    case 'call':
+      return `[calls ${block.tool} with ${shorten(JSON.stringify(block.args ?? null), ARGS_CHARS)}]`
+    case 'result':
+      return `[${block.tool} ${block.failed ? 'failed' : 'answered'}: ${shorten(block.text, RESULT_CHARS)}]`
   }
 }
 function shorten(text: string, chars: number): string {

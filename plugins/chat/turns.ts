@@ -14,10 +14,12 @@ export interface TurnParts {
 /** Finds turns again, those that run here and those on record. */
 export class TurnLookup implements Turns {
   readonly #parts: TurnParts
-  constructor(parts: TurnParts) { this.#parts = parts }
+  constructor(parts: TurnParts) {
+    this.#parts = parts
+  }
 
   async find(turnId: string): Promise<TurnView | undefined> {
-    const { view } = await this.#look(turnId) ?? {}
+    const { view } = (await this.#look(turnId)) ?? {}
     return view
   }
 
@@ -34,14 +36,32 @@ export class TurnLookup implements Turns {
     const found = await this.#look(turnId)
     if (!found) return undefined
     const { view, model } = found
-    if (view.state === 'failed') throw new Refusal('internal_error', `The turn failed: ${view.error ?? 'the reason is not recorded'}`, { details: { turn_id: view.id } })
+    if (view.state === 'failed')
+      throw new Refusal('internal_error', `The turn failed: ${view.error ?? 'the reason is not recorded'}`, {
+        details: { turn_id: view.id },
+      })
     if (view.state === 'interrupted') {
-      throw new Refusal('service_unavailable', 'The service stopped before this was answered. What was said is in the session; send it again under another key to have it answered.', { details: { turn_id: view.id } })
+      throw new Refusal(
+        'service_unavailable',
+        'The service stopped before this was answered. What was said is in the session; send it again under another key to have it answered.',
+        { details: { turn_id: view.id } },
+      )
     }
-    if (view.state !== 'done' && view.state !== 'cancelled') throw new Refusal('service_unavailable', 'This is being worked on', { retryAfterSecs: 1, details: { turn_id: view.id } })
+    if (view.state !== 'done' && view.state !== 'cancelled')
+      throw new Refusal('service_unavailable', 'This is being worked on', {
+        retryAfterSecs: 1,
+        details: { turn_id: view.id },
+      })
     const result: TurnResult = {
-      turnId: view.id, sessionId: view.sessionId, text: view.text, usage: view.usage ?? { input: 0, output: 0 }, iterations: view.iterations, costUsd: view.costUsd,
-      provider: model?.provider ?? '', model: model?.model ?? '', stop: view.state,
+      turnId: view.id,
+      sessionId: view.sessionId,
+      text: view.text,
+      usage: view.usage ?? { input: 0, output: 0 },
+      iterations: view.iterations,
+      costUsd: view.costUsd,
+      provider: model?.provider ?? '',
+      model: model?.model ?? '',
+      stop: view.state,
     }
     return { events: () => told(result), result: () => Promise.resolve(result) }
   }
@@ -54,12 +74,25 @@ export class TurnLookup implements Turns {
     const [messages, use] = await Promise.all([sessions.turn(turn.sessionId, turnId), usage()?.turn(turn)])
     const said = messages.filter(({ role }) => role === 'assistant')
     const view: TurnView = {
-      id: turn.id, agentId: turn.agentId, sessionId: turn.sessionId, door: turn.door, state: turn.state, createdAt: turn.createdAt, error: turn.error ?? null, ahead: chat.ahead(turn.id),
-      text: live ? await saidSoFar(live) : said.map(textOf).filter((text) => text !== '').join('\n\n'),
+      id: turn.id,
+      agentId: turn.agentId,
+      sessionId: turn.sessionId,
+      door: turn.door,
+      state: turn.state,
+      createdAt: turn.createdAt,
+      error: turn.error ?? null,
+      ahead: chat.ahead(turn.id),
+      text: live
+        ? await saidSoFar(live)
+        : said
+            .map(textOf)
+            .filter((text) => text !== '')
+            .join('\n\n'),
       iterations: use?.calls ?? said.length,
       usage: use ? { input: use.inputTokens, output: use.outputTokens } : null,
       costUsd: use && use.unpriced === 0 ? use.costUsd : null,
-      provider: use?.provider ?? null, model: use?.model ?? null,
+      provider: use?.provider ?? null,
+      model: use?.model ?? null,
     }
     return { view, model: use }
   }
@@ -80,7 +113,9 @@ async function saidSoFar(turn: AcceptedTurn): Promise<string> {
   let text = ''
   try {
     for (;;) {
-      const later = new Promise<undefined>((resolve) => { setImmediate(resolve, undefined) })
+      const later = new Promise<undefined>((resolve) => {
+        setImmediate(resolve, undefined)
+      })
       const step = await Promise.race([reader.next(), later])
       if (!step || step.done) return text
       if (step.value.type === 'text') text += step.value.delta

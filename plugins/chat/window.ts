@@ -35,9 +35,19 @@ export function measure(request: CompletionRequest, rules: string, window: numbe
   const memory = Math.max(0, countTokens(request.system, family) - system)
   const tools = request.tools.reduce((total, tool) => total + countTool(tool, family), 0)
   const history = request.turns.reduce((total, turn) => total + countTurn(turn, family), 0)
-  return { window, system, memory, tools, history, answer: answerOf(request, window), used: system + memory + tools + history }
+  return {
+    window,
+    system,
+    memory,
+    tools,
+    history,
+    answer: answerOf(request, window),
+    used: system + memory + tools + history,
+  }
 }
-function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number { return Math.min(maxTokens, Math.floor(window * ANSWER_PART)) }
+function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number {
+  return Math.min(maxTokens, Math.floor(window * ANSWER_PART))
+}
 
 /**
  * The same request, small enough for the window: long results are cut, then the oldest messages left out. The last message of the
@@ -46,7 +56,10 @@ function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number 
 export function fit(request: CompletionRequest, window: number): CompletionRequest {
   if (mostTokens(request.turns) + request.system.length < window / 8) return request
   const family = familyOf(request.model)
-  const fixed = countTokens(request.system, family) + request.tools.reduce((total, tool) => total + countTool(tool, family), 0) + answerOf(request, window)
+  const fixed =
+    countTokens(request.system, family) +
+    request.tools.reduce((total, tool) => total + countTool(tool, family), 0) +
+    answerOf(request, window)
   const room = window - fixed
   let turns = cutResults(request.turns, window, (text) => countTokens(text, family))
   const sizes = turns.map((turn) => countTurn(turn, family))

@@ -25,12 +25,24 @@ export function readTime(now: Date, timezone: string): TimeReading {
 function partsOf(now: Date, timeZone: string): (name: Intl.DateTimeFormatPartTypes) => string {
   try {
     const parts = new Intl.DateTimeFormat('en-US', {
-      timeZone, hourCycle: 'h23', weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit',
-      hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'longOffset',
+      timeZone,
+      hourCycle: 'h23',
+      weekday: 'long',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      timeZoneName: 'longOffset',
     }).formatToParts(now)
     return (name) => parts.find((part) => part.type === name)?.value ?? ''
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new Refusal('invalid_request', `tz: "${timeZone}" is not a known time zone; use an IANA name such as Europe/Berlin`, { cause: error })
+    throw new Refusal(
+      'invalid_request',
+      `tz: "${timeZone}" is not a known time zone; use an IANA name such as Europe/Berlin`,
+      { cause: error },
+    )
   }
 }

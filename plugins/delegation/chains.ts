@@ -12,12 +12,16 @@ export class Chains {
   readonly #sendings = new Map<string, Sending>()
 
   /** The agents that wait for this turn, the first one first; empty when a person or a program asked. */
-  of(turnId: string): readonly string[] { return this.#sendings.get(turnId)?.chain ?? [] }
+  of(turnId: string): readonly string[] {
+    return this.#sendings.get(turnId)?.chain ?? []
+  }
 
   /** Returns how to forget it. */
   add(turnId: string, sending: Sending): () => void {
     this.#sendings.set(turnId, sending)
-    return () => { this.#sendings.delete(turnId) }
+    return () => {
+      this.#sendings.delete(turnId)
+    }
   }
 
   /** Whether a message of this turn into that session would wait for something that waits for the turn itself. */
@@ -32,7 +36,8 @@ export class Chains {
         seen.add(turnId)
         if (waiting.has(turnId)) return true
         // What this turn itself waits for.
-        for (const [answering, next] of this.#sendings) if (next.from === turnId && (waiting.has(answering) || visit(next.sessionId, answering))) return true
+        for (const [answering, next] of this.#sendings)
+          if (next.from === turnId && (waiting.has(answering) || visit(next.sessionId, answering))) return true
       }
       return false
     }

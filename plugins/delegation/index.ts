@@ -27,7 +27,8 @@ export default definePlugin({
       const found = tools.find(tool) ?? { name: tool, risk: 'execute' as const }
       for (const id of chains.of(turnId)) {
         const asking = await services.agents.require(id)
-        if (!services.agents.mayUse(asking, found)) throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
+        if (!services.agents.mayUse(asking, found))
+          throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
       }
     })
     return {}

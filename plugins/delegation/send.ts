@@ -10,25 +10,58 @@ import type { Chains } from './chains.ts'
 
 const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
-export interface SendParts { readonly agents: Agents; readonly chat: Chat; readonly audit: Audit; readonly chains: Chains; readonly maxDepth: number }
+export interface SendParts {
+  readonly agents: Agents
+  readonly chat: Chat
+  readonly audit: Audit
+  readonly chains: Chains
+  readonly maxDepth: number
+}
 
 /** Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict` in words for the model. */
-export async function send({ agents, chat, audit, chains, maxDepth }: SendParts, to: string, message: string, key: string, call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>): Promise<string> {
+export async function send(
+  { agents, chat, audit, chains, maxDepth }: SendParts,
+  to: string,
+  message: string,
+  key: string,
+  call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>,
+): Promise<string> {
   const from = await agents.require(call.agentId)
   const target = await resolveAgent(agents, to)
-  if (target.id === from.id) throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
+  if (target.id === from.id)
+    throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
   if (!maySend(from, target)) {
-    await audit.write({ event: 'capability_check', agentId: from.id, details: `denied: message to agent "${target.name}"` })
-    throw new Refusal('forbidden', `This agent may not send to "${target.name}": capabilities.agent_message of its manifest does not name it.`)
+    await audit.write({
+      event: 'capability_check',
+      agentId: from.id,
+      details: `denied: message to agent "${target.name}"`,
+    })
+    throw new Refusal(
+      'forbidden',
+      `This agent may not send to "${target.name}": capabilities.agent_message of its manifest does not name it.`,
+    )
   }
   const chain = chains.of(call.turnId)
-  if (chain.includes(target.id)) throw new Refusal('conflict', `"${target.name}" waits for this answer already; it cannot be asked meanwhile.`)
-  if (chain.length + 1 > maxDepth) throw new Refusal('conflict', `Agents ask agents ${maxDepth} deep already (plugins.delegation.max_depth). Answer with what you know.`)
+  if (chain.includes(target.id))
+    throw new Refusal('conflict', `"${target.name}" waits for this answer already; it cannot be asked meanwhile.`)
+  if (chain.length + 1 > maxDepth)
+    throw new Refusal(
+      'conflict',
+      `Agents ask agents ${maxDepth} deep already (plugins.delegation.max_depth). Answer with what you know.`,
+    )
   await agents.requireRunning(target.id)
   // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
   const sessionId = conversation(from.id, target.id, key)
-  if (chains.deadlocks(call.turnId, sessionId)) throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
-  const turn = await chat.accept({ agentId: target.id, sessionId, text: message, door: 'agent', within: call.turnId, labels: (call.labels ?? []).filter(isLabel) })
+  if (chains.deadlocks(call.turnId, sessionId))
+    throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
+  const turn = await chat.accept({
+    agentId: target.id,
+    sessionId,
+    text: message,
+    door: 'agent',
+    within: call.turnId,
+    labels: (call.labels ?? []).filter(isLabel),
+  })
   const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
   const stop = (): void => turn.cancel()
   call.signal.addEventListener('abort', stop, { once: true })
@@ -37,7 +70,11 @@ export async function send({ agents, chat, audit, chains, maxDepth }: SendParts,
     return (await turn.result()).text
   } catch (error) {
     if (call.signal.aborted) throw error
-    throw new Refusal('service_unavailable', `"${target.name}" could not answer: ${error instanceof Error ? error.message : 'unknown reason'}`, { cause: error })
+    throw new Refusal(
+      'service_unavailable',
+      `"${target.name}" could not answer: ${error instanceof Error ? error.message : 'unknown reason'}`,
+      { cause: error },
+    )
   } finally {
     call.signal.removeEventListener('abort', stop)
     forget()
@@ -46,17 +83,22 @@ export async function send({ agents, chat, audit, chains, maxDepth }: SendParts,
 
 /** By id or by name. Throws `agent_not_found`. */
 export async function resolveAgent(agents: Agents, to: string): Promise<Agent> {
-  const found = (/^[0-9a-f-]{36}$/i.test(to) ? await agents.find(to) : undefined) ?? await agents.findByName(to)
+  const found = (/^[0-9a-f-]{36}$/i.test(to) ? await agents.find(to) : undefined) ?? (await agents.findByName(to))
   if (!found) throw new Refusal('agent_not_found', `There is no agent "${to}". agent_list shows those there are.`)
   return found
 }
 
 /** By name or id; `*` at an end of a pattern stands for any characters. */
 function maySend(from: Agent, target: Agent): boolean {
-  return from.manifest.capabilities.agent_message.some((pattern) => [target.name, target.id].some((name) =>
-    pattern === '*' || pattern === name
-    || (pattern.endsWith('*') && !pattern.slice(0, -1).includes('*') && name.startsWith(pattern.slice(0, -1)))
-    || (pattern.startsWith('*') && !pattern.slice(1).includes('*') && name.endsWith(pattern.slice(1)))))
+  return from.manifest.capabilities.agent_message.some((pattern) =>
+    [target.name, target.id].some(
+      (name) =>
+        pattern === '*' ||
+        pattern === name ||
+        (pattern.endsWith('*') && !pattern.slice(0, -1).includes('*') && name.startsWith(pattern.slice(0, -1))) ||
+        (pattern.startsWith('*') && !pattern.slice(1).includes('*') && name.endsWith(pattern.slice(1))),
+    ),
+  )
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

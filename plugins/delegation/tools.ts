@@ -13,21 +13,40 @@ const Spawn = v.object({
   name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
   system_prompt: v.optional(v.pipe(v.string(), v.maxLength(65_536), v.description('What it is for and how it works'))),
   tools: v.optional(v.pipe(texts(500), v.description('Names of tools; none when absent'))),
-  network: v.optional(v.pipe(v.union([v.boolean(), texts(500)]), v.description('Hosts it may reach; true for those you may reach'))),
+  network: v.optional(
+    v.pipe(v.union([v.boolean(), texts(500)]), v.description('Hosts it may reach; true for those you may reach')),
+  ),
   shell: v.optional(v.pipe(texts(500), v.description('Commands it may run'))),
 })
 
-export function delegationTools(parts: SendParts & { readonly family: Family }, timeoutSecs: number): readonly AnyTool[] {
+export function delegationTools(
+  parts: SendParts & { readonly family: Family },
+  timeoutSecs: number,
+): readonly AnyTool[] {
   const { agents, family } = parts
   const ask = defineTool({
-    name: 'agent_send', risk: 'write', needs: 'agent_message', timeoutSecs, labels: ['UntrustedAgent'], refuses: ['Secret'],
-    description: 'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
-    input: v.object({ agent_id: whom, message: v.pipe(v.string(), v.minLength(1)), conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), '') }),
+    name: 'agent_send',
+    risk: 'write',
+    needs: 'agent_message',
+    timeoutSecs,
+    labels: ['UntrustedAgent'],
+    refuses: ['Secret'],
+    description:
+      'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
+    input: v.object({
+      agent_id: whom,
+      message: v.pipe(v.string(), v.minLength(1)),
+      conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), ''),
+    }),
     run: (input, call) => send(parts, input.agent_id, input.message, input.conversation_key, call),
   })
   const spawn = defineTool({
-    name: 'agent_spawn', risk: 'execute', needs: 'agent_spawn', refuses: ['ExternalNetwork', 'UntrustedAgent'],
-    description: 'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
+    name: 'agent_spawn',
+    risk: 'execute',
+    needs: 'agent_spawn',
+    refuses: ['ExternalNetwork', 'UntrustedAgent'],
+    description:
+      'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
     input: Spawn,
     async run(input, { agentId }) {
       const parent = await agents.require(agentId)
@@ -36,7 +55,8 @@ export function delegationTools(parts: SendParts & { readonly family: Family }, 
     },
   })
   const kill = defineTool({
-    name: 'agent_kill', risk: 'write',
+    name: 'agent_kill',
+    risk: 'write',
     description: 'End an agent that you made, or that came of one you made, with its sessions and files.',
     input: v.object({ agent_id: whom }),
     async run(input, { agentId }) {
@@ -49,13 +69,21 @@ export function delegationTools(parts: SendParts & { readonly family: Family }, 
 
 function toManifest(input: v.InferOutput<typeof Spawn>, { manifest }: Agent): string {
   if (input.manifest_toml !== undefined) return input.manifest_toml
-  if (input.name === undefined || input.system_prompt === undefined) throw new Refusal('invalid_request', 'Give manifest_toml, or name and system_prompt.')
-  const network = input.network === true ? manifest.capabilities.network : input.network === false ? [] : input.network ?? []
+  if (input.name === undefined || input.system_prompt === undefined)
+    throw new Refusal('invalid_request', 'Give manifest_toml, or name and system_prompt.')
+  const network =
+    input.network === true ? manifest.capabilities.network : input.network === false ? [] : (input.network ?? [])
   // A JSON text is a TOML text but for one character, which no name or prompt needs.
   const text = (value: unknown): string => JSON.stringify(value).replaceAll('\u007F', '')
   return [
     `name = ${text(input.name)}`,
-    '[model]', `provider = ${text(manifest.model.provider)}`, `model = ${text(manifest.model.model)}`, `system_prompt = ${text(input.system_prompt)}`,
-    '[capabilities]', `tools = ${text(input.tools ?? [])}`, `network = ${text(network)}`, `shell = ${text(input.shell ?? [])}`,
+    '[model]',
+    `provider = ${text(manifest.model.provider)}`,
+    `model = ${text(manifest.model.model)}`,
+    `system_prompt = ${text(input.system_prompt)}`,
+    '[capabilities]',
+    `tools = ${text(input.tools ?? [])}`,
+    `network = ${text(network)}`,
+    `shell = ${text(input.shell ?? [])}`,
   ].join('\n')
 }

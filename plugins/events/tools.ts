@@ -6,26 +6,45 @@ import type { Audit } from '../audit/contract.ts'
 import type { EventsConfig } from './config.ts'
 import { EventPublished } from './contract.ts'
 
-export interface EventParts { readonly audit: Audit; readonly hooks: Hooks; readonly config: EventsConfig; readonly now: () => string }
+export interface EventParts {
+  readonly audit: Audit
+  readonly hooks: Hooks
+  readonly config: EventsConfig
+  readonly now: () => string
+}
 
 const EventType = v.pipe(
-  v.string(), v.maxLength(128), v.regex(/^[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*$/, 'expected lower case words with dots, such as report.ready'),
+  v.string(),
+  v.maxLength(128),
+  v.regex(/^[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*$/, 'expected lower case words with dots, such as report.ready'),
   v.description('What happened, such as report.ready'),
 )
 
 export function eventTools({ audit, hooks, config, now }: EventParts): readonly AnyTool[] {
-  return [defineTool({
-    // What is published reaches whoever listens, in this daemon and beyond it.
-    name: 'event_publish', risk: 'write', refuses: ['Secret'],
-    description: 'Tell everybody who listens that something happened. Answers JSON with the event_id.',
-    input: v.object({ event_type: EventType, payload: v.optional(v.unknown(), null) }),
-    async run({ event_type: eventType, payload }, { agentId, labels = [] }) {
-      const bytes = Buffer.byteLength(JSON.stringify(payload ?? null))
-      if (bytes > config.payload_bytes) throw new Refusal('payload_too_large', `payload: ${bytes} bytes of JSON are more than ${config.payload_bytes} (plugins.events.payload_bytes)`)
-      const event = { id: randomUUID(), eventType, payload: payload ?? null, agentId, at: now(), labels }
-      await audit.write({ event: 'event_published', agentId, details: `event ${event.id} "${eventType}" published, ${bytes} bytes` })
-      await hooks.emit(EventPublished, event)
-      return JSON.stringify({ event_id: event.id })
-    },
-  })]
+  return [
+    defineTool({
+      // What is published reaches whoever listens, in this daemon and beyond it.
+      name: 'event_publish',
+      risk: 'write',
+      refuses: ['Secret'],
+      description: 'Tell everybody who listens that something happened. Answers JSON with the event_id.',
+      input: v.object({ event_type: EventType, payload: v.optional(v.unknown(), null) }),
+      async run({ event_type: eventType, payload }, { agentId, labels = [] }) {
+        const bytes = Buffer.byteLength(JSON.stringify(payload ?? null))
+        if (bytes > config.payload_bytes)
+          throw new Refusal(
+            'payload_too_large',
+            `payload: ${bytes} bytes of JSON are more than ${config.payload_bytes} (plugins.events.payload_bytes)`,
+          )
+        const event = { id: randomUUID(), eventType, payload: payload ?? null, agentId, at: now(), labels }
+        await audit.write({
+          event: 'event_published',
+          agentId,
+          details: `event ${event.id} "${eventType}" published, ${bytes} bytes`,
+        })
+        await hooks.emit(EventPublished, event)
+        return JSON.stringify({ event_id: event.id })
+      },
+    }),
+  ]
 }

@@ -27,7 +27,11 @@ export class Folders {
     if (!(await isFolder(path))) {
       const making = this.#making.get(agent.id) ?? this.#make(agent, path)
       this.#making.set(agent.id, making)
-      try { await making } finally { this.#making.delete(agent.id) }
+      try {
+        await making
+      } finally {
+        this.#making.delete(agent.id)
+      }
     }
     return realpath(path)
   }
@@ -45,9 +49,11 @@ export class Folders {
     try {
       await mkdir(part, { mode: 0o700 })
       if (agent.manifest.generate_identity_files) {
-        await Promise.all([...identityFiles].map(async ([name, text]) => {
-          await writeFile(join(part, name), await this.#inherited(agent, name) ?? text, { mode: 0o600 })
-        }))
+        await Promise.all(
+          [...identityFiles].map(async ([name, text]) => {
+            await writeFile(join(part, name), (await this.#inherited(agent, name)) ?? text, { mode: 0o600 })
+          }),
+        )
       }
       await rename(part, path)
     } catch (error) {
@@ -61,12 +67,18 @@ export class Folders {
     const source = join(this.#base, agent.clonedFrom)
     if (!(await isFolder(source))) return undefined
     let handle
-    try { handle = await openConfined(source, name, 'read') } catch (error) {
+    try {
+      handle = await openConfined(source, name, 'read')
+    } catch (error) {
       // Not there, or no plain file: then it has none that could be taken over.
       if (error instanceof Refusal || hasCode(error, 'ENOENT')) return undefined
       throw error
     }
-    try { return (await handle.stat()).size <= this.identityBytes ? await handle.readFile() : undefined } finally { await handle.close() }
+    try {
+      return (await handle.stat()).size <= this.identityBytes ? await handle.readFile() : undefined
+    } finally {
+      await handle.close()
+    }
   }
 }
 

@@ -22,8 +22,19 @@ export default definePlugin({
   migrations,
   async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, tools }) {
     const folders = new Folders(join(daemon.config().dataDir, 'workspaces'), config.max_identity_bytes)
-    const workspaces = new WorkspaceService({ agents, folders, maxFileBytes: config.max_file_bytes, maxUploadBytes: config.max_upload_bytes })
-    const uploads = new UploadService({ agents, audit, store: new UploadStore(db), workspaces, maxBytes: config.max_upload_bytes })
+    const workspaces = new WorkspaceService({
+      agents,
+      folders,
+      maxFileBytes: config.max_file_bytes,
+      maxUploadBytes: config.max_upload_bytes,
+    })
+    const uploads = new UploadService({
+      agents,
+      audit,
+      store: new UploadStore(db),
+      workspaces,
+      maxBytes: config.max_upload_bytes,
+    })
     await uploads.sweep()
     hooks.on(AgentSpawned, async ({ agent }) => {
       try {
@@ -38,7 +49,10 @@ export default definePlugin({
       await uploads.clear(agent.id)
       await folders.remove(agent.id)
     })
-    routes.add(...fileRoutes(workspaces, agents, audit, config.max_file_bytes), ...uploadRoutes(uploads, config.max_upload_bytes))
+    routes.add(
+      ...fileRoutes(workspaces, agents, audit, config.max_file_bytes),
+      ...uploadRoutes(uploads, config.max_upload_bytes),
+    )
     tools.add(...fileTools(workspaces, audit))
     return { workspaces, uploads }
   },

@@ -1,6 +1,11 @@
 import { Refusal } from 'svc/sdk'
 
-export interface Part { readonly name: string; readonly filename: string | undefined; readonly type: string | undefined; readonly content: Uint8Array }
+export interface Part {
+  readonly name: string
+  readonly filename: string | undefined
+  readonly type: string | undefined
+  readonly content: Uint8Array
+}
 
 const MOST_PARTS = 32
 const HEADER_BYTES = 8192
@@ -15,7 +20,9 @@ export function readMultipart(body: Uint8Array, contentType: string): readonly P
   const boundary = boundaryOf(contentType)
   const line = Buffer.from(`\r\n--${boundary}`)
   // The first delimiter needs no line break before it.
-  let at = bytes.subarray(0, line.length - 2).equals(line.subarray(2)) ? line.length - 2 : after(bytes.indexOf(line), line.length)
+  let at = bytes.subarray(0, line.length - 2).equals(line.subarray(2))
+    ? line.length - 2
+    : after(bytes.indexOf(line), line.length)
   const parts: Part[] = []
   for (;;) {
     if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) return parts
@@ -24,7 +31,8 @@ export function readMultipart(body: Uint8Array, contentType: string): readonly P
     if (parts.length === MOST_PARTS) throw refuse(`at most ${MOST_PARTS} parts`)
     at += 2
     const end = bytes.subarray(at, at + HEADER_BYTES).indexOf('\r\n\r\n')
-    if (end < 0) throw refuse(`the headers of part ${parts.length + 1} do not end, or have more than ${HEADER_BYTES} bytes`)
+    if (end < 0)
+      throw refuse(`the headers of part ${parts.length + 1} do not end, or have more than ${HEADER_BYTES} bytes`)
     const headers = bytes.subarray(at, at + end).toString('utf8')
     const from = at + end + 4
     const until = bytes.indexOf(line, from - 2)
@@ -42,7 +50,8 @@ function after(found: number, length: number): number {
 function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType.slice(0, 1024))
   const boundary = found?.[1] ?? found?.[2]
-  if (boundary === undefined || !/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) throw refuse('Content-Type has no usable boundary')
+  if (boundary === undefined || !/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary))
+    throw refuse('Content-Type has no usable boundary')
   return boundary
 }
 
@@ -54,9 +63,11 @@ function headersOf(text: string): Omit<Part, 'content'> {
     const name = header.slice(0, Math.max(colon, 0)).trim().toLowerCase()
     if (name === 'content-disposition') disposition ??= header.slice(colon + 1).trim()
     if (name === 'content-type') type ??= header.slice(colon + 1).trim()
-    if (name === 'content-transfer-encoding' && !/^\s*(binary|8bit|7bit)\s*$/i.test(header.slice(colon + 1))) throw refuse('an encoded part is not accepted')
+    if (name === 'content-transfer-encoding' && !/^\s*(binary|8bit|7bit)\s*$/i.test(header.slice(colon + 1)))
+      throw refuse('an encoded part is not accepted')
   }
-  if (disposition === undefined || !/^form-data\s*(;|$)/i.test(disposition)) throw refuse('a part has no Content-Disposition of form-data')
+  if (disposition === undefined || !/^form-data\s*(;|$)/i.test(disposition))
+    throw refuse('a part has no Content-Disposition of form-data')
   return { name: parameter(disposition, 'name') ?? '', filename: parameter(disposition, 'filename'), type }
 }
 

@@ -1,6 +1,9 @@
 import { Refusal } from 'svc/sdk'
 
-interface Line { readonly sign: ' ' | '+' | '-'; readonly text: string }
+interface Line {
+  readonly sign: ' ' | '+' | '-'
+  readonly text: string
+}
 interface Hunk {
   /** A line the hunk comes after, such as the head of a function. */
   readonly after: string | undefined
@@ -9,7 +12,12 @@ interface Hunk {
 export type Edit =
   | { readonly kind: 'add'; readonly path: string; readonly content: string }
   | { readonly kind: 'delete'; readonly path: string }
-  | { readonly kind: 'update'; readonly path: string; readonly moveTo: string | undefined; readonly hunks: readonly Hunk[] }
+  | {
+      readonly kind: 'update'
+      readonly path: string
+      readonly moveTo: string | undefined
+      readonly hunks: readonly Hunk[]
+    }
 
 const MOST_LINES = 20_000
 
@@ -19,11 +27,16 @@ export function parsePatch(patch: string): readonly Edit[] {
   if (lines.length > MOST_LINES) throw broken(0, `it has more than ${MOST_LINES} lines`)
   const start = lines.findIndex((line) => line.trim() === '*** Begin Patch')
   const edits = start >= 0 ? readBlocks(lines, start + 1) : readUnified(lines)
-  if (edits.length === 0) throw broken(0, 'it changes no file. Begin with "*** Begin Patch", then "*** Update File: <path>", "*** Add File: <path>" or "*** Delete File: <path>", and end with "*** End Patch"')
+  if (edits.length === 0)
+    throw broken(
+      0,
+      'it changes no file. Begin with "*** Begin Patch", then "*** Update File: <path>", "*** Add File: <path>" or "*** Delete File: <path>", and end with "*** End Patch"',
+    )
   return edits
 }
 
-const broken = (line: number, why: string): Refusal => new Refusal('invalid_request', `The patch cannot be read${line > 0 ? ` at line ${line}` : ''}: ${why}.`)
+const broken = (line: number, why: string): Refusal =>
+  new Refusal('invalid_request', `The patch cannot be read${line > 0 ? ` at line ${line}` : ''}: ${why}.`)
 
 function readBlocks(lines: readonly string[], from: number): Edit[] {
   const edits: Edit[] = []
@@ -43,12 +56,18 @@ function readBlocks(lines: readonly string[], from: number): Edit[] {
     if (verb === 'Delete') edits.push({ kind: 'delete', path: path.trim() })
     else if (verb === 'Add') {
       const added = body().filter((each, index, all) => each !== '' || index < all.length - 1)
-      if (added.some((each) => !each.startsWith('+'))) throw broken(first + 1, 'every line of an added file begins with +')
+      if (added.some((each) => !each.startsWith('+')))
+        throw broken(first + 1, 'every line of an added file begins with +')
       edits.push({ kind: 'add', path: path.trim(), content: added.map((each) => `${each.slice(1)}\n`).join('') })
     } else {
       const move = /^\*\*\* Move to: (.+)$/.exec(lines[at] ?? '')
       if (move) at++
-      edits.push({ kind: 'update', path: path.trim(), moveTo: move?.[1]?.trim(), hunks: readHunks(body(), move ? first + 2 : first + 1) })
+      edits.push({
+        kind: 'update',
+        path: path.trim(),
+        moveTo: move?.[1]?.trim(),
+        hunks: readHunks(body(), move ? first + 2 : first + 1),
+      })
     }
   }
   throw broken(lines.length, '"*** End Patch" is missing')
@@ -59,16 +78,20 @@ function readHunks(lines: readonly string[], first: number): Hunk[] {
   for (const [index, line] of lines.entries()) {
     if (line.startsWith('@@')) {
       // The line numbers of a diff are not believed: text is found by itself.
-      const after = line.replace(/^@@ -\d[\d,]* \+\d[\d,]* @@/, '@@').slice(2).trim()
+      const after = line
+        .replace(/^@@ -\d[\d,]* \+\d[\d,]* @@/, '@@')
+        .slice(2)
+        .trim()
       hunks.push({ after: after === '' || /^-\d/.test(after) ? undefined : after, lines: [] })
       continue
     }
     if (line.startsWith('\\ No newline') || line === '*** End of File') continue
     const sign = line.charAt(0)
     if (line === '' && index === lines.length - 1) continue
-    if (sign !== '+' && sign !== '-' && sign !== ' ' && line !== '') throw broken(first + index, 'a line begins with a space, + or -')
+    if (sign !== '+' && sign !== '-' && sign !== ' ' && line !== '')
+      throw broken(first + index, 'a line begins with a space, + or -')
     let hunk = hunks.at(-1)
-    if (!hunk) hunks.push(hunk = { after: undefined, lines: [] })
+    if (!hunk) hunks.push((hunk = { after: undefined, lines: [] }))
     hunk.lines.push({ sign: sign === '+' || sign === '-' ? sign : ' ', text: line.slice(1) })
   }
   return hunks.filter((hunk) => hunk.lines.length > 0)
@@ -86,8 +109,19 @@ function readUnified(lines: readonly string[]): Edit[] {
     while (end < lines.length && !/^(diff --git |index |--- )/.test(lines[end] ?? '')) end++
     const hunks = readHunks(lines.slice(first, end), first + 1)
     if (to === '/dev/null') edits.push({ kind: 'delete', path: short(from) })
-    else if (from === '/dev/null') edits.push({ kind: 'add', path: short(to), content: hunks.flatMap((hunk) => hunk.lines.map(({ text }) => `${text}\n`)).join('') })
-    else edits.push({ kind: 'update', path: short(from), moveTo: short(from) === short(to) ? undefined : short(to), hunks })
+    else if (from === '/dev/null')
+      edits.push({
+        kind: 'add',
+        path: short(to),
+        content: hunks.flatMap((hunk) => hunk.lines.map(({ text }) => `${text}\n`)).join(''),
+      })
+    else
+      edits.push({
+        kind: 'update',
+        path: short(from),
+        moveTo: short(from) === short(to) ? undefined : short(to),
+        hunks,
+      })
     at = end - 1
   }
   return edits
@@ -133,4 +167,7 @@ function find(lines: readonly string[], wanted: readonly string[], from: number)
   return -1
 }
 const notFound = (path: string, wanted: readonly string[]): Refusal =>
-  new Refusal('conflict', `"${path}" does not hold these lines, in this place; read it again:\n${wanted.slice(0, 5).join('\n').slice(0, 500)}`)
+  new Refusal(
+    'conflict',
+    `"${path}" does not hold these lines, in this place; read it again:\n${wanted.slice(0, 5).join('\n').slice(0, 500)}`,
+  )

@@ -11,15 +11,31 @@ import type { WorkspaceService } from './service.ts'
 
 /** A page must not run what an agent wrote: it is saved, never shown. */
 export const asFile = (content: Uint8Array, type: string, name: string) =>
-  reply(content, { 'content-type': type, 'content-disposition': attachment(name), 'content-security-policy': 'sandbox' })
+  reply(content, {
+    'content-type': type,
+    'content-disposition': attachment(name),
+    'content-security-policy': 'sandbox',
+  })
 
-export function fileRoutes(workspaces: WorkspaceService, agents: Agents, audit: Audit, maxFileBytes: number): readonly AnyRoute[] {
+export function fileRoutes(
+  workspaces: WorkspaceService,
+  agents: Agents,
+  audit: Audit,
+  maxFileBytes: number,
+): readonly AnyRoute[] {
   const errors = ['agent_not_found', 'file_not_found', 'forbidden'] as const
 
   const list = defineRoute({
-    method: 'GET', path: '/api/agents/:id/files', summary: 'List the files in the workspace of an agent',
+    method: 'GET',
+    path: '/api/agents/:id/files',
+    summary: 'List the files in the workspace of an agent',
     description: 'By name, the identity files first, whether or not they exist. Links are left out.',
-    auth: 'bearer', cost: 5, params: AgentParams, query: ListQuery, returns: FileList, errors: ['agent_not_found'],
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    query: ListQuery,
+    returns: FileList,
+    errors: ['agent_not_found'],
     async handle({ params, query: { limit } }) {
       // One more than wanted tells whether there are more.
       const found = await workspaces.list(params.id, undefined, limit + 1)
@@ -29,7 +45,12 @@ export function fileRoutes(workspaces: WorkspaceService, agents: Agents, audit: 
       return {
         files: names.map((name) => {
           const file = byName.get(name)
-          return { name, exists: file !== undefined, size_bytes: file?.sizeBytes ?? 0, modified_at: file?.modifiedAt ?? null }
+          return {
+            name,
+            exists: file !== undefined,
+            size_bytes: file?.sizeBytes ?? 0,
+            modified_at: file?.modifiedAt ?? null,
+          }
         }),
         truncated,
       }
@@ -37,25 +58,41 @@ export function fileRoutes(workspaces: WorkspaceService, agents: Agents, audit: 
   })
 
   const read = defineRoute({
-    method: 'GET', path: '/api/agents/:id/files/**:filename', summary: 'Read a file of a workspace',
-    description: 'As JSON, what is no text in base64. The bytes themselves with `?raw=true` or `Accept: application/octet-stream`.',
-    auth: 'bearer', cost: 5, params: FileParams, query: ReadQuery, returns: FileContent, errors: [...errors, 'payload_too_large'],
+    method: 'GET',
+    path: '/api/agents/:id/files/**:filename',
+    summary: 'Read a file of a workspace',
+    description:
+      'As JSON, what is no text in base64. The bytes themselves with `?raw=true` or `Accept: application/octet-stream`.',
+    auth: 'bearer',
+    cost: 5,
+    params: FileParams,
+    query: ReadQuery,
+    returns: FileContent,
+    errors: [...errors, 'payload_too_large'],
     async handle({ params: { id, filename }, query, header }) {
       const content = await workspaces.read(id, filename)
       if (query.raw === 'true' || header('accept')?.trim().toLowerCase() === 'application/octet-stream') {
         return asFile(content, 'application/octet-stream', filename.slice(filename.lastIndexOf('/') + 1))
       }
       const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-      const encoding = isUtf8(bytes) ? 'utf-8' as const : 'base64' as const
+      const encoding = isUtf8(bytes) ? ('utf-8' as const) : ('base64' as const)
       return { name: filename, content: bytes.toString(encoding), size_bytes: bytes.length, encoding }
     },
   })
 
   const write = defineRoute({
-    method: 'PUT', path: '/api/agents/:id/files/**:filename', summary: 'Create or overwrite a file of a workspace',
-    description: 'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other Content-Type. Missing folders are made.',
+    method: 'PUT',
+    path: '/api/agents/:id/files/**:filename',
+    summary: 'Create or overwrite a file of a workspace',
+    description:
+      'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other Content-Type. Missing folders are made.',
     // Base64 and escapes make the body larger than the file.
-    auth: 'bearer', cost: 5, params: FileParams, body: rawBody(maxFileBytes * 2 + 65_536, NewContent), returns: Written, errors: [...errors, 'payload_too_large'],
+    auth: 'bearer',
+    cost: 5,
+    params: FileParams,
+    body: rawBody(maxFileBytes * 2 + 65_536, NewContent),
+    returns: Written,
+    errors: [...errors, 'payload_too_large'],
     example: { body: { content: '# Notes\n' } },
     async handle({ params: { id, filename }, body, header }) {
       const agent = await agents.require(id)
@@ -71,8 +108,14 @@ export function fileRoutes(workspaces: WorkspaceService, agents: Agents, audit: 
   })
 
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/agents/:id/files/**:filename', summary: 'Delete a file of a workspace',
-    auth: 'bearer', cost: 5, params: FileParams, returns: Removed, errors,
+    method: 'DELETE',
+    path: '/api/agents/:id/files/**:filename',
+    summary: 'Delete a file of a workspace',
+    auth: 'bearer',
+    cost: 5,
+    params: FileParams,
+    returns: Removed,
+    errors,
     async handle({ params: { id, filename } }) {
       const agent = await agents.require(id)
       await workspaces.resolve(agent.id, filename)
@@ -89,7 +132,8 @@ function contentOf(body: Uint8Array, type: string | undefined): Uint8Array {
   if (!/^application\/json\s*(;|$)/i.test(type ?? '')) return body
   const { content, encoding } = parse(NewContent, json(body))
   if (encoding === 'base64') {
-    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(content) || content.length % 4 !== 0) throw new Refusal('invalid_request', 'content: is not base64')
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(content) || content.length % 4 !== 0)
+      throw new Refusal('invalid_request', 'content: is not base64')
     return Buffer.from(content, 'base64')
   }
   if (!content.isWellFormed()) throw new Refusal('invalid_request', 'content: is not well-formed Unicode')
@@ -98,7 +142,13 @@ function contentOf(body: Uint8Array, type: string | undefined): Uint8Array {
 
 function json(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
-  try { return JSON.parse(new TextDecoder().decode(body)) } catch (error) {
-    throw new Refusal('invalid_request', `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`, { cause: error })
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch (error) {
+    throw new Refusal(
+      'invalid_request',
+      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
+      { cause: error },
+    )
   }
 }

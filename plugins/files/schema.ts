@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { AgentParams } from '../agents/contract.ts'
 
-const bytes = (fallback: number) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), fallback)
+const bytes = (fallback: number) =>
+  v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), fallback)
 export const Limits = v.object({
   /** Of one file of a workspace, through a route or a tool. */
   max_file_bytes: bytes(10_485_760),
@@ -25,18 +26,43 @@ export type UploadRow = v.InferOutput<typeof UploadRow>
 export const FileParams = v.object({ ...AgentParams.entries, filename: v.string() })
 export const UploadParams = v.object({ file_id: v.pipe(v.string(), v.uuid('Invalid file ID'), v.toLowerCase()) })
 export const ListQuery = v.object({
-  limit: v.optional(v.pipe(v.string(), v.regex(/^(?:[1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000'), v.transform(Number)), '1000'),
+  limit: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(?:[1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000'),
+      v.transform(Number),
+    ),
+    '1000',
+  ),
 })
 export const ReadQuery = v.object({ raw: v.optional(v.picklist(['true', 'false'], 'must be true or false')) })
 
 export const FileList = v.object({
-  files: v.array(v.object({ name: v.string(), exists: v.boolean(), size_bytes: v.number(), modified_at: v.nullable(v.string()) })),
+  files: v.array(
+    v.object({ name: v.string(), exists: v.boolean(), size_bytes: v.number(), modified_at: v.nullable(v.string()) }),
+  ),
   /** There are more than were asked for. */
   truncated: v.boolean(),
 })
 const Encoding = v.picklist(['utf-8', 'base64'])
-export const FileContent = v.object({ name: v.string(), content: v.string(), size_bytes: v.number(), encoding: Encoding })
+export const FileContent = v.object({
+  name: v.string(),
+  content: v.string(),
+  size_bytes: v.number(),
+  encoding: Encoding,
+})
 export const NewContent = v.object({ content: v.string(), encoding: v.optional(Encoding, 'utf-8') })
-export const Written = v.object({ status: v.literal('ok'), name: v.string(), size_bytes: v.number(), created: v.boolean() })
+export const Written = v.object({
+  status: v.literal('ok'),
+  name: v.string(),
+  size_bytes: v.number(),
+  created: v.boolean(),
+})
 export const Removed = v.object({ status: v.literal('ok'), name: v.string() })
-export const Uploaded = v.object({ file_id: v.string(), filename: v.string(), content_type: v.string(), size: v.number(), path: v.string() })
+export const Uploaded = v.object({
+  file_id: v.string(),
+  filename: v.string(),
+  content_type: v.string(),
+  size: v.number(),
+  path: v.string(),
+})

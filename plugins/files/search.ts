@@ -3,7 +3,12 @@ import { stat } from 'node:fs/promises'
 import { Refusal } from 'svc/sdk'
 import type { Workspaces } from './contract.ts'
 
-export interface Search { readonly query: string; readonly caseSensitive: boolean; readonly most: number; /** Of a folder or a file; empty for all. */ readonly name: string }
+export interface Search {
+  readonly query: string
+  readonly caseSensitive: boolean
+  readonly most: number
+  /** Of a folder or a file; empty for all. */ readonly name: string
+}
 
 const FILES = 20_000
 const FILE_BYTES = 1_048_576
@@ -13,7 +18,12 @@ const LINE_CHARS = 300
 const skipped = /(^|\/)(\.git|node_modules|\.tmp)\//
 
 /** Reads each file once: the text that is looked for is never a pattern, so no query is slow. */
-export async function search(workspaces: Workspaces, agentId: string, { query, caseSensitive, most, name }: Search, signal: AbortSignal): Promise<string> {
+export async function search(
+  workspaces: Workspaces,
+  agentId: string,
+  { query, caseSensitive, most, name }: Search,
+  signal: AbortSignal,
+): Promise<string> {
   if (query.includes('\n')) throw new Refusal('invalid_request', 'query: a text within one line is needed')
   const wanted = caseSensitive ? query : query.toLowerCase()
   const found: string[] = []
@@ -25,7 +35,10 @@ export async function search(workspaces: Workspaces, agentId: string, { query, c
       unread++
       continue
     }
-    const content = await workspaces.read(agentId, file.name, { maxBytes: FILE_BYTES }).catch((error: unknown) => { if (error instanceof Refusal) return undefined; throw error })
+    const content = await workspaces.read(agentId, file.name, { maxBytes: FILE_BYTES }).catch((error: unknown) => {
+      if (error instanceof Refusal) return undefined
+      throw error
+    })
     if (!content || content.includes(0) || !isUtf8(content)) continue
     bytes += content.byteLength
     const text = new TextDecoder().decode(content)
@@ -40,10 +53,16 @@ export async function search(workspaces: Workspaces, agentId: string, { query, c
   return found.length === 0 ? `Nothing holds "${query}".${note}` : found.join('\n') + note
 }
 
-async function filesAt(workspaces: Workspaces, agentId: string, name: string): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]> {
+async function filesAt(
+  workspaces: Workspaces,
+  agentId: string,
+  name: string,
+): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]> {
   if (name !== '') {
     const at = await stat(await workspaces.resolve(agentId, name)).catch(() => undefined)
     if (at?.isFile()) return [{ name, sizeBytes: at.size }]
   }
-  return (await workspaces.list(agentId, name === '' ? undefined : name, FILES)).filter((file) => !skipped.test(file.name))
+  return (await workspaces.list(agentId, name === '' ? undefined : name, FILES)).filter(
+    (file) => !skipped.test(file.name),
+  )
 }

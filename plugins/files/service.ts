@@ -21,33 +21,46 @@ const ESCAPE = /^[/~\\]|^[a-z]:|(^|[\\/])\.\.([\\/]|$)/i
 
 export class WorkspaceService implements Workspaces {
   readonly #parts: WorkspaceParts
-  constructor(parts: WorkspaceParts) { this.#parts = parts }
+  constructor(parts: WorkspaceParts) {
+    this.#parts = parts
+  }
 
   async root(agentId: string): Promise<string> {
     const agent = await this.#parts.agents.require(agentId)
     return this.#while(agent.id, () => this.#parts.folders.open(agent))
   }
-  async resolve(agentId: string, name: string): Promise<string> { return confine(await this.#root(agentId, name), name) }
+  async resolve(agentId: string, name: string): Promise<string> {
+    return confine(await this.#root(agentId, name), name)
+  }
 
   async read(agentId: string, name: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
     const root = await this.#root(agentId, name)
     const limit = options.maxBytes ?? this.#parts.maxFileBytes
     const found = await lookAt(root, name)
     if (found?.isDirectory()) throw new Refusal('invalid_request', `"${name}" is a folder`)
-    const handle = found && await openConfined(root, name, 'read').catch(unlessMissing)
+    const handle = found && (await openConfined(root, name, 'read').catch(unlessMissing))
     if (!handle) throw new Refusal('file_not_found', `No file "${name}"`)
     try {
       const { size } = await handle.stat()
-      if (size > limit) throw new Refusal('payload_too_large', `"${name}" has ${size} bytes; at most ${limit} are read`, { details: { size_bytes: size, limit_bytes: limit } })
+      if (size > limit)
+        throw new Refusal('payload_too_large', `"${name}" has ${size} bytes; at most ${limit} are read`, {
+          details: { size_bytes: size, limit_bytes: limit },
+        })
       return await handle.readFile()
-    } finally { await handle.close() }
+    } finally {
+      await handle.close()
+    }
   }
 
   async write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }> {
     const root = await this.#root(agentId, name)
     this.checkSize(name, Buffer.byteLength(content))
     return this.#while(agentId, async () => {
-      try { return await replaceConfined(root, name, content) } catch (error) { throw diskRefusal(error) ?? error }
+      try {
+        return await replaceConfined(root, name, content)
+      } catch (error) {
+        throw diskRefusal(error) ?? error
+      }
     })
   }
 
@@ -83,10 +96,20 @@ export class WorkspaceService implements Workspaces {
 
   /** Throws `payload_too_large`. */
   checkSize(name: string, size: number): void {
-    const { folders: { identityBytes }, maxFileBytes, maxUploadBytes } = this.#parts
-    const [limit, key] = identityFiles.has(name) ? [identityBytes, 'max_identity_bytes'] as const
-      : name.startsWith('uploads/') && maxUploadBytes > maxFileBytes ? [maxUploadBytes, 'max_upload_bytes'] as const : [maxFileBytes, 'max_file_bytes'] as const
-    if (size > limit) throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes (plugins.files.${key})`, { details: { size_bytes: size, limit_bytes: limit } })
+    const {
+      folders: { identityBytes },
+      maxFileBytes,
+      maxUploadBytes,
+    } = this.#parts
+    const [limit, key] = identityFiles.has(name)
+      ? ([identityBytes, 'max_identity_bytes'] as const)
+      : name.startsWith('uploads/') && maxUploadBytes > maxFileBytes
+        ? ([maxUploadBytes, 'max_upload_bytes'] as const)
+        : ([maxFileBytes, 'max_file_bytes'] as const)
+    if (size > limit)
+      throw new Refusal('payload_too_large', `"${name}": at most ${limit} bytes (plugins.files.${key})`, {
+        details: { size_bytes: size, limit_bytes: limit },
+      })
   }
 
   /** Work that makes files. An agent killed meanwhile is `agent_not_found`, and what came to be after its folder went goes too. */

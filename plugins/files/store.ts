@@ -4,7 +4,9 @@ import { UploadRow } from './schema.ts'
 
 export class UploadStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   async find(id: string): Promise<UploadRow | undefined> {
     return v.parse(v.optional(UploadRow), await this.#db.one`SELECT * FROM files_upload WHERE id = ${id}`)

@@ -30,58 +30,82 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   }
   const text = async (agentId: string, name: string): Promise<string> => {
     const bytes = await workspaces.read(agentId, name)
-    if (!isUtf8(bytes) || bytes.includes(0)) throw new Refusal('invalid_request', `"${name}" is not a text file (${bytes.byteLength} bytes)`)
+    if (!isUtf8(bytes) || bytes.includes(0))
+      throw new Refusal('invalid_request', `"${name}" is not a text file (${bytes.byteLength} bytes)`)
     return new TextDecoder().decode(bytes)
   }
-  const changed = (agentId: string, details: string): Promise<void> => audit.write({ event: 'file_access', agentId, details })
+  const changed = (agentId: string, details: string): Promise<void> =>
+    audit.write({ event: 'file_access', agentId, details })
 
   const read = defineTool({
-    name: 'file_read', risk: 'read', labels: fromAnywhere,
+    name: 'file_read',
+    risk: 'read',
+    labels: fromAnywhere,
     description: 'Read a text file of the workspace.',
     input: v.object({ path }),
-    async run(input, { agentId }) { return text(agentId, await fileIn(agentId, input.path)) },
+    async run(input, { agentId }) {
+      return text(agentId, await fileIn(agentId, input.path))
+    },
   })
   const write = defineTool({
-    name: 'file_write', risk: 'write',
+    name: 'file_write',
+    risk: 'write',
     description: 'Write a text file of the workspace, replacing what it holds. Missing folders are made.',
     input: v.object({ path, content: v.string() }),
     async run(input, { agentId }) {
       const name = await fileIn(agentId, input.path)
       const { created } = await workspaces.write(agentId, name, input.content)
-      await changed(agentId, `${created ? 'created' : 'replaced'} "${name}" (${Buffer.byteLength(input.content)} bytes)`)
+      await changed(
+        agentId,
+        `${created ? 'created' : 'replaced'} "${name}" (${Buffer.byteLength(input.content)} bytes)`,
+      )
       return `${created ? 'Created' : 'Replaced'} "${name}".`
     },
   })
   const list = defineTool({
-    name: 'file_list', risk: 'read',
+    name: 'file_list',
+    risk: 'read',
     description: 'List a folder of the workspace; "." is the workspace itself. Answers JSON.',
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await nameIn(agentId, input.path)
       const folder = name === '' ? await workspaces.root(agentId) : await workspaces.resolve(agentId, name)
       const found = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new Refusal('file_not_found', `No folder "${input.path}"`, { cause: error })
+        if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+          throw new Refusal('file_not_found', `No folder "${input.path}"`, { cause: error })
         throw error
       })
       // A link is neither: it may lead anywhere.
-      const entries = found.filter((entry) => entry.isFile() || entry.isDirectory()).sort((a, b) => (a.name < b.name ? -1 : 1))
+      const entries = found
+        .filter((entry) => entry.isFile() || entry.isDirectory())
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
       return JSON.stringify({
-        entries: await Promise.all(entries.slice(0, SHOWN).map(async (entry) => (entry.isDirectory() ? { name: entry.name, type: 'folder' } : {
-          name: entry.name, type: 'file', size_bytes: (await stat(join(folder, entry.name)).catch(() => undefined))?.size ?? null,
-        }))),
+        entries: await Promise.all(
+          entries.slice(0, SHOWN).map(async (entry) =>
+            entry.isDirectory()
+              ? { name: entry.name, type: 'folder' }
+              : {
+                  name: entry.name,
+                  type: 'file',
+                  size_bytes: (await stat(join(folder, entry.name)).catch(() => undefined))?.size ?? null,
+                },
+          ),
+        ),
         total: entries.length,
       })
     },
   })
   const create = defineTool({
-    name: 'create_directory', risk: 'write',
+    name: 'create_directory',
+    risk: 'write',
     description: 'Make a folder in the workspace, with those above it.',
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await fileIn(agentId, input.path)
       const folder = await workspaces.resolve(agentId, name)
       const made = await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST' || error.code === 'ENOTDIR') throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
+        if (error.code === 'EEXIST' || error.code === 'ENOTDIR')
+          throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
         throw error
       })
       if (made !== undefined) await changed(agentId, `created folder "${name}"`)
@@ -89,8 +113,10 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
     },
   })
   const patch = defineTool({
-    name: 'apply_patch', risk: 'write',
-    description: 'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file "*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
+    name: 'apply_patch',
+    risk: 'write',
+    description:
+      'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file "*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
     async run(input, { agentId }) {
       // What each file holds now and what it is to hold; `undefined` for a file that is not there.
@@ -98,7 +124,10 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
       const next = new Map<string, string | undefined>()
       const current = async (name: string): Promise<string | undefined> => {
         if (next.has(name)) return next.get(name)
-        const found = await text(agentId, name).catch((error: unknown) => { if (error instanceof Refusal && error.code === 'file_not_found') return undefined; throw error })
+        const found = await text(agentId, name).catch((error: unknown) => {
+          if (error instanceof Refusal && error.code === 'file_not_found') return undefined
+          throw error
+        })
         now.set(name, found)
         return found
       }
@@ -122,15 +151,23 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
         }
       }
       await putAll(agentId, now, next)
-      const names = [...next].map(([name, content]) => `${content === undefined ? 'deleted' : now.get(name) === undefined ? 'added' : 'changed'} "${name}"`)
+      const names = [...next].map(
+        ([name, content]) =>
+          `${content === undefined ? 'deleted' : now.get(name) === undefined ? 'added' : 'changed'} "${name}"`,
+      )
       await changed(agentId, `patch: ${names.join(', ')}`)
       return `Done: ${names.join(', ')}.`
     },
   })
   /** A file that cannot be written brings back those that were. */
-  async function putAll(agentId: string, now: ReadonlyMap<string, string | undefined>, next: ReadonlyMap<string, string | undefined>): Promise<void> {
+  async function putAll(
+    agentId: string,
+    now: ReadonlyMap<string, string | undefined>,
+    next: ReadonlyMap<string, string | undefined>,
+  ): Promise<void> {
     const done: string[] = []
-    const put = (name: string, content: string | undefined) => (content === undefined ? workspaces.remove(agentId, name) : workspaces.write(agentId, name, content))
+    const put = (name: string, content: string | undefined) =>
+      content === undefined ? workspaces.remove(agentId, name) : workspaces.write(agentId, name, content)
     try {
       for (const [name, content] of next) {
         await put(name, content)
@@ -143,8 +180,11 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   }
 
   const find = defineTool({
-    name: 'code_search', risk: 'read', labels: fromAnywhere,
-    description: 'Find lines in the text files of the workspace that hold a text, taken literally. Answers path:line: text.',
+    name: 'code_search',
+    risk: 'read',
+    labels: fromAnywhere,
+    description:
+      'Find lines in the text files of the workspace that hold a text, taken literally. Answers path:line: text.',
     input: v.object({
       query: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
       path: v.optional(v.pipe(path, v.description('A folder or a file; the whole workspace when absent')), '.'),
@@ -152,7 +192,17 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
       max_results: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)), 100),
     }),
     async run(input, { agentId, signal }) {
-      return search(workspaces, agentId, { query: input.query, caseSensitive: input.case_sensitive, most: input.max_results, name: await nameIn(agentId, input.path) }, signal)
+      return search(
+        workspaces,
+        agentId,
+        {
+          query: input.query,
+          caseSensitive: input.case_sensitive,
+          most: input.max_results,
+          name: await nameIn(agentId, input.path),
+        },
+        signal,
+      )
     },
   })
   return [read, write, list, create, patch, find]

@@ -9,9 +9,19 @@ import type { UploadService } from './uploads.ts'
 
 export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly AnyRoute[] {
   const add = defineRoute({
-    method: 'POST', path: '/api/agents/:id/upload', summary: 'Send a file for an agent',
-    description: '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
-    auth: 'bearer', cost: 10, params: AgentParams, body: { ...rawBody(maxBytes + 65_536), form: 'file' }, returns: Uploaded, status: 201, errors: ['agent_not_found', 'payload_too_large'], idempotent: true,
+    method: 'POST',
+    path: '/api/agents/:id/upload',
+    summary: 'Send a file for an agent',
+    description:
+      '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
+    auth: 'bearer',
+    cost: 10,
+    params: AgentParams,
+    body: { ...rawBody(maxBytes + 65_536), form: 'file' },
+    returns: Uploaded,
+    status: 201,
+    errors: ['agent_not_found', 'payload_too_large'],
+    idempotent: true,
     async recall(id) {
       const row = await uploads.row(id)
       return row && toUploaded(row)
@@ -21,8 +31,15 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     },
   })
   const read = defineRoute({
-    method: 'GET', path: '/api/uploads/:file_id', summary: 'Download a file that was sent for an agent',
-    auth: 'bearer', cost: 5, params: UploadParams, returns: v.string(), produces: 'application/octet-stream', errors: ['file_not_found', 'payload_too_large'],
+    method: 'GET',
+    path: '/api/uploads/:file_id',
+    summary: 'Download a file that was sent for an agent',
+    auth: 'bearer',
+    cost: 5,
+    params: UploadParams,
+    returns: v.string(),
+    produces: 'application/octet-stream',
+    errors: ['file_not_found', 'payload_too_large'],
     async handle({ params }) {
       const upload = await uploads.find(params.file_id)
       if (!upload) throw new Refusal('file_not_found', `No file ${params.file_id}`)
@@ -33,5 +50,11 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
 }
 
 function toUploaded(row: UploadRow): v.InferOutput<typeof Uploaded> {
-  return { file_id: row.id, filename: row.filename, content_type: row.content_type, size: row.size_bytes, path: row.path }
+  return {
+    file_id: row.id,
+    filename: row.filename,
+    content_type: row.content_type,
+    size: row.size_bytes,
+    path: row.path,
+  }
 }

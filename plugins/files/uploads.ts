@@ -16,37 +16,84 @@ export interface UploadParts {
   readonly workspaces: WorkspaceService
   readonly maxBytes: number
 }
-interface Given { readonly filename: string; readonly type: string | undefined; readonly content: Uint8Array }
+interface Given {
+  readonly filename: string
+  readonly type: string | undefined
+  readonly content: Uint8Array
+}
 
 /** Files sent for an agent. Each stands in a folder of its own in the workspace, so that none takes the place of another. */
 export class UploadService implements Uploads {
   readonly #parts: UploadParts
-  constructor(parts: UploadParts) { this.#parts = parts }
+  constructor(parts: UploadParts) {
+    this.#parts = parts
+  }
 
-  row(id: string): Promise<UploadRow | undefined> { return this.#parts.store.find(id) }
+  row(id: string): Promise<UploadRow | undefined> {
+    return this.#parts.store.find(id)
+  }
   async find(fileId: string): Promise<Upload | undefined> {
     const row = await this.row(fileId.toLowerCase())
-    return row && { id: row.id, agentId: row.agent_id, filename: row.filename, path: row.path, contentType: row.content_type, sizeBytes: row.size_bytes }
+    return (
+      row && {
+        id: row.id,
+        agentId: row.agent_id,
+        filename: row.filename,
+        path: row.path,
+        contentType: row.content_type,
+        sizeBytes: row.size_bytes,
+      }
+    )
   }
   async read(upload: Upload): Promise<Uint8Array> {
     // The agent may have made it larger meanwhile.
-    return this.#parts.workspaces.read(upload.agentId, upload.path, { maxBytes: Math.max(this.#parts.maxBytes, upload.sizeBytes) })
+    return this.#parts.workspaces.read(upload.agentId, upload.path, {
+      maxBytes: Math.max(this.#parts.maxBytes, upload.sizeBytes),
+    })
   }
 
   /** One file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the request. Throws `invalid_request` and `payload_too_large`. */
-  async add(agentId: string, body: Uint8Array, contentType: string | undefined, filename: string | undefined, id: string = randomUUID()): Promise<UploadRow> {
+  async add(
+    agentId: string,
+    body: Uint8Array,
+    contentType: string | undefined,
+    filename: string | undefined,
+    id: string = randomUUID(),
+  ): Promise<UploadRow> {
     const { id: agent } = await this.#parts.agents.require(agentId)
     const { store, audit, workspaces, maxBytes } = this.#parts
     const given = fileOf(body, contentType, filename)
-    if (given.content.byteLength > maxBytes) throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes (plugins.files.max_upload_bytes)`, { details: { limit_bytes: maxBytes } })
+    if (given.content.byteLength > maxBytes)
+      throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes (plugins.files.max_upload_bytes)`, {
+        details: { limit_bytes: maxBytes },
+      })
     if (given.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
     const type = storedType(given.type, given.filename)
-    if (type === undefined) throw new Refusal('invalid_request', `file: a file of type ${(given.type ?? 'unknown').slice(0, 100)} is not accepted; text, images, audio, PDF, JSON and ZIP are`)
+    if (type === undefined)
+      throw new Refusal(
+        'invalid_request',
+        `file: a file of type ${(given.type ?? 'unknown').slice(0, 100)} is not accepted; text, images, audio, PDF, JSON and ZIP are`,
+      )
     const name = safeName(given.filename)
-    const row: UploadRow = { id, agent_id: agent, filename: name, path: `uploads/${id}/${name}`, content_type: type, size_bytes: given.content.byteLength, created_at: new Date().toISOString() }
+    const row: UploadRow = {
+      id,
+      agent_id: agent,
+      filename: name,
+      path: `uploads/${id}/${name}`,
+      content_type: type,
+      size_bytes: given.content.byteLength,
+      created_at: new Date().toISOString(),
+    }
     await workspaces.write(agent, row.path, given.content)
     try {
-      await store.commit(store.insert(row), audit.entry({ event: 'file_access', agentId: agent, details: `upload "${row.path}" (${row.size_bytes} bytes, ${type})` }))
+      await store.commit(
+        store.insert(row),
+        audit.entry({
+          event: 'file_access',
+          agentId: agent,
+          details: `upload "${row.path}" (${row.size_bytes} bytes, ${type})`,
+        }),
+      )
     } catch (error) {
       await workspaces.remove(agent, row.path)
       throw error
@@ -59,17 +106,23 @@ export class UploadService implements Uploads {
     return row
   }
 
-  clear(agentId: string): Promise<void> { return this.#parts.store.clear(agentId) }
+  clear(agentId: string): Promise<void> {
+    return this.#parts.store.clear(agentId)
+  }
   /** Forgets uploads whose agent was killed just before the process ended. */
   async sweep(): Promise<void> {
-    for (const agentId of await this.#parts.store.agents()) if (!(await this.#parts.agents.find(agentId))) await this.clear(agentId)
+    for (const agentId of await this.#parts.store.agents())
+      if (!(await this.#parts.agents.find(agentId))) await this.clear(agentId)
   }
 }
 
 function fileOf(body: Uint8Array, contentType: string | undefined, filename: string | undefined): Given {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType ?? '')) {
     if (filename !== undefined) return { filename: decoded(filename), type: contentType, content: body }
-    throw new Refusal('invalid_request', 'file: send multipart/form-data with a file, or the bytes with the header X-Filename')
+    throw new Refusal(
+      'invalid_request',
+      'file: send multipart/form-data with a file, or the bytes with the header X-Filename',
+    )
   }
   const files = readMultipart(body, contentType ?? '').filter((part) => part.filename !== undefined)
   const [file] = files
@@ -80,5 +133,9 @@ function fileOf(body: Uint8Array, contentType: string | undefined, filename: str
 
 /** Header values are ASCII, so a name in other letters comes percent-encoded. */
 function decoded(name: string): string {
-  try { return decodeURIComponent(name) } catch { return name }
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }

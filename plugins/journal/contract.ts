@@ -4,7 +4,19 @@ import type { Statement } from 'svc/sdk'
 /** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its door. */
 export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
 /** Where a turn came in. */
-export type Door = 'rest' | 'sse' | 'websocket' | 'openai' | 'cli' | 'channel' | 'agent' | 'schedule' | 'trigger' | 'workflow' | 'hook' | 'a2a'
+export type Door =
+  | 'rest'
+  | 'sse'
+  | 'websocket'
+  | 'openai'
+  | 'cli'
+  | 'channel'
+  | 'agent'
+  | 'schedule'
+  | 'trigger'
+  | 'workflow'
+  | 'hook'
+  | 'a2a'
 
 export interface Turn {
   readonly id: string

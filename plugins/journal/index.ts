@@ -26,7 +26,9 @@ export default definePlugin({
   migrations,
   setup({ config, db, hooks, jobs }) {
     const store = new JournalStore(db)
-    const retention = new Retention(store, { days: config.retention_days, traces: config.traces_per_agent }, () => Date.now())
+    const retention = new Retention(store, { days: config.retention_days, traces: config.traces_per_agent }, () =>
+      Date.now(),
+    )
     jobs.every('retention', config.cleanup_interval_hours * 3_600_000, (signal) => retention.dropOld(signal))
     jobs.every('traces', TRIM_MS, (signal) => retention.trim(signal))
     hooks.on(AgentKilled, ({ agent }) => {

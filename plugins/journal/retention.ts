@@ -16,10 +16,16 @@ export class Retention {
     this.#now = now
   }
 
-  wrote(agentId: string, traces: number): void { this.#written.set(agentId, (this.#written.get(agentId) ?? 0) + traces) }
-  forget(agentId: string): void { this.#written.delete(agentId) }
+  wrote(agentId: string, traces: number): void {
+    this.#written.set(agentId, (this.#written.get(agentId) ?? 0) + traces)
+  }
+  forget(agentId: string): void {
+    this.#written.delete(agentId)
+  }
   /** Agents that wrote since theirs were trimmed. */
-  get counted(): number { return this.#written.size }
+  get counted(): number {
+    return this.#written.size
+  }
 
   /** Those of agents that wrote so many since. */
   async trim(signal: AbortSignal, slack = Math.ceil(this.#keep.traces / 10)): Promise<void> {
@@ -35,7 +41,10 @@ export class Retention {
     await this.trim(signal, 1)
     if (this.#keep.days === 0) return
     const before = new Date(this.#now() - this.#keep.days * DAY).toISOString()
-    while (!signal.aborted && await this.#store.dropEnded(before, SLICE) === SLICE) await new Promise((resolve) => { setImmediate(resolve) })
+    while (!signal.aborted && (await this.#store.dropEnded(before, SLICE)) === SLICE)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
     if (!signal.aborted) await this.#store.dropTraces(before)
   }
 }

@@ -1,7 +1,20 @@
 import * as v from 'valibot'
 
 export const States = ['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted'] as const
-const doors = ['rest', 'sse', 'websocket', 'openai', 'cli', 'channel', 'agent', 'schedule', 'trigger', 'workflow', 'hook', 'a2a'] as const
+const doors = [
+  'rest',
+  'sse',
+  'websocket',
+  'openai',
+  'cli',
+  'channel',
+  'agent',
+  'schedule',
+  'trigger',
+  'workflow',
+  'hook',
+  'a2a',
+] as const
 
 export const TurnRow = v.object({
   id: v.string(),
@@ -49,14 +62,31 @@ export type TraceRow = v.InferOutput<typeof TraceRow>
 
 /** What a turn's row holds of a trace. */
 const KeptTrace = v.object({
-  id: v.string(), kind: v.picklist(['model', 'tool']), name: v.string(), callId: v.optional(v.string()), iteration: v.number(), startedAt: v.string(), durationMs: v.number(),
-  firstMs: v.optional(v.number()), failed: v.boolean(), tokens: v.optional(v.object({ input: v.number(), output: v.number() })), input: v.string(), output: v.string(),
+  id: v.string(),
+  kind: v.picklist(['model', 'tool']),
+  name: v.string(),
+  callId: v.optional(v.string()),
+  iteration: v.number(),
+  startedAt: v.string(),
+  durationMs: v.number(),
+  firstMs: v.optional(v.number()),
+  failed: v.boolean(),
+  tokens: v.optional(v.object({ input: v.number(), output: v.number() })),
+  input: v.string(),
+  output: v.string(),
 })
-export const EndedRow = v.object({ id: v.string(), session_id: v.string(), traces: v.pipe(v.string(), v.parseJson(), v.array(KeptTrace)) })
+export const EndedRow = v.object({
+  id: v.string(),
+  session_id: v.string(),
+  traces: v.pipe(v.string(), v.parseJson(), v.array(KeptTrace)),
+})
 export type EndedRow = v.InferOutput<typeof EndedRow>
 
 export const SendRow = v.object({ ...EffectRow.entries, created_at: v.string(), settled_at: v.nullable(v.string()) })
 export type SendRow = v.InferOutput<typeof SendRow>
 /** PostgreSQL counts in 64 bits, which its driver may hand over as text. */
-export const CountRow = v.object({ state: v.picklist([...States, 'intent', 'unknown']), n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
+export const CountRow = v.object({
+  state: v.picklist([...States, 'intent', 'unknown']),
+  n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)),
+})
 export type CountRow = v.InferOutput<typeof CountRow>

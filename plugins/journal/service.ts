@@ -17,13 +17,27 @@ export class JournalService implements Journal {
     this.#now = now
   }
 
-  accept(turn: Omit<Turn, 'state' | 'error'>, state: 'queued' | 'running' = 'queued'): Statement { return this.#store.insertTurn(turn, state, this.#owner) }
-  move(turnId: string, state: TurnState, error?: string, traces: readonly Trace[] = []): Statement {
-    return this.#store.move(turnId, state, error ?? null, traces.length === 0 ? null : JSON.stringify(traces.map(kept)), this.#now())
+  accept(turn: Omit<Turn, 'state' | 'error'>, state: 'queued' | 'running' = 'queued'): Statement {
+    return this.#store.insertTurn(turn, state, this.#owner)
   }
-  release(turnId: string): Statement { return this.#store.own(turnId, '') }
-  intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement { return this.#store.insertEffect(effect, this.#now()) }
-  settle(key: string, state: 'done' | 'failed', result: string): Statement { return this.#store.settle(key, state, result, this.#now()) }
+  move(turnId: string, state: TurnState, error?: string, traces: readonly Trace[] = []): Statement {
+    return this.#store.move(
+      turnId,
+      state,
+      error ?? null,
+      traces.length === 0 ? null : JSON.stringify(traces.map(kept)),
+      this.#now(),
+    )
+  }
+  release(turnId: string): Statement {
+    return this.#store.own(turnId, '')
+  }
+  intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement {
+    return this.#store.insertEffect(effect, this.#now())
+  }
+  settle(key: string, state: 'done' | 'failed', result: string): Statement {
+    return this.#store.settle(key, state, result, this.#now())
+  }
 
   async find(turnId: string): Promise<Turn | undefined> {
     const row = await this.#store.findTurn(turnId)
@@ -43,17 +57,31 @@ export class JournalService implements Journal {
   }
   async traces(agentId: string, limit: number): Promise<readonly Trace[]> {
     const [steps, ends] = await Promise.all([this.#store.traces(agentId, limit), this.#store.endedOf(agentId, limit)])
-    const all = [...steps.map(toTrace), ...ends.flatMap((turn) => turn.traces.map((trace) => ({ ...trace, agentId, sessionId: turn.session_id, turnId: turn.id })))]
+    const all = [
+      ...steps.map(toTrace),
+      ...ends.flatMap((turn) =>
+        turn.traces.map((trace) => ({ ...trace, agentId, sessionId: turn.session_id, turnId: turn.id })),
+      ),
+    ]
     return all.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
   }
 
   async counts(agentId: string): Promise<Counts> {
     const [turns, effects] = await Promise.all([this.#store.turnCounts(agentId), this.#store.toolCounts(agentId)])
-    const tools = (wanted?: Effect['state']): number => effects.reduce((sum, { state, n }) => (wanted === undefined || state === wanted ? sum + n : sum), 0)
-    return { turns: Object.fromEntries(turns.map(({ state, n }) => [state, n])), toolCalls: tools(), failedToolCalls: tools('failed') }
+    const tools = (wanted?: Effect['state']): number =>
+      effects.reduce((sum, { state, n }) => (wanted === undefined || state === wanted ? sum + n : sum), 0)
+    return {
+      turns: Object.fromEntries(turns.map(({ state, n }) => [state, n])),
+      toolCalls: tools(),
+      failedToolCalls: tools('failed'),
+    }
   }
   async sends(agentId: string, limit: number): Promise<readonly Send[]> {
-    return (await this.#store.sends(agentId, limit)).map((row) => ({ ...toEffect(row), createdAt: row.created_at, settledAt: row.settled_at ?? undefined }))
+    return (await this.#store.sends(agentId, limit)).map((row) => ({
+      ...toEffect(row),
+      createdAt: row.created_at,
+      settledAt: row.settled_at ?? undefined,
+    }))
   }
 
   // Decision: a turn of another owner is taken to be dead. That holds because the lock on the home lets one process in at a time;
@@ -67,20 +95,54 @@ export class JournalService implements Journal {
 
 function toTurn(row: TurnRow): Turn {
   return {
-    id: row.id, agentId: row.agent_id, sessionId: row.session_id, door: row.door, state: row.state, onCrash: row.on_crash,
-    options: row.options, createdAt: row.created_at, error: row.error ?? undefined,
+    id: row.id,
+    agentId: row.agent_id,
+    sessionId: row.session_id,
+    door: row.door,
+    state: row.state,
+    onCrash: row.on_crash,
+    options: row.options,
+    createdAt: row.created_at,
+    error: row.error ?? undefined,
   }
 }
 /** Without what the turn's row says already. */
-function kept({ agentId: _agent, sessionId: _session, turnId: _turn, ...trace }: Trace): Omit<Trace, 'agentId' | 'sessionId' | 'turnId'> { return trace }
+function kept({
+  agentId: _agent,
+  sessionId: _session,
+  turnId: _turn,
+  ...trace
+}: Trace): Omit<Trace, 'agentId' | 'sessionId' | 'turnId'> {
+  return trace
+}
 function toEffect(row: EffectRow): Effect {
-  return { key: row.key, turnId: row.turn_id, kind: row.kind, name: row.name, state: row.state, input: row.input, result: row.result ?? undefined }
+  return {
+    key: row.key,
+    turnId: row.turn_id,
+    kind: row.kind,
+    name: row.name,
+    state: row.state,
+    input: row.input,
+    result: row.result ?? undefined,
+  }
 }
 function toTrace(row: TraceRow): Trace {
   const { input_tokens: input, output_tokens: output } = row
   return {
-    id: row.id, agentId: row.agent_id, sessionId: row.session_id, turnId: row.turn_id, kind: row.kind, name: row.name, callId: row.call_id ?? undefined,
-    iteration: row.iteration, startedAt: row.started_at, durationMs: row.duration_ms, firstMs: row.first_ms ?? undefined, failed: row.failed !== 0,
-    tokens: input === null || output === null ? undefined : { input, output }, input: row.input, output: row.output,
+    id: row.id,
+    agentId: row.agent_id,
+    sessionId: row.session_id,
+    turnId: row.turn_id,
+    kind: row.kind,
+    name: row.name,
+    callId: row.call_id ?? undefined,
+    iteration: row.iteration,
+    startedAt: row.started_at,
+    durationMs: row.duration_ms,
+    firstMs: row.first_ms ?? undefined,
+    failed: row.failed !== 0,
+    tokens: input === null || output === null ? undefined : { input, output },
+    input: row.input,
+    output: row.output,
   }
 }

@@ -5,14 +5,18 @@ import { CountRow, EffectRow, EndedRow, SendRow, TraceRow, TurnRow } from './sch
 
 export class JournalStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   insertTurn(turn: Omit<Turn, 'state' | 'error'>, state: TurnState, owner: string): Statement {
-    return this.#db.sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
+    return this.#db
+      .sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, ${state}, ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
   }
   move(id: string, state: TurnState, error: string | null, traces: string | null, at: string): Statement {
-    return this.#db.sql`UPDATE journal_turn SET state = ${state}, error = ${error}, traces = ${traces}, updated_at = ${at}
+    return this.#db
+      .sql`UPDATE journal_turn SET state = ${state}, error = ${error}, traces = ${traces}, updated_at = ${at}
       WHERE id = ${id} AND state IN ('queued', 'running', 'waiting')`
   }
   own(id: string, owner: string): Statement {
@@ -22,11 +26,18 @@ export class JournalStore {
     return v.parse(v.optional(TurnRow), await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
   }
   async turnsOf(agentId: string, limit: number): Promise<readonly TurnRow[]> {
-    return v.parse(v.array(TurnRow), await this.#db.all`SELECT * FROM journal_turn WHERE agent_id = ${agentId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`)
+    return v.parse(
+      v.array(TurnRow),
+      await this.#db
+        .all`SELECT * FROM journal_turn WHERE agent_id = ${agentId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    )
   }
   async abandoned(owner: string): Promise<readonly TurnRow[]> {
-    return v.parse(v.array(TurnRow), await this.#db.all`SELECT * FROM journal_turn
-      WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`)
+    return v.parse(
+      v.array(TurnRow),
+      await this.#db.all`SELECT * FROM journal_turn
+      WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`,
+    )
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     if (statements.length > 0) await this.#db.batch(statements)
@@ -44,43 +55,68 @@ export class JournalStore {
     return this.#db.sql`UPDATE journal_effect SET state = 'unknown' WHERE turn_id = ${turnId} AND state = 'intent'`
   }
   async effects(turnId: string): Promise<readonly EffectRow[]> {
-    return v.parse(v.array(EffectRow), await this.#db.all`SELECT * FROM journal_effect WHERE turn_id = ${turnId} ORDER BY created_at, key`)
+    return v.parse(
+      v.array(EffectRow),
+      await this.#db.all`SELECT * FROM journal_effect WHERE turn_id = ${turnId} ORDER BY created_at, key`,
+    )
   }
 
   insertTrace(trace: Trace): Statement {
     const { tokens } = trace
-    return this.#db.sql`INSERT INTO journal_trace (agent_id, id, session_id, turn_id, kind, name, call_id, iteration, started_at, duration_ms, first_ms,
+    return this.#db
+      .sql`INSERT INTO journal_trace (agent_id, id, session_id, turn_id, kind, name, call_id, iteration, started_at, duration_ms, first_ms,
         failed, input_tokens, output_tokens, input, output)
       VALUES (${trace.agentId}, ${trace.id}, ${trace.sessionId}, ${trace.turnId}, ${trace.kind}, ${trace.name}, ${trace.callId ?? null}, ${trace.iteration},
         ${trace.startedAt}, ${trace.durationMs}, ${trace.firstMs ?? null}, ${trace.failed ? 1 : 0}, ${tokens?.input ?? null}, ${tokens?.output ?? null},
         ${trace.input}, ${trace.output})`
   }
   async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {
-    return v.parse(v.array(TraceRow), await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`)
+    return v.parse(
+      v.array(TraceRow),
+      await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`,
+    )
   }
   /** Turns of an agent that have traces, newest first. */
   async endedOf(agentId: string, limit: number): Promise<readonly EndedRow[]> {
-    return v.parse(v.array(EndedRow), await this.#db.all`SELECT id, session_id, traces FROM journal_turn
-      WHERE agent_id = ${agentId} AND traces IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ${limit}`)
+    return v.parse(
+      v.array(EndedRow),
+      await this.#db.all`SELECT id, session_id, traces FROM journal_turn
+      WHERE agent_id = ${agentId} AND traces IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    )
   }
 
   async turnCounts(agentId: string): Promise<readonly CountRow[]> {
-    return v.parse(v.array(CountRow), await this.#db.all`SELECT state, count(*) AS n FROM journal_turn WHERE agent_id = ${agentId} GROUP BY state`)
+    return v.parse(
+      v.array(CountRow),
+      await this.#db.all`SELECT state, count(*) AS n FROM journal_turn WHERE agent_id = ${agentId} GROUP BY state`,
+    )
   }
   async toolCounts(agentId: string): Promise<readonly CountRow[]> {
-    return v.parse(v.array(CountRow), await this.#db.all`SELECT e.state AS state, count(*) AS n FROM journal_turn t JOIN journal_effect e ON e.turn_id = t.id
-      WHERE t.agent_id = ${agentId} AND e.kind = 'tool' GROUP BY e.state`)
+    return v.parse(
+      v.array(CountRow),
+      await this.#db
+        .all`SELECT e.state AS state, count(*) AS n FROM journal_turn t JOIN journal_effect e ON e.turn_id = t.id
+      WHERE t.agent_id = ${agentId} AND e.kind = 'tool' GROUP BY e.state`,
+    )
   }
   async sends(agentId: string, limit: number): Promise<readonly SendRow[]> {
-    return v.parse(v.array(SendRow), await this.#db.all`SELECT e.* FROM journal_effect e JOIN journal_turn t ON t.id = e.turn_id
-      WHERE e.kind = 'send' AND t.agent_id = ${agentId} ORDER BY e.created_at DESC, e.key DESC LIMIT ${limit}`)
+    return v.parse(
+      v.array(SendRow),
+      await this.#db.all`SELECT e.* FROM journal_effect e JOIN journal_turn t ON t.id = e.turn_id
+      WHERE e.kind = 'send' AND t.agent_id = ${agentId} ORDER BY e.created_at DESC, e.key DESC LIMIT ${limit}`,
+    )
   }
   /** Turns that ended before this time, at most `limit`, with all that belongs to them. How many there were. */
   async dropEnded(before: string, limit: number): Promise<number> {
     const rows = await this.#db.all<{ id: string }>`SELECT id FROM journal_turn
       WHERE updated_at < ${before} AND state NOT IN ('queued', 'running', 'waiting') LIMIT ${limit}`
     if (rows.length > 0) {
-      await this.#db.batch(rows.flatMap(({ id }) => [this.#db.sql`DELETE FROM journal_effect WHERE turn_id = ${id}`, this.#db.sql`DELETE FROM journal_turn WHERE id = ${id}`]))
+      await this.#db.batch(
+        rows.flatMap(({ id }) => [
+          this.#db.sql`DELETE FROM journal_effect WHERE turn_id = ${id}`,
+          this.#db.sql`DELETE FROM journal_turn WHERE id = ${id}`,
+        ]),
+      )
     }
     return rows.length
   }
@@ -89,10 +125,13 @@ export class JournalStore {
     await this.#db.run`DELETE FROM journal_trace WHERE agent_id = ${agentId} AND id < (
       SELECT t.id FROM journal_trace t WHERE t.agent_id = ${agentId} ORDER BY t.id DESC LIMIT 1 OFFSET ${keep - 1})`
   }
-  async dropTraces(before: string): Promise<void> { await this.#db.run`DELETE FROM journal_trace WHERE started_at < ${before}` }
+  async dropTraces(before: string): Promise<void> {
+    await this.#db.run`DELETE FROM journal_trace WHERE started_at < ${before}`
+  }
   async forget(agentId: string): Promise<void> {
     await this.#db.batch([
-      this.#db.sql`DELETE FROM journal_trace WHERE agent_id = ${agentId}`, this.#db.sql`UPDATE journal_turn SET traces = NULL WHERE agent_id = ${agentId} AND traces IS NOT NULL`,
+      this.#db.sql`DELETE FROM journal_trace WHERE agent_id = ${agentId}`,
+      this.#db.sql`UPDATE journal_turn SET traces = NULL WHERE agent_id = ${agentId} AND traces IS NOT NULL`,
     ])
   }
 }

@@ -11,31 +11,50 @@ import type { Pairs } from './service.ts'
 const AROUND = 2
 
 export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): readonly AnyRoute[] {
-  const exported = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
-    method: 'GET', path, summary, description: 'Every key with its value, for an import into this or another agent.',
-    auth: 'bearer', cost: 10, params: AgentParams, returns: Export, errors: ['agent_not_found'],
-    async handle({ params }) {
-      const { id } = await agents.require(params.id)
-      const kv = (await pairs.rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
-      // Values are JSON text already: parsing them here would change numbers beyond the range of a double.
-      return reply(`{"agent_id":${JSON.stringify(id)},"version":1,"kv":{${kv}}}`, { 'content-type': 'application/json' })
-    },
-  })
-  const imported = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
-    method: 'POST', path, summary,
-    description: 'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
-    auth: 'bearer', cost: 50, params: AgentParams, body: rawBody(limits.max_import_bytes, NewImport), returns: Imported, errors: ['agent_not_found', 'payload_too_large'],
-    example: { body: { kv: { theme: 'dark' } } },
-    async handle({ params, body }) {
-      const { id } = await agents.require(params.id)
-      const { texts, clear } = readImport(body, limits.max_value_depth + AROUND)
-      const { imported: count, failed } = await pairs.import(id, texts, clear)
-      const answer = { agent_id: id, keys_imported: count }
-      return failed.length === 0
-        ? { status: 'imported' as const, ...answer }
-        : { status: 'partial' as const, ...answer, failed_keys: failed.map(({ key }) => key), errors: [...failed] }
-    },
-  })
+  const exported = (path: `/${string}`, summary: string): AnyRoute =>
+    defineRoute({
+      method: 'GET',
+      path,
+      summary,
+      description: 'Every key with its value, for an import into this or another agent.',
+      auth: 'bearer',
+      cost: 10,
+      params: AgentParams,
+      returns: Export,
+      errors: ['agent_not_found'],
+      async handle({ params }) {
+        const { id } = await agents.require(params.id)
+        const kv = (await pairs.rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
+        // Values are JSON text already: parsing them here would change numbers beyond the range of a double.
+        return reply(`{"agent_id":${JSON.stringify(id)},"version":1,"kv":{${kv}}}`, {
+          'content-type': 'application/json',
+        })
+      },
+    })
+  const imported = (path: `/${string}`, summary: string): AnyRoute =>
+    defineRoute({
+      method: 'POST',
+      path,
+      summary,
+      description:
+        'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
+      auth: 'bearer',
+      cost: 50,
+      params: AgentParams,
+      body: rawBody(limits.max_import_bytes, NewImport),
+      returns: Imported,
+      errors: ['agent_not_found', 'payload_too_large'],
+      example: { body: { kv: { theme: 'dark' } } },
+      async handle({ params, body }) {
+        const { id } = await agents.require(params.id)
+        const { texts, clear } = readImport(body, limits.max_value_depth + AROUND)
+        const { imported: count, failed } = await pairs.import(id, texts, clear)
+        const answer = { agent_id: id, keys_imported: count }
+        return failed.length === 0
+          ? { status: 'imported' as const, ...answer }
+          : { status: 'partial' as const, ...answer, failed_keys: failed.map(({ key }) => key), errors: [...failed] }
+      },
+    })
   return [
     exported('/api/agents/:id/memory/export', 'Export the keys of an agent'),
     exported('/api/memory/agents/:id/export', 'Export the memory of an agent'),
@@ -44,7 +63,10 @@ export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): read
   ]
 }
 
-function readImport(body: Uint8Array, maxDepth: number): { readonly texts: ReadonlyMap<string, string>; readonly clear: boolean } {
+function readImport(
+  body: Uint8Array,
+  maxDepth: number,
+): { readonly texts: ReadonlyMap<string, string>; readonly clear: boolean } {
   const members = readMembers(body, maxDepth)
   const kv = members.get('kv')
   const texts = kv === undefined ? undefined : membersOf(kv, maxDepth)
@@ -52,6 +74,7 @@ function readImport(body: Uint8Array, maxDepth: number): { readonly texts: Reado
   const version = members.get('version') ?? '1'
   if (version !== '1') throw new Refusal('invalid_request', 'version: Expected 1')
   const clear = members.get('clear_existing') ?? 'false'
-  if (clear !== 'true' && clear !== 'false') throw new Refusal('invalid_request', 'clear_existing: Expected true or false')
+  if (clear !== 'true' && clear !== 'false')
+    throw new Refusal('invalid_request', 'clear_existing: Expected true or false')
   return { texts, clear: clear === 'true' }
 }

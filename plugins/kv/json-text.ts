@@ -29,7 +29,11 @@ function readJson(body: Uint8Array, what: string): string {
   try {
     JSON.parse(text)
   } catch (error) {
-    throw new Refusal('invalid_request', `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`, { cause: error })
+    throw new Refusal(
+      'invalid_request',
+      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
+      { cause: error },
+    )
   }
   return text.trim()
 }
@@ -56,7 +60,11 @@ function scan(text: string, maxDepth: number): ReadonlyMap<string, string> {
       }
       at = end
     } else if (sign === '{' || sign === '[') {
-      if (++depth > maxDepth) throw new Refusal('invalid_request', `The body is nested deeper than ${maxDepth} levels (plugins.kv.max_value_depth)`)
+      if (++depth > maxDepth)
+        throw new Refusal(
+          'invalid_request',
+          `The body is nested deeper than ${maxDepth} levels (plugins.kv.max_value_depth)`,
+        )
     } else if (sign === '}' || sign === ']') {
       if (inObject && depth === 1) endMember(at)
       depth--

@@ -8,16 +8,28 @@ import type { Pairs as Service } from './service.ts'
 
 export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] {
   const list = defineRoute({
-    method: 'GET', path: '/api/memory/agents/:id/kv', summary: 'List the keys of an agent with their values',
-    auth: 'bearer', cost: 5, params: AgentParams, returns: Pairs, errors: ['agent_not_found'],
+    method: 'GET',
+    path: '/api/memory/agents/:id/kv',
+    summary: 'List the keys of an agent with their values',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    returns: Pairs,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       return json(`{"kv_pairs":[${(await pairs.rows(params.id)).map(toJson).join(',')}]}`)
     },
   })
 
   const read = defineRoute({
-    method: 'GET', path: '/api/memory/agents/:id/kv/:key', summary: 'Read one key of an agent',
-    auth: 'bearer', cost: 5, params: PairParams, returns: Pair, errors: ['agent_not_found', 'key_not_found'],
+    method: 'GET',
+    path: '/api/memory/agents/:id/kv/:key',
+    summary: 'Read one key of an agent',
+    auth: 'bearer',
+    cost: 5,
+    params: PairParams,
+    returns: Pair,
+    errors: ['agent_not_found', 'key_not_found'],
     async handle({ params }) {
       const value = await pairs.read(params.id, params.key)
       if (value === undefined) throw new Refusal('key_not_found', `Key not found: ${params.key}`)
@@ -26,10 +38,18 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
   })
 
   const write = defineRoute({
-    method: 'PUT', path: '/api/memory/agents/:id/kv/:key', summary: 'Create or overwrite one key of an agent',
-    description: 'The body is JSON. The value is its member `value`; a body without one is stored whole. Any JSON comes back as it was sent.',
+    method: 'PUT',
+    path: '/api/memory/agents/:id/kv/:key',
+    summary: 'Create or overwrite one key of an agent',
+    description:
+      'The body is JSON. The value is its member `value`; a body without one is stored whole. Any JSON comes back as it was sent.',
     // White space and escapes may make the body several times as large as the value that is kept.
-    auth: 'bearer', cost: 5, params: PairParams, body: rawBody(limits.max_value_bytes * 4 + 1024, NewValue), returns: Stored, errors: ['agent_not_found', 'payload_too_large'],
+    auth: 'bearer',
+    cost: 5,
+    params: PairParams,
+    body: rawBody(limits.max_value_bytes * 4 + 1024, NewValue),
+    returns: Stored,
+    errors: ['agent_not_found', 'payload_too_large'],
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
       await pairs.write(params.id, params.key, readValue(body, limits.max_value_depth))
@@ -38,9 +58,15 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
   })
 
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/memory/agents/:id/kv/:key', summary: 'Delete one key of an agent',
+    method: 'DELETE',
+    path: '/api/memory/agents/:id/kv/:key',
+    summary: 'Delete one key of an agent',
     description: 'Succeeds when there is no such key.',
-    auth: 'bearer', cost: 5, params: PairParams, returns: Deleted, errors: ['agent_not_found'],
+    auth: 'bearer',
+    cost: 5,
+    params: PairParams,
+    returns: Deleted,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       await pairs.remove(params.id, params.key)
       return { status: 'deleted' as const, key: params.key }

@@ -10,7 +10,10 @@ export const Limits = v.object({
 })
 export type Limits = v.InferOutput<typeof Limits>
 
-export const PairParams = v.object({ ...AgentParams.entries, key: v.pipe(v.string(), v.minLength(1, 'must not be empty')) })
+export const PairParams = v.object({
+  ...AgentParams.entries,
+  key: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
+})
 export const NewValue = v.object({ value: v.unknown() })
 export const Pair = v.object({ key: v.string(), value: v.unknown() })
 export const Pairs = v.object({ kv_pairs: v.array(Pair) })
@@ -19,7 +22,11 @@ export const Deleted = v.object({ status: v.literal('deleted'), key: v.string() 
 
 /** What an export holds and an import takes: every key of an agent with its value. */
 export const Export = v.object({ agent_id: v.string(), version: v.literal(1), kv: v.record(v.string(), v.unknown()) })
-export const NewImport = v.object({ kv: v.record(v.string(), v.unknown()), clear_existing: v.optional(v.boolean(), false), version: v.optional(v.literal(1)) })
+export const NewImport = v.object({
+  kv: v.record(v.string(), v.unknown()),
+  clear_existing: v.optional(v.boolean(), false),
+  version: v.optional(v.literal(1)),
+})
 export const Imported = v.object({
   status: v.picklist(['imported', 'partial']),
   agent_id: v.string(),

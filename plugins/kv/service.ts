@@ -57,7 +57,11 @@ export class Pairs implements KeyValue {
       )
     } catch (error) {
       if (!(await this.#store.full(id, key, maxKeys))) throw error
-      throw new Refusal('invalid_request', `key: the agent has ${maxKeys} keys, which is the limit (plugins.kv.max_keys_per_agent): delete some`, { details: { limit_keys: maxKeys }, cause: error })
+      throw new Refusal(
+        'invalid_request',
+        `key: the agent has ${maxKeys} keys, which is the limit (plugins.kv.max_keys_per_agent): delete some`,
+        { details: { limit_keys: maxKeys }, cause: error },
+      )
     }
     // Killed while the write was under way: nobody would remove the key any more.
     if (!(await this.#agents.find(id))) {
@@ -68,7 +72,10 @@ export class Pairs implements KeyValue {
 
   async remove(agentId: string, key: string): Promise<boolean> {
     const { id } = await this.#agents.require(agentId)
-    const [removed] = await this.#store.commit(this.#store.remove(id, key), this.#audit.entry(access(id, `delete key "${key}"`)))
+    const [removed] = await this.#store.commit(
+      this.#store.remove(id, key),
+      this.#audit.entry(access(id, `delete key "${key}"`)),
+    )
     return (removed?.changes ?? 0) > 0
   }
 
@@ -76,7 +83,14 @@ export class Pairs implements KeyValue {
    * Writes many keys at once: all that can be kept, or on a failure none. Says which cannot and why. `texts` must be JSON. Throws
    * `invalid_request` when there would be too many.
    */
-  async import(agentId: string, texts: ReadonlyMap<string, string>, clear: boolean): Promise<{ readonly imported: number; readonly failed: readonly { readonly key: string; readonly error: string }[] }> {
+  async import(
+    agentId: string,
+    texts: ReadonlyMap<string, string>,
+    clear: boolean,
+  ): Promise<{
+    readonly imported: number
+    readonly failed: readonly { readonly key: string; readonly error: string }[]
+  }> {
     const { id } = await this.#agents.require(agentId)
     const failed: { key: string; error: string }[] = []
     const good: [string, string][] = []
@@ -92,7 +106,12 @@ export class Pairs implements KeyValue {
     }
     const { max_keys_per_agent: maxKeys } = this.#limits
     const names = new Set([...(clear ? [] : await this.#store.names(id)), ...good.map(([key]) => key)])
-    if (names.size > maxKeys) throw new Refusal('invalid_request', `kv: the agent would have ${names.size} keys, and ${maxKeys} is the limit (plugins.kv.max_keys_per_agent)`, { details: { limit_keys: maxKeys } })
+    if (names.size > maxKeys)
+      throw new Refusal(
+        'invalid_request',
+        `kv: the agent would have ${names.size} keys, and ${maxKeys} is the limit (plugins.kv.max_keys_per_agent)`,
+        { details: { limit_keys: maxKeys } },
+      )
     const at = new Date().toISOString()
     await this.#store.commit(
       ...(clear ? [this.#store.removeAll(id)] : []),
@@ -106,7 +125,9 @@ export class Pairs implements KeyValue {
     return { imported: good.length, failed }
   }
 
-  clear(agentId: string): Promise<void> { return this.#store.clear(agentId) }
+  clear(agentId: string): Promise<void> {
+    return this.#store.clear(agentId)
+  }
 
   /** Removes keys whose agent was killed just before the process ended. */
   async sweep(): Promise<void> {
@@ -120,7 +141,11 @@ export class Pairs implements KeyValue {
     const bytes = Buffer.byteLength(text)
     const { max_value_bytes: maxBytes } = this.#limits
     if (bytes > maxBytes) {
-      throw new Refusal('payload_too_large', `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key (plugins.kv.max_value_bytes)`, { details: { limit_bytes: maxBytes } })
+      throw new Refusal(
+        'payload_too_large',
+        `value: ${bytes} bytes of JSON, at most ${maxBytes} are kept under one key (plugins.kv.max_value_bytes)`,
+        { details: { limit_bytes: maxBytes } },
+      )
     }
     return bytes
   }
@@ -128,9 +153,15 @@ export class Pairs implements KeyValue {
   #checkKey(key: string): void {
     const { max_key_chars: maxChars } = this.#limits
     if (key === '') throw new Refusal('invalid_request', 'key: must not be empty')
-    if (key.length > maxChars) throw new Refusal('invalid_request', `key: ${key.length} characters, at most ${maxChars} (plugins.kv.max_key_chars)`, { details: { limit_chars: maxChars } })
+    if (key.length > maxChars)
+      throw new Refusal(
+        'invalid_request',
+        `key: ${key.length} characters, at most ${maxChars} (plugins.kv.max_key_chars)`,
+        { details: { limit_chars: maxChars } },
+      )
     // Not every engine can keep them, and a key must be found again as it was written.
-    if (key.includes('\0') || !key.isWellFormed()) throw new Refusal('invalid_request', 'key: must be well-formed Unicode without NUL')
+    if (key.includes('\0') || !key.isWellFormed())
+      throw new Refusal('invalid_request', 'key: must be well-formed Unicode without NUL')
   }
 }
 
@@ -141,7 +172,8 @@ function access(agentId: string, details: string): AuditRecord {
 /** JSON text of a value. A number beyond the range of a double would silently become `null`. */
 function encode(value: unknown): string {
   const text = JSON.stringify(value, (_, part: unknown) => {
-    if (typeof part === 'number' && !Number.isFinite(part)) throw new Refusal('invalid_request', 'value: a number is out of range')
+    if (typeof part === 'number' && !Number.isFinite(part))
+      throw new Refusal('invalid_request', 'value: a number is out of range')
     return part
   })
   if (text === undefined) throw new Refusal('invalid_request', 'value: Expected JSON')

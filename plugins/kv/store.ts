@@ -4,13 +4,21 @@ import { PairRow } from './schema.ts'
 
 export class PairStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   async find(agentId: string, key: string): Promise<PairRow | undefined> {
-    return v.parse(v.optional(PairRow), await this.#db.one`SELECT key, value FROM kv_pair WHERE agent_id = ${agentId} AND key = ${key}`)
+    return v.parse(
+      v.optional(PairRow),
+      await this.#db.one`SELECT key, value FROM kv_pair WHERE agent_id = ${agentId} AND key = ${key}`,
+    )
   }
   async list(agentId: string): Promise<PairRow[]> {
-    return v.parse(v.array(PairRow), await this.#db.all`SELECT key, value FROM kv_pair WHERE agent_id = ${agentId} ORDER BY key`)
+    return v.parse(
+      v.array(PairRow),
+      await this.#db.all`SELECT key, value FROM kv_pair WHERE agent_id = ${agentId} ORDER BY key`,
+    )
   }
   async names(agentId: string): Promise<string[]> {
     const rows = await this.#db.all<{ key: string }>`SELECT key FROM kv_pair WHERE agent_id = ${agentId} ORDER BY key`
@@ -18,7 +26,9 @@ export class PairStore {
   }
   /** Whether a new key would be one too many. */
   async full(agentId: string, key: string, limit: number): Promise<boolean> {
-    const row = await this.#db.one<{ taken: number | string }>`SELECT COUNT(*) AS taken FROM kv_pair WHERE agent_id = ${agentId} AND key <> ${key}`
+    const row = await this.#db.one<{
+      taken: number | string
+    }>`SELECT COUNT(*) AS taken FROM kv_pair WHERE agent_id = ${agentId} AND key <> ${key}`
     return Number(row?.taken ?? 0) >= limit
   }
 
@@ -34,7 +44,8 @@ export class PairStore {
   }
   /** Without a limit, for many at once. */
   replace(agentId: string, key: string, value: string, at: string): Statement {
-    return this.#db.sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key}, ${value}, ${at})
+    return this.#db
+      .sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key}, ${value}, ${at})
       ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
   }
   removeAll(agentId: string): Statement {

@@ -9,7 +9,8 @@ const key = v.pipe(v.string(), v.minLength(1), v.description('The key'))
 /** The calling agent's own keys, under the rights of its manifest. */
 export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
   const get = defineTool({
-    name: 'kv_get', risk: 'read',
+    name: 'kv_get',
+    risk: 'read',
     description: 'Read a value that was stored under a key. Answers JSON.',
     input: v.object({ key }),
     async run(input, { agentId }) {
@@ -20,7 +21,8 @@ export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
     },
   })
   const set = defineTool({
-    name: 'kv_set', risk: 'write',
+    name: 'kv_set',
+    risk: 'write',
     description: 'Store any JSON value under a key. Replaces what was there.',
     input: v.object({ key, value: v.pipe(v.unknown(), v.description('Any JSON value')) }),
     async run(input, { agentId }) {
@@ -30,16 +32,18 @@ export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
     },
   })
   const remove = defineTool({
-    name: 'kv_delete', risk: 'write',
+    name: 'kv_delete',
+    risk: 'write',
     description: 'Delete a key and its value.',
     input: v.object({ key }),
     async run(input, { agentId }) {
       await agents.checkMemory(agentId, 'write', input.key)
-      return await pairs.remove(agentId, input.key) ? `Deleted "${input.key}".` : `There was no key "${input.key}".`
+      return (await pairs.remove(agentId, input.key)) ? `Deleted "${input.key}".` : `There was no key "${input.key}".`
     },
   })
   const list = defineTool({
-    name: 'kv_list', risk: 'read',
+    name: 'kv_list',
+    risk: 'read',
     description: 'List the keys that hold a value, without the values. Answers a JSON array.',
     input: v.object({ prefix: v.optional(v.pipe(v.string(), v.description('Only keys that start with this'))) }),
     async run(input, { agentId }) {

@@ -22,8 +22,10 @@ export class Notes {
   async put(agentId: string, key: string, value: string): Promise<void> {
     await this.#agents.checkMemory(agentId, 'write', key)
     const { max_key_chars: maxKey, max_value_chars: maxValue, max_notes_per_agent: maxNotes } = this.#limits
-    if (key.length > maxKey) throw new Refusal('invalid_request', `key: at most ${maxKey} characters (plugins.memory.max_key_chars)`)
-    if (value.length > maxValue) throw new Refusal('payload_too_large', `value: at most ${maxValue} characters (plugins.memory.max_value_chars)`)
+    if (key.length > maxKey)
+      throw new Refusal('invalid_request', `key: at most ${maxKey} characters (plugins.memory.max_key_chars)`)
+    if (value.length > maxValue)
+      throw new Refusal('payload_too_large', `value: at most ${maxValue} characters (plugins.memory.max_value_chars)`)
     // Not every engine can keep them, and a note must be found again as it was written.
     if (`${key}${value}`.includes('\0') || !key.isWellFormed() || !value.isWellFormed()) {
       throw new Refusal('invalid_request', 'key and value must be well-formed Unicode without NUL')
@@ -35,7 +37,11 @@ export class Notes {
       )
     } catch (error) {
       if (!(await this.#store.full(agentId, key, maxNotes))) throw error
-      throw new Refusal('invalid_request', `there are ${maxNotes} notes, which is the limit (plugins.memory.max_notes_per_agent); replace an older one`, { cause: error })
+      throw new Refusal(
+        'invalid_request',
+        `there are ${maxNotes} notes, which is the limit (plugins.memory.max_notes_per_agent); replace an older one`,
+        { cause: error },
+      )
     }
     // Killed while the write was under way: nobody would remove the note any more.
     if (!(await this.#agents.find(agentId))) await this.clear(agentId)
@@ -53,12 +59,18 @@ export class Notes {
     return notes.filter((note) => note.key.toLowerCase().includes(wanted) || note.value.toLowerCase().includes(wanted))
   }
 
-  async list(agentId: string, limit: number, offset: number): Promise<{ readonly notes: readonly Note[]; readonly total: number }> {
+  async list(
+    agentId: string,
+    limit: number,
+    offset: number,
+  ): Promise<{ readonly notes: readonly Note[]; readonly total: number }> {
     const notes = await this.#readable(agentId)
     return { notes: notes.slice(offset, offset + limit), total: notes.length }
   }
 
-  clear(agentId: string): Promise<void> { return this.#store.clear(agentId) }
+  clear(agentId: string): Promise<void> {
+    return this.#store.clear(agentId)
+  }
 
   /** Removes notes whose agent was killed just before the process ended. */
   async sweep(): Promise<void> {
@@ -69,7 +81,12 @@ export class Notes {
 
   async #readable(agentId: string): Promise<Note[]> {
     const notes = await this.#store.list(agentId)
-    const keys = new Set(await this.#agents.readableMemory(agentId, notes.map((note) => note.key)))
+    const keys = new Set(
+      await this.#agents.readableMemory(
+        agentId,
+        notes.map((note) => note.key),
+      ),
+    )
     return notes.filter((note) => keys.has(note.key))
   }
 }

@@ -11,17 +11,25 @@ const key = (says: string) => v.pipe(v.string(), v.minLength(1), v.description(s
 
 export function noteTools(notes: Notes): readonly AnyTool[] {
   const store = defineTool({
-    name: 'memory_store', risk: 'write',
-    description: 'Remember something for later conversations, as a note under a short key. Replaces a note of the same key.',
-    input: v.object({ key: key('A short name to find it by'), value: v.pipe(v.string(), v.description('What to remember')) }),
+    name: 'memory_store',
+    risk: 'write',
+    description:
+      'Remember something for later conversations, as a note under a short key. Replaces a note of the same key.',
+    input: v.object({
+      key: key('A short name to find it by'),
+      value: v.pipe(v.string(), v.description('What to remember')),
+    }),
     async run(input, { agentId }) {
       await notes.put(agentId, input.key, input.value)
       return `Remembered under "${input.key}".`
     },
   })
   const recall = defineTool({
-    name: 'memory_recall', risk: 'read', labels: fromAnywhere,
-    description: 'Recall a note by its key. When no note has this key, finds notes that contain the text. Answers a JSON array.',
+    name: 'memory_recall',
+    risk: 'read',
+    labels: fromAnywhere,
+    description:
+      'Recall a note by its key. When no note has this key, finds notes that contain the text. Answers a JSON array.',
     input: v.object({ key: key('A key, or a word to look for') }),
     async run(input, { agentId }) {
       const found = await notes.recall(agentId, input.key)
@@ -31,7 +39,9 @@ export function noteTools(notes: Notes): readonly AnyTool[] {
     },
   })
   const list = defineTool({
-    name: 'memory_list', risk: 'read', labels: fromAnywhere,
+    name: 'memory_list',
+    risk: 'read',
+    labels: fromAnywhere,
     description: 'List the notes, the latest first. Answers JSON with the notes and their total number.',
     input: v.object({
       limit: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 20),

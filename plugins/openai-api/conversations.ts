@@ -16,7 +16,10 @@ export interface ConversationParts {
   readonly sessions: Sessions
   readonly now: () => string
 }
-export interface Caller { readonly session: string | undefined; readonly user: string | undefined }
+export interface Caller {
+  readonly session: string | undefined
+  readonly user: string | undefined
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const MOST_COMPARED = 1000
@@ -33,19 +36,23 @@ const MOST_COMPARED = 1000
  */
 export class Conversations {
   readonly #parts: ConversationParts
-  constructor(parts: ConversationParts) { this.#parts = parts }
+  constructor(parts: ConversationParts) {
+    this.#parts = parts
+  }
 
   async place(agent: Agent, { session, user }: Caller, asked: Asked): Promise<Place> {
     if (session !== undefined) return { sessionId: await this.#named(agent, session), answered: nothing }
     const { instructions, history, question } = asked
     const own = user === undefined ? agent.sessionId : derived(agent.id, 'user', user)
-    if (instructions === '' && (history.length === 0 || await this.#continues(own, history))) return { sessionId: own, answered: nothing }
+    if (instructions === '' && (history.length === 0 || (await this.#continues(own, history))))
+      return { sessionId: own, answered: nothing }
     const { store, now } = this.#parts
     const digest = (said: readonly Said[]): string => digestOf(agent.id, user, instructions, said)
-    const sessionId = await this.#claim(agent, digest(history)) ?? await this.#make(agent, history)
+    const sessionId = (await this.#claim(agent, digest(history))) ?? (await this.#make(agent, history))
     return {
       sessionId,
-      answered: (text) => store.settle(sessionId, digest([...history, question, { role: 'assistant', text, images: [] }]), now()),
+      answered: (text) =>
+        store.settle(sessionId, digest([...history, question, { role: 'assistant', text, images: [] }]), now()),
     }
   }
 
@@ -66,7 +73,10 @@ export class Conversations {
     const { sessions } = this.#parts
     if (!UUID.test(name)) return (await sessions.findByLabel(agent.id, name))?.id ?? derived(agent.id, 'session', name)
     const session = await sessions.find(name.toLowerCase())
-    if (session?.agentId !== agent.id) throw new Refusal('session_not_found', `No session ${name} of this agent`, { details: { param: 'X-Svc-Session' } })
+    if (session?.agentId !== agent.id)
+      throw new Refusal('session_not_found', `No session ${name} of this agent`, {
+        details: { param: 'X-Svc-Session' },
+      })
     return session.id
   }
 
@@ -81,7 +91,7 @@ export class Conversations {
     const { store, sessions, now } = this.#parts
     const id = await store.claim(agent.id, digest, now())
     // The session may have been deleted meanwhile.
-    return id !== undefined && await sessions.find(id) ? id : undefined
+    return id !== undefined && (await sessions.find(id)) ? id : undefined
   }
 
   async #make(agent: Agent, history: readonly Said[]): Promise<string> {
@@ -99,7 +109,9 @@ export class Conversations {
   }
 }
 
-async function nothing(): Promise<void> { /* The session says itself what was said. */ }
+async function nothing(): Promise<void> {
+  /* The session says itself what was said. */
+}
 
 function toMessage({ role, text, images }: Said, turnId: string, createdAt: string): Message {
   const blocks: Block[] = text === '' ? [] : [{ type: 'text', text, labels: ['UserInput'] }]
@@ -113,20 +125,37 @@ function toSaid(messages: readonly Message[]): readonly Said[] {
   for (const { role, blocks, turnId } of messages) {
     if (role !== 'user' && role !== 'assistant') continue
     const text = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
-    const images = blocks.flatMap((block) => (block.type === 'image' ? [{ mime: block.mime, base64: block.base64 }] : []))
+    const images = blocks.flatMap((block) =>
+      block.type === 'image' ? [{ mime: block.mime, base64: block.base64 }] : [],
+    )
     if (text === '' && images.length === 0) continue
     const before = said.at(-1)
-    if (before && role === 'assistant' && before.role === role && before.turnId === turnId) said[said.length - 1] = { ...before, text: `${before.text}\n\n${text}` }
+    if (before && role === 'assistant' && before.role === role && before.turnId === turnId)
+      said[said.length - 1] = { ...before, text: `${before.text}\n\n${text}` }
     else said.push({ role, text, images, turnId })
   }
   return said
 }
 function same(a: Said, b: Said | undefined): boolean {
-  return b !== undefined && a.role === b.role && a.text.trim() === b.text.trim() && a.images.length === b.images.length && a.images.every(({ base64 }, index) => base64 === b.images[index]?.base64)
+  return (
+    b !== undefined &&
+    a.role === b.role &&
+    a.text.trim() === b.text.trim() &&
+    a.images.length === b.images.length &&
+    a.images.every(({ base64 }, index) => base64 === b.images[index]?.base64)
+  )
 }
 
 function digestOf(agentId: string, user: string | undefined, instructions: string, said: readonly Said[]): string {
-  return hash('sha256', JSON.stringify([agentId, user ?? null, instructions, said.map(({ role, text, images }) => [role, text.trim(), images.map(({ base64 }) => hash('sha256', base64))])]))
+  return hash(
+    'sha256',
+    JSON.stringify([
+      agentId,
+      user ?? null,
+      instructions,
+      said.map(({ role, text, images }) => [role, text.trim(), images.map(({ base64 }) => hash('sha256', base64))]),
+    ]),
+  )
 }
 /** The same id for the same name; a UUID of version 8, so that it is taken for one. */
 function derived(...parts: readonly string[]): string {

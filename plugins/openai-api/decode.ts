@@ -2,9 +2,16 @@ import { Refusal } from 'svc/sdk'
 import type { ResponseFormat } from 'svc/providers'
 import type { CompletionBody, Message, Part } from './schema.ts'
 
-export interface Image { readonly mime: string; readonly base64: string }
+export interface Image {
+  readonly mime: string
+  readonly base64: string
+}
 /** One message of a conversation as both sides know it. */
-export interface Said { readonly role: 'user' | 'assistant'; readonly text: string; readonly images: readonly Image[] }
+export interface Said {
+  readonly role: 'user' | 'assistant'
+  readonly text: string
+  readonly images: readonly Image[]
+}
 export interface Asked {
   /** The client's system messages. */
   readonly instructions: string
@@ -22,9 +29,15 @@ export function decodeMessages(messages: readonly Message[]): Asked {
   const last = messages[at]
   const question = last && decode('user', last)
   if (!question || (question.text.trim() === '' && question.images.length === 0)) {
-    throw new Refusal('invalid_request', 'messages: there is no message of the user with content', { details: { code: 'missing_message', param: 'messages' } })
+    throw new Refusal('invalid_request', 'messages: there is no message of the user with content', {
+      details: { code: 'missing_message', param: 'messages' },
+    })
   }
-  const instructions = messages.filter(({ role }) => role === 'system' || role === 'developer').map((message) => decode('user', message).text).filter((text) => text.trim() !== '').join('\n\n')
+  const instructions = messages
+    .filter(({ role }) => role === 'system' || role === 'developer')
+    .map((message) => decode('user', message).text)
+    .filter((text) => text.trim() !== '')
+    .join('\n\n')
   const history: Said[] = []
   for (const message of messages.slice(0, at)) {
     if (message.role === 'system' || message.role === 'developer') continue
@@ -36,19 +49,27 @@ export function decodeMessages(messages: readonly Message[]): Asked {
 
 /** What the client's own tools did is told in words: the agent has other tools. */
 function toSaid(message: Message): Said {
-  if (message.role === 'tool' || message.role === 'function') return { role: 'user', text: `[Result of a tool of the client: ${decode('user', message).text}]`, images: [] }
+  if (message.role === 'tool' || message.role === 'function')
+    return { role: 'user', text: `[Result of a tool of the client: ${decode('user', message).text}]`, images: [] }
   if (message.role !== 'assistant') return decode('user', message)
   const { text } = decode('assistant', message)
-  const calls = (message.tool_calls ?? []).flatMap(({ function: called }) => (called ? [`[Called a tool of the client: ${called.name}(${called.arguments})]`] : []))
+  const calls = (message.tool_calls ?? []).flatMap(({ function: called }) =>
+    called ? [`[Called a tool of the client: ${called.name}(${called.arguments})]`] : [],
+  )
   return { role: 'assistant', text: [text, ...calls].filter((piece) => piece !== '').join('\n'), images: [] }
 }
 
 function decode(role: Said['role'], { content }: Message): Said {
-  const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content ?? []
+  const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
   return {
     role,
-    text: parts.flatMap((part) => (part.type === 'text' ? [part.text] : part.type === 'refusal' ? [part.refusal] : [])).join('\n'),
-    images: role === 'assistant' ? [] : parts.flatMap((part) => (part.type === 'image_url' ? [toImage(part.image_url.url)] : [])),
+    text: parts
+      .flatMap((part) => (part.type === 'text' ? [part.text] : part.type === 'refusal' ? [part.refusal] : []))
+      .join('\n'),
+    images:
+      role === 'assistant'
+        ? []
+        : parts.flatMap((part) => (part.type === 'image_url' ? [toImage(part.image_url.url)] : [])),
   }
 }
 
@@ -56,7 +77,9 @@ function decode(role: Said['role'], { content }: Message): Said {
 function toImage(url: string): Image {
   const [, mime, base64] = url.match(DATA_URL) ?? []
   if (mime === undefined || base64 === undefined) {
-    throw new Refusal('invalid_request', 'messages: an image_url must be a data URL with base64 content', { details: { code: 'invalid_image_url', param: 'messages' } })
+    throw new Refusal('invalid_request', 'messages: an image_url must be a data URL with base64 content', {
+      details: { code: 'invalid_image_url', param: 'messages' },
+    })
   }
   return { mime, base64 }
 }
@@ -66,11 +89,13 @@ function toImage(url: string): Image {
  * that insists on one of them is refused, because its answer could not be what was asked for.
  */
 export function decodeUnused(body: CompletionBody): readonly string[] {
-  if (typeof body.n === 'number' && body.n !== 1) throw unsupported('n', 'n: one choice is given; ask again for another')
+  if (typeof body.n === 'number' && body.n !== 1)
+    throw unsupported('n', 'n: one choice is given; ask again for another')
   const given = body.tools?.length ? 'tools' : body.functions?.length ? 'functions' : undefined
   if (given === undefined) return []
   const choice = body.tool_choice ?? body.function_call
-  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none') throw unsupported('tool_choice', 'tool_choice: tools of the client are not called here; the agent calls its own')
+  if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none')
+    throw unsupported('tool_choice', 'tool_choice: tools of the client are not called here; the agent calls its own')
   return [`${given}: tools of the client are not called here; the agent calls its own`]
 }
 function unsupported(param: string, message: string): Refusal {

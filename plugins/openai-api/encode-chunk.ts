@@ -4,15 +4,22 @@ import { encodeUsage, finishReason } from './encode-completion.ts'
 import type { Head } from './encode-completion.ts'
 
 /** The role first, then text, then the reason and the usage, then `[DONE]`. `ended` is awaited before the last two. */
-export async function* encodeChunks(head: Head, turn: Pick<AcceptedTurn, 'events'>, ended: (result: TurnResult) => Promise<void>): EventStream {
+export async function* encodeChunks(
+  head: Head,
+  turn: Pick<AcceptedTurn, 'events'>,
+  ended: (result: TurnResult) => Promise<void>,
+): EventStream {
   const start = `{"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${JSON.stringify(head.model)},"choices":[{"index":0,"delta":`
   const warnings = head.warnings.length > 0 ? `,"warnings":${JSON.stringify(head.warnings)}` : ''
   yield { data: `${start}{"role":"assistant"},"finish_reason":null}]}` }
   for await (const event of turn.events()) {
-    if (event.type === 'text') yield { data: `${start}{"content":${JSON.stringify(event.delta)}},"finish_reason":null}]}` }
+    if (event.type === 'text')
+      yield { data: `${start}{"content":${JSON.stringify(event.delta)}},"finish_reason":null}]}` }
     else if (event.type === 'end') {
       await ended(event.result)
-      yield { data: `${start}{},"finish_reason":"${finishReason(event.result)}"}],"usage":${JSON.stringify(encodeUsage(event.result))}${warnings}}` }
+      yield {
+        data: `${start}{},"finish_reason":"${finishReason(event.result)}"}],"usage":${JSON.stringify(encodeUsage(event.result))}${warnings}}`,
+      }
     }
   }
   yield { data: '[DONE]' }

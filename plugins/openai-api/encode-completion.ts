@@ -2,13 +2,22 @@ import type { TurnResult } from '../chat/contract.ts'
 import type { Completion } from './schema.ts'
 
 /** What every piece of one answer has in common. */
-export interface Head { readonly id: string; readonly created: number; readonly model: string; readonly warnings: readonly string[] }
+export interface Head {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+  readonly warnings: readonly string[]
+}
 
 export function encodeCompletion(head: Head, result: TurnResult): Completion {
   return {
-    id: head.id, object: 'chat.completion', created: head.created, model: head.model,
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
     choices: [{ index: 0, message: { role: 'assistant', content: result.text }, finish_reason: finishReason(result) }],
-    usage: encodeUsage(result), ...(head.warnings.length > 0 ? { warnings: [...head.warnings] } : {}),
+    usage: encodeUsage(result),
+    ...(head.warnings.length > 0 ? { warnings: [...head.warnings] } : {}),
   }
 }
 export function finishReason({ stop }: TurnResult): 'stop' | 'length' | 'content_filter' {

@@ -20,9 +20,15 @@ export default definePlugin({
   requires: { agents: Agents, chat: Chat, turns: Turns, sessions: Sessions },
   migrations,
   setup({ config, db, jobs, routes, services }) {
-    const conversations = new Conversations({ store: new ConversationStore(db), sessions: services.sessions, now: () => new Date().toISOString() })
+    const conversations = new Conversations({
+      store: new ConversationStore(db),
+      sessions: services.sessions,
+      now: () => new Date().toISOString(),
+    })
     routes.add(...openAiRoutes({ ...services, conversations }))
-    jobs.every('conversations', HOUR_MS, () => conversations.cleanup(new Date(Date.now() - config.conversation_hours * HOUR_MS).toISOString()))
+    jobs.every('conversations', HOUR_MS, () =>
+      conversations.cleanup(new Date(Date.now() - config.conversation_hours * HOUR_MS).toISOString()),
+    )
     return {}
   },
 })

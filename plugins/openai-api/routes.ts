@@ -18,45 +18,92 @@ export interface OpenAiParts {
   readonly conversations: Conversations
 }
 
-const description = '`model` selects the agent: `svc:<name>`, an agent id or a name; anything else is the first agent. The agent answers with its own system prompt and tools.\n\n'
-  + 'Conversations: the last message of the user is the question. A request with nothing else goes on in the agent\'s own session, and so does one whose earlier messages are what that session ends with. '
-  + 'A request with another history, or with system messages, is a conversation of the client: it is answered from exactly the messages given, in a session of its own that is found again by its content, and the agent\'s session is neither read nor written. System messages are said to the model after the agent\'s own. '
-  + '`user` gives each user of the client a session of their own; the header `X-Svc-Session` (a session id, a label, or any name) names one, and only the last message is read then.\n\n'
-  + 'Images are data URLs. `tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
+const description =
+  '`model` selects the agent: `svc:<name>`, an agent id or a name; anything else is the first agent. The agent answers with its own system prompt and tools.\n\n' +
+  "Conversations: the last message of the user is the question. A request with nothing else goes on in the agent's own session, and so does one whose earlier messages are what that session ends with. " +
+  "A request with another history, or with system messages, is a conversation of the client: it is answered from exactly the messages given, in a session of its own that is found again by its content, and the agent's session is neither read nor written. System messages are said to the model after the agent's own. " +
+  '`user` gives each user of the client a session of their own; the header `X-Svc-Session` (a session id, a label, or any name) names one, and only the last message is read then.\n\n' +
+  'Images are data URLs. `tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
 
 export function openAiRoutes({ agents, chat, turns, conversations }: OpenAiParts): readonly AnyRoute[] {
   const completions = defineRoute({
-    method: 'POST', path: '/v1/chat/completions', summary: 'Chat with an agent through OpenAI\'s API', description,
-    auth: 'bearer', cost: 30, body: CompletionBody, returns: Completion, streams: Chunk, renderError: toOpenAiError, idempotent: true,
-    errors: ['model_not_found', 'session_not_found', 'payload_too_large', 'conflict', 'rate_limit', 'service_unavailable'],
+    method: 'POST',
+    path: '/v1/chat/completions',
+    summary: "Chat with an agent through OpenAI's API",
+    description,
+    auth: 'bearer',
+    cost: 30,
+    body: CompletionBody,
+    returns: Completion,
+    streams: Chunk,
+    renderError: toOpenAiError,
+    idempotent: true,
+    errors: [
+      'model_not_found',
+      'session_not_found',
+      'payload_too_large',
+      'conflict',
+      'rate_limit',
+      'service_unavailable',
+    ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
     async handle({ body, signal, header, effectId }) {
       const asked = decodeMessages(body.messages)
       const warnings = decodeUnused(body)
       const agent = await selectAgent(agents, body.model)
-      const place = await conversations.place(agent, { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined }, asked)
-      const { question: { text, images }, instructions } = asked
+      const place = await conversations.place(
+        agent,
+        { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined },
+        asked,
+      )
+      const {
+        question: { text, images },
+        instructions,
+      } = asked
       const format = decodeFormat(body)
       const turn = await chat.accept({
-        agentId: agent.id, sessionId: place.sessionId, door: 'openai', text, images, ...options(body),
-        ...(instructions === '' ? {} : { instructions }), ...(format ? { responseFormat: format } : {}), ...(effectId === undefined ? {} : { id: effectId }),
+        agentId: agent.id,
+        sessionId: place.sessionId,
+        door: 'openai',
+        text,
+        images,
+        ...options(body),
+        ...(instructions === '' ? {} : { instructions }),
+        ...(format ? { responseFormat: format } : {}),
+        ...(effectId === undefined ? {} : { id: effectId }),
       })
       if (effectId === undefined) cancelOnAbort(turn, signal)
       return answer(body, toHead(turn.id, agent, warnings), turn, place)
     },
     async recall(id, { body }) {
       const turn = await turns.replay(id)
-      return turn && answer(body, toHead(id, await selectAgent(agents, body.model), decodeUnused(body)), turn, undefined)
+      return (
+        turn && answer(body, toHead(id, await selectAgent(agents, body.model), decodeUnused(body)), turn, undefined)
+      )
     },
   })
   const models = defineRoute({
-    method: 'GET', path: '/v1/models', summary: 'List the agents as models of OpenAI\'s API',
-    auth: 'bearer', cost: 2, returns: ModelList, renderError: toOpenAiError,
-    async handle() { return { object: 'list' as const, data: (await agents.list()).map(toModel) } },
+    method: 'GET',
+    path: '/v1/models',
+    summary: "List the agents as models of OpenAI's API",
+    auth: 'bearer',
+    cost: 2,
+    returns: ModelList,
+    renderError: toOpenAiError,
+    async handle() {
+      return { object: 'list' as const, data: (await agents.list()).map(toModel) }
+    },
   })
   const model = defineRoute({
-    method: 'GET', path: '/v1/models/**:id', summary: 'Read an agent as a model of OpenAI\'s API',
-    auth: 'bearer', cost: 2, params: ModelParams, returns: Model, renderError: toOpenAiError, errors: ['model_not_found'],
+    method: 'GET',
+    path: '/v1/models/**:id',
+    summary: "Read an agent as a model of OpenAI's API",
+    auth: 'bearer',
+    cost: 2,
+    params: ModelParams,
+    returns: Model,
+    renderError: toOpenAiError,
+    errors: ['model_not_found'],
     async handle({ params }) {
       const agent = await namedAgent(agents, params.id)
       if (!agent) throw new Refusal('model_not_found', `The model '${params.id}' does not exist`)
@@ -66,8 +113,15 @@ export function openAiRoutes({ agents, chat, turns, conversations }: OpenAiParts
   return [completions, models, model]
 }
 
-async function answer(body: CompletionBody, head: Head, turn: Pick<AcceptedTurn, 'events' | 'result'>, place: Place | undefined) {
-  const ended = async ({ stop, text }: TurnResult): Promise<void> => { if (stop !== 'cancelled') await place?.answered(text) }
+async function answer(
+  body: CompletionBody,
+  head: Head,
+  turn: Pick<AcceptedTurn, 'events' | 'result'>,
+  place: Place | undefined,
+) {
+  const ended = async ({ stop, text }: TurnResult): Promise<void> => {
+    if (stop !== 'cancelled') await place?.answered(text)
+  }
   if (body.stream === true) return encodeChunks(head, turn, ended)
   const result = await turn.result()
   await ended(result)
@@ -81,12 +135,18 @@ function cancelOnAbort(turn: AcceptedTurn, signal: AbortSignal): void {
 function options(body: CompletionBody) {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   return {
-    ...(typeof body.temperature === 'number' ? { temperature: body.temperature } : {}), ...(typeof maxTokens === 'number' ? { maxTokens } : {}),
+    ...(typeof body.temperature === 'number' ? { temperature: body.temperature } : {}),
+    ...(typeof maxTokens === 'number' ? { maxTokens } : {}),
   }
 }
 function toHead(turnId: string, agent: Agent, warnings: readonly string[]): Head {
   return { id: `chatcmpl-${turnId}`, created: Math.floor(Date.now() / 1000), model: agent.name, warnings }
 }
 function toModel({ name, createdAt }: Agent) {
-  return { id: PREFIX + name, object: 'model' as const, created: Math.floor(Date.parse(createdAt) / 1000), owned_by: 'svc' }
+  return {
+    id: PREFIX + name,
+    object: 'model' as const,
+    created: Math.floor(Date.parse(createdAt) / 1000),
+    owned_by: 'svc',
+  }
 }

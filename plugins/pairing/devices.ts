@@ -5,7 +5,12 @@ import type { Device, DeviceRow } from './schema.ts'
 import type { PairingStore } from './store.ts'
 
 type Caller = Pick<RequestFacts, 'principal' | 'clientAddress'>
-interface Known { readonly row: DeviceRow; readonly holder: Holder; lastSeen: string; written: string }
+interface Known {
+  readonly row: DeviceRow
+  readonly holder: Holder
+  lastSeen: string
+  written: string
+}
 
 /** The paired devices: rows, and a copy of them in memory, which every request with a key of theirs asks. */
 export class Devices {
@@ -49,9 +54,17 @@ export class Devices {
   }
 
   list(): readonly Device[] {
-    return [...this.#byDigest.values()].map(({ row, lastSeen }) => ({ device_id: row.id, display_name: row.display_name, platform: row.platform, paired_at: row.paired_at, last_seen: lastSeen }))
+    return [...this.#byDigest.values()].map(({ row, lastSeen }) => ({
+      device_id: row.id,
+      display_name: row.display_name,
+      platform: row.platform,
+      paired_at: row.paired_at,
+      last_seen: lastSeen,
+    }))
   }
-  get size(): number { return this.#byDigest.size }
+  get size(): number {
+    return this.#byDigest.size
+  }
 
   /** The copy follows when the row is on disk. */
   insert(row: DeviceRow, statement: Statement): Statement {
@@ -67,9 +80,14 @@ export class Devices {
     try {
       await this.#store.commit(
         { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(digest)) },
-        this.#audit.entry({ event: 'pairing_changed', details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}` }),
+        this.#audit.entry({
+          event: 'pairing_changed',
+          details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}`,
+        }),
       )
-    } finally { this.#leaving.delete(id) }
+    } finally {
+      this.#leaving.delete(id)
+    }
     this.#accepted?.revoked()
   }
   #follow(change: () => unknown): void {
@@ -81,17 +99,31 @@ export class Devices {
   async note(): Promise<void> {
     const seen = [...this.#byDigest.values()].filter(({ lastSeen, written }) => lastSeen > written)
     if (seen.length === 0) return
-    await this.#store.commit(...seen.map((device) => {
-      const at = device.lastSeen
-      return { ...this.#store.seen(device.row.id, at), written: () => { device.written = at } }
-    }))
+    await this.#store.commit(
+      ...seen.map((device) => {
+        const at = device.lastSeen
+        return {
+          ...this.#store.seen(device.row.id, at),
+          written: () => {
+            device.written = at
+          },
+        }
+      }),
+    )
   }
 }
 
 function known(row: DeviceRow): Known {
-  return { row, holder: { kind: 'device', name: row.display_name, id: row.id }, lastSeen: row.last_seen, written: row.last_seen }
+  return {
+    row,
+    holder: { kind: 'device', name: row.display_name, id: row.id },
+    lastSeen: row.last_seen,
+    written: row.last_seen,
+  }
 }
 /** Who it was, for the audit trail. */
 export function nameOf({ principal, clientAddress }: Caller): string {
-  return 'name' in principal ? `${principal.kind} "${principal.name}" at ${clientAddress}` : `${principal.kind} at ${clientAddress}`
+  return 'name' in principal
+    ? `${principal.kind} "${principal.name}" at ${clientAddress}`
+    : `${principal.kind} at ${clientAddress}`
 }

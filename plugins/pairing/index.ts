@@ -17,7 +17,10 @@ export default definePlugin({
     const store = new PairingStore(db)
     const devices = new Devices(store, audit, Date.now)
     let made: Promise<Pairing> | undefined
-    const pairing = (): Promise<Pairing> => (made ??= import('./service.ts').then(({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now })))
+    const pairing = (): Promise<Pairing> =>
+      (made ??= import('./service.ts').then(
+        ({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now }),
+      ))
     routes.add(...pairingRoutes({ settings, devices, pairing, audit, fetch }))
     if (!settings.enabled) return {}
     await devices.open(credentials)

@@ -15,46 +15,97 @@ export interface RouteParts {
   readonly fetch: Fetch
 }
 
-const example = { device_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', display_name: "Ada's phone", platform: 'android', paired_at: '2026-01-01T12:00:00.000Z' }
-const code = { pairing_code: 'K7M-2QX', token: 'K7M-2QX', qr_uri: 'svc://pair?token=K7M-2QX', expires_at: '2026-01-01T12:05:00.000Z' }
+const example = {
+  device_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d',
+  display_name: "Ada's phone",
+  platform: 'android',
+  paired_at: '2026-01-01T12:00:00.000Z',
+}
+const code = {
+  pairing_code: 'K7M-2QX',
+  token: 'K7M-2QX',
+  qr_uri: 'svc://pair?token=K7M-2QX',
+  expires_at: '2026-01-01T12:05:00.000Z',
+}
 
 /** While pairing is off every row needs the API key and says so; only while it is on one of them is public (security facts 3.1). */
 export function pairingRoutes({ settings, devices, pairing, audit, fetch }: RouteParts): readonly AnyRoute[] {
   const { enabled } = settings
   const checkEnabled = (): void => {
-    if (!enabled) throw new Refusal('not_found', 'Pairing not enabled: write enabled = true under [pairing] into config.toml')
+    if (!enabled)
+      throw new Refusal('not_found', 'Pairing not enabled: write enabled = true under [pairing] into config.toml')
   }
 
   const request = defineRoute({
-    method: 'POST', path: '/api/pairing/request', summary: 'Get a code to pair a device with',
-    description: 'Whoever sends this code to `/api/pairing/complete` in time gets a key for this daemon, once. Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
-    auth: 'bearer', ownerOnly: true, cost: 5, returns: Requested, errors: ['not_found', 'forbidden', 'conflict'], example: { returns: code },
+    method: 'POST',
+    path: '/api/pairing/request',
+    summary: 'Get a code to pair a device with',
+    description:
+      'Whoever sends this code to `/api/pairing/complete` in time gets a key for this daemon, once. Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 5,
+    returns: Requested,
+    errors: ['not_found', 'forbidden', 'conflict'],
+    example: { returns: code },
     async handle(input) {
       checkEnabled()
       checkOwner(input, 'pair a device')
       const { code: made, expiresAt } = await (await pairing()).request(input)
-      return { pairing_code: made, token: made, qr_uri: linkOf(made, expiresAt, settings.public_base_url), expires_at: expiresAt }
+      return {
+        pairing_code: made,
+        token: made,
+        qr_uri: linkOf(made, expiresAt, settings.public_base_url),
+        expires_at: expiresAt,
+      }
     },
   })
 
   const complete = defineRoute({
-    method: 'POST', path: '/api/pairing/complete', summary: 'Pair a device with a code',
-    description: 'The device sends this itself: while pairing is enabled no key is needed. `api_key` is shown here and never again; the device sends it as `Authorization: Bearer` from then on. '
-      + 'Capitals, spaces and hyphens of the code do not matter. A wrong code counts as a wrong API key does.',
-    auth: enabled ? 'public' : 'bearer', cost: 50, body: Completion, returns: Paired, errors: ['not_found', 'conflict', 'rate_limit'],
-    example: { body: { pairing_code: 'K7M-2QX', display_name: "Ada's phone", platform: 'android' }, returns: { ...example, api_key: 'svc_device_…' } },
+    method: 'POST',
+    path: '/api/pairing/complete',
+    summary: 'Pair a device with a code',
+    description:
+      'The device sends this itself: while pairing is enabled no key is needed. `api_key` is shown here and never again; the device sends it as `Authorization: Bearer` from then on. ' +
+      'Capitals, spaces and hyphens of the code do not matter. A wrong code counts as a wrong API key does.',
+    auth: enabled ? 'public' : 'bearer',
+    cost: 50,
+    body: Completion,
+    returns: Paired,
+    errors: ['not_found', 'conflict', 'rate_limit'],
+    example: {
+      body: { pairing_code: 'K7M-2QX', display_name: "Ada's phone", platform: 'android' },
+      returns: { ...example, api_key: 'svc_device_…' },
+    },
     async handle({ body, clientAddress, requestId }) {
       checkEnabled()
-      const applicant = { code: body.pairing_code ?? body.code ?? body.token ?? '', name: body.display_name, platform: body.platform }
+      const applicant = {
+        code: body.pairing_code ?? body.code ?? body.token ?? '',
+        name: body.display_name,
+        platform: body.platform,
+      }
       const { device, key } = await (await pairing()).complete(applicant, { clientAddress, requestId })
-      return { device_id: device.id, display_name: device.display_name, platform: device.platform, paired_at: device.paired_at, api_key: key }
+      return {
+        device_id: device.id,
+        display_name: device.display_name,
+        platform: device.platform,
+        paired_at: device.paired_at,
+        api_key: key,
+      }
     },
   })
 
   const notify = defineRoute({
-    method: 'POST', path: '/api/pairing/notify', summary: 'Send a push notification to all paired devices',
-    description: 'Through ntfy or gotify, as `push_provider` under `[pairing]` says. Answers how many devices it is on its way to, and 502 with what failed when the service did not take it.',
-    auth: 'bearer', cost: 20, body: Notification, returns: Notified, errors: ['not_found', 'service_unavailable'],
+    method: 'POST',
+    path: '/api/pairing/notify',
+    summary: 'Send a push notification to all paired devices',
+    description:
+      'Through ntfy or gotify, as `push_provider` under `[pairing]` says. Answers how many devices it is on its way to, and 502 with what failed when the service did not take it.',
+    auth: 'bearer',
+    cost: 20,
+    body: Notification,
+    returns: Notified,
+    errors: ['not_found', 'service_unavailable'],
     example: { body: { title: 'svc', message: 'The build is done.' }, returns: { ok: true, notified: 2, failed: [] } },
     async handle({ body, signal }) {
       checkEnabled()
@@ -65,8 +116,15 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
   })
 
   const list = defineRoute({
-    method: 'GET', path: '/api/pairing/devices', summary: 'List the paired devices, the oldest first', description: '`last_seen` is when a request with the key of the device came.',
-    auth: 'bearer', cost: 2, returns: DeviceList, errors: ['not_found'], example: { returns: { devices: [{ ...example, last_seen: '2026-01-02T08:30:00.000Z' }], total: 1 } },
+    method: 'GET',
+    path: '/api/pairing/devices',
+    summary: 'List the paired devices, the oldest first',
+    description: '`last_seen` is when a request with the key of the device came.',
+    auth: 'bearer',
+    cost: 2,
+    returns: DeviceList,
+    errors: ['not_found'],
+    example: { returns: { devices: [{ ...example, last_seen: '2026-01-02T08:30:00.000Z' }], total: 1 } },
     handle() {
       checkEnabled()
       const found = devices.list()
@@ -75,9 +133,17 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
   })
 
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/pairing/devices/:id', summary: 'Remove a paired device',
-    description: 'Its key opens nothing from then on, and its open connections end at once. A device can remove itself; others are removed with the API key.',
-    auth: 'bearer', cost: 5, params: DeviceParams, returns: Removed, errors: ['not_found', 'device_not_found', 'forbidden'], example: { returns: { ok: true, device_id: example.device_id } },
+    method: 'DELETE',
+    path: '/api/pairing/devices/:id',
+    summary: 'Remove a paired device',
+    description:
+      'Its key opens nothing from then on, and its open connections end at once. A device can remove itself; others are removed with the API key.',
+    auth: 'bearer',
+    cost: 5,
+    params: DeviceParams,
+    returns: Removed,
+    errors: ['not_found', 'device_not_found', 'forbidden'],
+    example: { returns: { ok: true, device_id: example.device_id } },
     async handle(input) {
       checkEnabled()
       const { principal, params } = input
@@ -92,12 +158,15 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
 
 /** Decision: who is let in is up to whoever holds the API key. A lost phone must not be able to make itself another key. */
 function checkOwner({ principal }: Pick<RequestFacts, 'principal'>, what: string): void {
-  if (principal.kind === 'device' || principal.kind === 'user') throw new Refusal('forbidden', `Only the API key can ${what}`)
+  if (principal.kind === 'device' || principal.kind === 'user')
+    throw new Refusal('forbidden', `Only the API key can ${what}`)
 }
 
 /** What a QR code of the pairing holds: with the address where one is configured, so that nothing but the code has to be scanned. */
 function linkOf(code: string, expiresAt: string, baseUrl: string | undefined): string {
   if (baseUrl === undefined) return `svc://pair?token=${code}`
-  const payload = Buffer.from(JSON.stringify({ v: 1, base_url: baseUrl, token: code, expires_at: expiresAt })).toString('base64url')
+  const payload = Buffer.from(JSON.stringify({ v: 1, base_url: baseUrl, token: code, expires_at: expiresAt })).toString(
+    'base64url',
+  )
   return `svc://pair?payload=${payload}`
 }

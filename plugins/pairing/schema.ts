@@ -1,32 +1,61 @@
 import * as v from 'valibot'
 
-const line = (chars: number) => v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(chars), v.regex(/^\P{Cc}+$/u, 'must be one line without control characters'), v.check((text) => text.isWellFormed(), 'must be well-formed Unicode'))
-const text = (chars: number) => v.pipe(v.string(), v.maxLength(chars), v.check((value) => value.isWellFormed() && !value.includes('\0'), 'must be well-formed Unicode without NUL'))
+const line = (chars: number) =>
+  v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(chars),
+    v.regex(/^\P{Cc}+$/u, 'must be one line without control characters'),
+    v.check((text) => text.isWellFormed(), 'must be well-formed Unicode'),
+  )
+const text = (chars: number) =>
+  v.pipe(
+    v.string(),
+    v.maxLength(chars),
+    v.check((value) => value.isWellFormed() && !value.includes('\0'), 'must be well-formed Unicode without NUL'),
+  )
 const code = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(128)))
 
 export const Requested = v.object({
   pairing_code: v.string(),
   /** The same, as existing clients name it. */
   token: v.string(),
-  qr_uri: v.string(), expires_at: v.string(),
+  qr_uri: v.string(),
+  expires_at: v.string(),
 })
 /** The code is the interface's only field; existing clients call it `token`. */
 export const Completion = v.pipe(
   v.object({
-    pairing_code: code, code, token: code,
-    display_name: v.optional(line(128), 'device'), platform: v.optional(line(64), 'unknown'),
+    pairing_code: code,
+    code,
+    token: code,
+    display_name: v.optional(line(128), 'device'),
+    platform: v.optional(line(64), 'unknown'),
     // Decision: taken and not kept. Neither ntfy nor gotify knows devices by such a token, and a secret without a use is a risk.
     push_token: v.optional(v.pipe(v.string(), v.maxLength(4096))),
   }),
-  v.check(({ pairing_code: one, code: two, token: three }) => (one ?? two ?? three) !== undefined, 'pairing_code: is needed'),
+  v.check(
+    ({ pairing_code: one, code: two, token: three }) => (one ?? two ?? three) !== undefined,
+    'pairing_code: is needed',
+  ),
 )
 export const Paired = v.object({
-  device_id: v.string(), display_name: v.string(), platform: v.string(), paired_at: v.string(),
+  device_id: v.string(),
+  display_name: v.string(),
+  platform: v.string(),
+  paired_at: v.string(),
   /** The device's key. It is shown here and never again. */
   api_key: v.string(),
 })
 
-export const Notification = v.object({ title: v.optional(line(250), 'svc'), message: v.pipe(text(4096), v.check((message) => message.trim() !== '', 'must not be empty')) })
+export const Notification = v.object({
+  title: v.optional(line(250), 'svc'),
+  message: v.pipe(
+    text(4096),
+    v.check((message) => message.trim() !== '', 'must not be empty'),
+  ),
+})
 const count = v.pipe(v.number(), v.integer())
 export const Notified = v.object({
   ok: v.boolean(),

@@ -18,7 +18,11 @@ export interface PairingParts {
   readonly settings: Settings
   readonly now: () => number
 }
-export interface Applicant { readonly code: string; readonly name: string; readonly platform: string }
+export interface Applicant {
+  readonly code: string
+  readonly name: string
+  readonly platform: string
+}
 
 const CODE_KEY = 'code-key'
 const WRONG = 'This pairing code is wrong, was used or has expired; ask for a new one'
@@ -28,10 +32,14 @@ export class Pairing {
   readonly #parts: PairingParts
   #key: Promise<string> | undefined
   #last: Promise<unknown> = Promise.resolve()
-  constructor(parts: PairingParts) { this.#parts = parts }
+  constructor(parts: PairingParts) {
+    this.#parts = parts
+  }
 
   /** Throws `conflict` when there is no place for one more device, and `invalid_request` when too many codes wait. */
-  async request(by: Pick<RequestFacts, 'principal' | 'clientAddress'>): Promise<{ readonly code: string; readonly expiresAt: string }> {
+  async request(
+    by: Pick<RequestFacts, 'principal' | 'clientAddress'>,
+  ): Promise<{ readonly code: string; readonly expiresAt: string }> {
     const { store, audit, devices, settings, now } = this.#parts
     this.#refuseWhenFull()
     const code = makeCode()
@@ -41,11 +49,18 @@ export class Pairing {
       await store.commit(
         store.sweep(this.#iso(), settings.max_attempts),
         store.insertCode({ id: randomUUID(), digest, expires_at: expiresAt }, settings.max_pending),
-        audit.entry({ event: 'pairing_changed', details: `a pairing code asked for by ${nameOf(by)}, which can be used until ${expiresAt}; ${devices.size} devices are paired` }),
+        audit.entry({
+          event: 'pairing_changed',
+          details: `a pairing code asked for by ${nameOf(by)}, which can be used until ${expiresAt}; ${devices.size} devices are paired`,
+        }),
       )
     } catch (error) {
-      if (await store.pending(this.#iso(), settings.max_attempts) < settings.max_pending) throw error
-      throw new Refusal('invalid_request', `${settings.max_pending} pairing codes wait already: use one, or wait until they expire`, { cause: error })
+      if ((await store.pending(this.#iso(), settings.max_attempts)) < settings.max_pending) throw error
+      throw new Refusal(
+        'invalid_request',
+        `${settings.max_pending} pairing codes wait already: use one, or wait until they expire`,
+        { cause: error },
+      )
     }
     return { code, expiresAt }
   }
@@ -54,14 +69,20 @@ export class Pairing {
    * Makes a device of a code. The key is told here only. Throws `rate_limit` after too many wrong codes or keys from this address,
    * `invalid_request` for every code that cannot be used, and `conflict` when there is no place for one more device.
    */
-  complete(applicant: Applicant, from: { readonly clientAddress: string; readonly requestId: string }): Promise<{ readonly device: DeviceRow; readonly key: string }> {
+  complete(
+    applicant: Applicant,
+    from: { readonly clientAddress: string; readonly requestId: string },
+  ): Promise<{ readonly device: DeviceRow; readonly key: string }> {
     // One after the other: however many come at the same time, no guess is compared before those before it are counted.
     const turn = this.#last.then(() => this.#complete(applicant, from))
     this.#last = turn.catch(() => undefined /* told to whoever asked */)
     return turn
   }
 
-  async #complete({ code, name, platform }: Applicant, { clientAddress, requestId }: { readonly clientAddress: string; readonly requestId: string }) {
+  async #complete(
+    { code, name, platform }: Applicant,
+    { clientAddress, requestId }: { readonly clientAddress: string; readonly requestId: string },
+  ) {
     const { store, devices, audit, credentials, settings } = this.#parts
     credentials.checkAttempts(clientAddress)
     const at = this.#iso()
@@ -72,12 +93,25 @@ export class Pairing {
       throw new Refusal('invalid_request', WRONG)
     }
     const key = `svc_device_${randomBytes(32).toString('base64url')}`
-    const device: DeviceRow = { id: randomUUID(), digest: hash('sha256', key), display_name: name, platform, paired_at: at, last_seen: at }
+    const device: DeviceRow = {
+      id: randomUUID(),
+      digest: hash('sha256', key),
+      display_name: name,
+      platform,
+      paired_at: at,
+      last_seen: at,
+    }
     try {
       await store.commit(
-        devices.insert(device, store.insertDevice(device, { id: waiting.id, maxAttempts: settings.max_attempts }, settings.max_devices)),
+        devices.insert(
+          device,
+          store.insertDevice(device, { id: waiting.id, maxAttempts: settings.max_attempts }, settings.max_devices),
+        ),
         store.removeCode(waiting.id),
-        audit.entry({ event: 'pairing_changed', details: `device ${device.id} "${name}" (${platform}) paired from ${clientAddress}` }),
+        audit.entry({
+          event: 'pairing_changed',
+          details: `device ${device.id} "${name}" (${platform}) paired from ${clientAddress}`,
+        }),
       )
     } catch (error) {
       // Another process took the code, or the last place.
@@ -92,11 +126,19 @@ export class Pairing {
   #refuseWhenFull(): void {
     const { devices, settings } = this.#parts
     if (devices.size < settings.max_devices) return
-    throw new Refusal('conflict', `${settings.max_devices} devices are paired, which is the most: remove one, or raise max_devices under [pairing]`)
+    throw new Refusal(
+      'conflict',
+      `${settings.max_devices} devices are paired, which is the most: remove one, or raise max_devices under [pairing]`,
+    )
   }
   async #refusedWhenFull(clientAddress: string): Promise<void> {
-    try { this.#refuseWhenFull() } catch (error) {
-      await this.#parts.audit.write({ event: 'pairing_changed', details: `a device at ${clientAddress} refused: ${this.#parts.devices.size} devices are paired, which is the most` })
+    try {
+      this.#refuseWhenFull()
+    } catch (error) {
+      await this.#parts.audit.write({
+        event: 'pairing_changed',
+        details: `a device at ${clientAddress} refused: ${this.#parts.devices.size} devices are paired, which is the most`,
+      })
       throw error
     }
   }
@@ -104,7 +146,9 @@ export class Pairing {
   /** Made when it is first needed, and the same from then on. */
   #codeKey(): Promise<string> {
     this.#key ??= this.#readKey()
-    this.#key.catch(() => { this.#key = undefined })
+    this.#key.catch(() => {
+      this.#key = undefined
+    })
     return this.#key
   }
   async #readKey(): Promise<string> {
@@ -115,5 +159,7 @@ export class Pairing {
     await vault.write(CODE_KEY, made)
     return made
   }
-  #iso(): string { return new Date(this.#parts.now()).toISOString() }
+  #iso(): string {
+    return new Date(this.#parts.now()).toISOString()
+  }
 }

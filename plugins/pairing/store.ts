@@ -5,7 +5,9 @@ import { CodeRow, DeviceRow } from './schema.ts'
 /** Over a limit, or for a code that is gone, the id becomes NULL, which the column refuses: the batch fails as a whole. */
 export class PairingStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   /** Codes that can be used no more. */
   sweep(now: string, maxAttempts: number): Statement {
@@ -20,27 +22,46 @@ export class PairingStore {
     return this.#db.sql`UPDATE pairing_code SET attempts = attempts + 1 WHERE expires_at > ${now}`
   }
   async findCode(digest: string, now: string, maxAttempts: number): Promise<CodeRow | undefined> {
-    return v.parse(v.optional(CodeRow), await this.#db.one`SELECT id, digest, expires_at FROM pairing_code
-      WHERE digest = ${digest} AND expires_at > ${now} AND attempts < ${maxAttempts}`)
+    return v.parse(
+      v.optional(CodeRow),
+      await this.#db.one`SELECT id, digest, expires_at FROM pairing_code
+      WHERE digest = ${digest} AND expires_at > ${now} AND attempts < ${maxAttempts}`,
+    )
   }
   async pending(now: string, maxAttempts: number): Promise<number> {
-    const row = await this.#db.one<{ waiting: number | string }>`SELECT COUNT(*) AS waiting FROM pairing_code WHERE expires_at > ${now} AND attempts < ${maxAttempts}`
+    const row = await this.#db.one<{
+      waiting: number | string
+    }>`SELECT COUNT(*) AS waiting FROM pairing_code WHERE expires_at > ${now} AND attempts < ${maxAttempts}`
     return Number(row?.waiting ?? 0)
   }
-  removeCode(id: string): Statement { return this.#db.sql`DELETE FROM pairing_code WHERE id = ${id}` }
+  removeCode(id: string): Statement {
+    return this.#db.sql`DELETE FROM pairing_code WHERE id = ${id}`
+  }
 
-  insertDevice(device: DeviceRow, code: { readonly id: string; readonly maxAttempts: number }, most: number): Statement {
+  insertDevice(
+    device: DeviceRow,
+    code: { readonly id: string; readonly maxAttempts: number },
+    most: number,
+  ): Statement {
     return this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${most}
           AND EXISTS (SELECT 1 FROM pairing_code WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}) THEN ${device.id} END,
         ${code.id}, ${device.digest}, ${device.display_name}, ${device.platform}, ${device.paired_at}, ${device.last_seen})`
   }
   async devices(): Promise<DeviceRow[]> {
-    return v.parse(v.array(DeviceRow), await this.#db.all`SELECT id, digest, display_name, platform, paired_at, last_seen FROM pairing_device ORDER BY paired_at, id`)
+    return v.parse(
+      v.array(DeviceRow),
+      await this.#db
+        .all`SELECT id, digest, display_name, platform, paired_at, last_seen FROM pairing_device ORDER BY paired_at, id`,
+    )
   }
-  removeDevice(id: string): Statement { return this.#db.sql`DELETE FROM pairing_device WHERE id = ${id}` }
+  removeDevice(id: string): Statement {
+    return this.#db.sql`DELETE FROM pairing_device WHERE id = ${id}`
+  }
   seen(id: string, at: string): Statement {
     return this.#db.sql`UPDATE pairing_device SET last_seen = ${at} WHERE id = ${id} AND last_seen < ${at}`
   }
-  async commit(...statements: readonly Statement[]): Promise<void> { await this.#db.batch(statements) }
+  async commit(...statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
 }

@@ -27,7 +27,8 @@ export class FrameSeal {
   open(content: Buffer): Buffer {
     const body = content.subarray(0, Math.max(0, content.byteLength - MAC_CHARS))
     const given = content.subarray(body.byteLength).toString('latin1')
-    if (!/^[0-9a-f]{64}$/.test(given) || !isSame(this.#expected(body), Buffer.from(given, 'hex'))) throw new LinkRefusal(403, 'A frame is not what the peer sent next')
+    if (!/^[0-9a-f]{64}$/.test(given) || !isSame(this.#expected(body), Buffer.from(given, 'hex')))
+      throw new LinkRefusal(403, 'A frame is not what the peer sent next')
     this.#counter++
     return body
   }
@@ -57,9 +58,13 @@ export class FrameReader {
   #chunks: Buffer[] = []
   #size = 0
   /** `mostBytes` may be raised once, when the handshake is done. */
-  constructor(mostBytes = OPEN_BYTES) { this.#most = mostBytes }
+  constructor(mostBytes = OPEN_BYTES) {
+    this.#most = mostBytes
+  }
 
-  raise(mostBytes: number): void { this.#most = mostBytes }
+  raise(mostBytes: number): void {
+    this.#most = mostBytes
+  }
 
   /** The contents of the frames that are whole now. Throws for one that is too long or empty. */
   push(chunk: Uint8Array): readonly Buffer[] {
@@ -85,7 +90,7 @@ export class FrameReader {
   /** The first chunk, with at least so many bytes in it. */
   #first(bytes: number): Buffer {
     let first = this.#chunks[0] ?? Buffer.alloc(0)
-    if (first.byteLength < bytes) this.#chunks = [first = Buffer.concat(this.#chunks)]
+    if (first.byteLength < bytes) this.#chunks = [(first = Buffer.concat(this.#chunks))]
     return first
   }
 }

@@ -20,6 +20,8 @@ export class HalfOpen {
     if (this.#since.size >= this.#most) return undefined
     const place = Symbol('half-open link')
     this.#since.set(place, now)
-    return () => { this.#since.delete(place) }
+    return () => {
+      this.#since.delete(place)
+    }
   }
 }

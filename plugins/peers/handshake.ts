@@ -26,7 +26,11 @@ export const Proof = v.strictObject({ type: v.literal('proof'), mac: hex })
 export type Proof = v.InferOutput<typeof Proof>
 
 /** A link that is proven both ways. */
-export interface Link { readonly peer: string; readonly out: FrameSeal; readonly in: FrameSeal }
+export interface Link {
+  readonly peer: string
+  readonly out: FrameSeal
+  readonly in: FrameSeal
+}
 export interface Side {
   /** At least 32 bytes. */
   readonly secret: string
@@ -39,12 +43,23 @@ export interface Side {
 }
 
 /** Calls `peer`. `accept` takes its answer once and gives the proof to send. Throws `LinkRefusal`. */
-export function call(side: Side, peer: string): { readonly hello: Hello; accept(message: unknown): { readonly proof: Proof; readonly link: Link } } {
+export function call(
+  side: Side,
+  peer: string,
+): { readonly hello: Hello; accept(message: unknown): { readonly proof: Proof; readonly link: Link } } {
   const secret = secretOf(side.secret)
   const mine = nonceOf(side)
   const sentAt = side.now()
   const names = [side.self, peer] as const
-  const hello: Hello = { type: 'hello', version: VERSION, from: side.self, to: peer, nonce: mine, sent_at: sentAt, mac: first(secret, names, mine, sentAt).toString('hex') }
+  const hello: Hello = {
+    type: 'hello',
+    version: VERSION,
+    from: side.self,
+    to: peer,
+    nonce: mine,
+    sent_at: sentAt,
+    mac: first(secret, names, mine, sentAt).toString('hex'),
+  }
   let used = false
   return {
     hello,
@@ -55,7 +70,8 @@ export function call(side: Side, peer: string): { readonly hello: Hello; accept(
       checkParties(challenge, { from: peer, to: side.self })
       checkTime(challenge.sent_at, side.now())
       if (side.now() - sentAt > HANDSHAKE_MS) throw new LinkRefusal(403, 'The answer came too late')
-      if (!isSame(second(secret, names, [mine, challenge.nonce], challenge.sent_at), Buffer.from(challenge.mac, 'hex'))) throw new LinkRefusal(403, 'The peer did not prove that it knows the secret')
+      if (!isSame(second(secret, names, [mine, challenge.nonce], challenge.sent_at), Buffer.from(challenge.mac, 'hex')))
+        throw new LinkRefusal(403, 'The peer did not prove that it knows the secret')
       const proof: Proof = { type: 'proof', mac: third(secret, names, [mine, challenge.nonce]).toString('hex') }
       return { proof, link: link(secret, names, [mine, challenge.nonce], 'initiator') }
     }),
@@ -63,7 +79,11 @@ export function call(side: Side, peer: string): { readonly hello: Hello; accept(
 }
 
 /** Answers a call. `accept` takes the proof once. `replays` is shared by all calls of this node. Throws `LinkRefusal`. */
-export function answer(side: Side, replays: Replays, message: unknown): { readonly challenge: Challenge; accept(message: unknown): Link } {
+export function answer(
+  side: Side,
+  replays: Replays,
+  message: unknown,
+): { readonly challenge: Challenge; accept(message: unknown): Link } {
   return counted(() => {
     const secret = secretOf(side.secret)
     const hello = read(Hello, message)
@@ -72,12 +92,21 @@ export function answer(side: Side, replays: Replays, message: unknown): { readon
     if (hello.from === side.self) throw new LinkRefusal(403, 'A node does not call itself')
     const now = side.now()
     checkTime(hello.sent_at, now)
-    if (!isSame(first(secret, names, hello.nonce, hello.sent_at), Buffer.from(hello.mac, 'hex'))) throw new LinkRefusal(403, 'The caller did not prove that it knows the secret')
+    if (!isSame(first(secret, names, hello.nonce, hello.sent_at), Buffer.from(hello.mac, 'hex')))
+      throw new LinkRefusal(403, 'The caller did not prove that it knows the secret')
     // Only now: who cannot prove anything makes this node remember nothing.
     if (!replays.take(hello.nonce, hello.sent_at, now)) throw new LinkRefusal(403, 'This call was made before')
     const mine = nonceOf(side)
     const nonces = [hello.nonce, mine] as const
-    const challenge: Challenge = { type: 'challenge', version: VERSION, from: side.self, to: hello.from, nonce: mine, sent_at: now, mac: second(secret, names, nonces, now).toString('hex') }
+    const challenge: Challenge = {
+      type: 'challenge',
+      version: VERSION,
+      from: side.self,
+      to: hello.from,
+      nonce: mine,
+      sent_at: now,
+      mac: second(secret, names, nonces, now).toString('hex'),
+    }
     let used = false
     return {
       challenge,
@@ -86,7 +115,8 @@ export function answer(side: Side, replays: Replays, message: unknown): { readon
         used = true
         const proof = read(Proof, given)
         if (side.now() - now > HANDSHAKE_MS) throw new LinkRefusal(403, 'The proof came too late')
-        if (!isSame(third(secret, names, nonces), Buffer.from(proof.mac, 'hex'))) throw new LinkRefusal(403, 'The caller did not prove that it is there')
+        if (!isSame(third(secret, names, nonces), Buffer.from(proof.mac, 'hex')))
+          throw new LinkRefusal(403, 'The caller did not prove that it is there')
         return link(secret, names, nonces, 'responder')
       }),
     }
@@ -97,38 +127,58 @@ type Names = readonly [initiator: string, responder: string]
 type Nonces = readonly [initiator: string, responder: string]
 const version = String(VERSION)
 // Each message has a tag of its own: none can be sent back as another.
-const first = (secret: Buffer, names: Names, nonce: string, at: number): Buffer => mac(secret, 'svc-ofp-hs1', version, ...names, nonce, String(at))
-const second = (secret: Buffer, names: Names, nonces: Nonces, at: number): Buffer => mac(secret, 'svc-ofp-hs2', version, ...names, ...nonces, String(at))
-const third = (secret: Buffer, names: Names, nonces: Nonces): Buffer => mac(secret, 'svc-ofp-hs3', version, ...names, ...nonces)
+const first = (secret: Buffer, names: Names, nonce: string, at: number): Buffer =>
+  mac(secret, 'svc-ofp-hs1', version, ...names, nonce, String(at))
+const second = (secret: Buffer, names: Names, nonces: Nonces, at: number): Buffer =>
+  mac(secret, 'svc-ofp-hs2', version, ...names, ...nonces, String(at))
+const third = (secret: Buffer, names: Names, nonces: Nonces): Buffer =>
+  mac(secret, 'svc-ofp-hs3', version, ...names, ...nonces)
 
 function link(secret: Buffer, names: Names, nonces: Nonces, side: 'initiator' | 'responder'): Link {
   const salt = Buffer.from(nonces.join(''), 'hex')
-  const keys = { initiator: derive(secret, salt, `svc-ofp-1 initiator ${names.join(' ')}`), responder: derive(secret, salt, `svc-ofp-1 responder ${names.join(' ')}`) }
+  const keys = {
+    initiator: derive(secret, salt, `svc-ofp-1 initiator ${names.join(' ')}`),
+    responder: derive(secret, salt, `svc-ofp-1 responder ${names.join(' ')}`),
+  }
   const other = side === 'initiator' ? 'responder' : 'initiator'
-  return { peer: side === 'initiator' ? names[1] : names[0], out: new FrameSeal(keys[side], side), in: new FrameSeal(keys[other], other) }
+  return {
+    peer: side === 'initiator' ? names[1] : names[0],
+    out: new FrameSeal(keys[side], side),
+    in: new FrameSeal(keys[other], other),
+  }
 }
 
-function nonceOf(side: Side): string { return (side.nonce?.() ?? randomBytes(NONCE_BYTES)).toString('hex') }
+function nonceOf(side: Side): string {
+  return (side.nonce?.() ?? randomBytes(NONCE_BYTES)).toString('hex')
+}
 
 function read<T>(schema: v.GenericSchema<unknown, T>, message: unknown): T {
-  if (typeof message === 'object' && message !== null && 'version' in message && message.version !== VERSION) throw new LinkRefusal(1, `The peer speaks another version of the protocol; this node speaks ${VERSION}`)
+  if (typeof message === 'object' && message !== null && 'version' in message && message.version !== VERSION)
+    throw new LinkRefusal(1, `The peer speaks another version of the protocol; this node speaks ${VERSION}`)
   const parsed = v.safeParse(schema, message)
   if (!parsed.success) throw new LinkRefusal(400, 'The message is not the one that comes here')
   return parsed.output
 }
 
-function checkParties(message: { readonly from: string; readonly to: string }, expected: { readonly from?: string; readonly to: string }): void {
-  if (message.to !== expected.to || (expected.from !== undefined && message.from !== expected.from)) throw new LinkRefusal(403, 'The message is meant for, or comes from, another node')
+function checkParties(
+  message: { readonly from: string; readonly to: string },
+  expected: { readonly from?: string; readonly to: string },
+): void {
+  if (message.to !== expected.to || (expected.from !== undefined && message.from !== expected.from))
+    throw new LinkRefusal(403, 'The message is meant for, or comes from, another node')
 }
 
 function checkTime(sentAt: number, now: number): void {
-  if (Math.abs(now - sentAt) > WINDOW_MS) throw new LinkRefusal(403, `The clocks differ by more than ${WINDOW_MS / 1000} s`)
+  if (Math.abs(now - sentAt) > WINDOW_MS)
+    throw new LinkRefusal(403, `The clocks differ by more than ${WINDOW_MS / 1000} s`)
 }
 
 /** What is refused is seen by the operator. */
 function counted<A extends readonly unknown[], T>(work: (...given: A) => T): (...given: A) => T {
   return (...given) => {
-    try { return work(...given) } catch (error) {
+    try {
+      return work(...given)
+    } catch (error) {
       if (error instanceof LinkRefusal) enforced('ofp_hmac_auth')
       throw error
     }

@@ -7,7 +7,10 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   setup({ hooks }) {
-    hooks.on(ProbesListed, (probes) => [...probes, { system: 'ofp_hmac_auth', run: async () => (await import('./probe.ts')).probe() }])
+    hooks.on(ProbesListed, (probes) => [
+      ...probes,
+      { system: 'ofp_hmac_auth', run: async () => (await import('./probe.ts')).probe() },
+    ])
     return {}
   },
 })

@@ -16,7 +16,8 @@ export class LinkRefusal extends Error {
 /** The shared secret as bytes. Throws when it is too short to be one: a guess must not be worth a try. */
 export function secretOf(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
-  if (bytes.byteLength < SECRET_BYTES) throw new LinkRefusal(403, `The shared secret has ${bytes.byteLength} bytes; at least ${SECRET_BYTES} are needed`)
+  if (bytes.byteLength < SECRET_BYTES)
+    throw new LinkRefusal(403, `The shared secret has ${bytes.byteLength} bytes; at least ${SECRET_BYTES} are needed`)
   return bytes
 }
 

@@ -19,23 +19,47 @@ export async function probe(): Promise<Finding> {
   const [ours, theirs] = [done.link, answering.accept(done.proof)]
   const cases: ProbeCase[] = [
     { name: 'two nodes with the same secret are linked', held: ours.peer === 'bob' && theirs.peer === 'alice' },
-    { name: 'a frame arrives as it was sent', held: pass(ours, theirs, 'hello') === 'hello' && pass(theirs, ours, 'back') === 'back' },
+    {
+      name: 'a frame arrives as it was sent',
+      held: pass(ours, theirs, 'hello') === 'hello' && pass(theirs, ours, 'back') === 'back',
+    },
     { name: 'a call made twice is refused', held: isRefused(() => answer(bob, replays, calling.hello), 403) },
-    { name: 'a caller with another secret is refused', held: isRefused(() => answer(bob, replays, call(node('alice', `${secret}!`), 'bob').hello), 403) },
+    {
+      name: 'a caller with another secret is refused',
+      held: isRefused(() => answer(bob, replays, call(node('alice', `${secret}!`), 'bob').hello), 403),
+    },
     { name: 'a callee with another secret is refused', held: wrongCallee(alice, node('bob', `${secret}!`)) },
     { name: 'a call sent back as its own answer is refused', held: reflected(alice) },
-    { name: 'a call for another node is refused', held: isRefused(() => answer(node('carol'), replays, call(alice, 'bob').hello), 403) },
-    { name: 'a call under another name is refused', held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, from: 'mallory' }), 403) },
-    { name: 'another version is told so', held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, version: 2 }), 1) },
-    { name: 'a proof of another call is refused', held: isRefused(() => answer(bob, replays, call(alice, 'bob').hello).accept(done.proof), 403) },
+    {
+      name: 'a call for another node is refused',
+      held: isRefused(() => answer(node('carol'), replays, call(alice, 'bob').hello), 403),
+    },
+    {
+      name: 'a call under another name is refused',
+      held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, from: 'mallory' }), 403),
+    },
+    {
+      name: 'another version is told so',
+      held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, version: 2 }), 1),
+    },
+    {
+      name: 'a proof of another call is refused',
+      held: isRefused(() => answer(bob, replays, call(alice, 'bob').hello).accept(done.proof), 403),
+    },
     { name: 'a short secret is refused', held: isRefused(() => call(node('alice', 'short'), 'bob'), 403) },
     ...frames(ours, theirs),
   ]
   const old = call(alice, 'bob').hello
   clock += 300_001
-  cases.push({ name: 'a call from too long ago is refused', held: isRefused(() => answer(bob, new Replays(), old), 403) })
+  cases.push({
+    name: 'a call from too long ago is refused',
+    held: isRefused(() => answer(bob, new Replays(), old), 403),
+  })
   const reader = new FrameReader()
-  cases.push({ name: 'a long frame before the handshake is refused at its length', held: isRefused(() => reader.push(frame(Buffer.alloc(OPEN_BYTES + 1)).subarray(0, 4)), 400) })
+  cases.push({
+    name: 'a long frame before the handshake is refused at its length',
+    held: isRefused(() => reader.push(frame(Buffer.alloc(OPEN_BYTES + 1)).subarray(0, 4)), 400),
+  })
   return { cases, evidence: 'listener: off; integrity only, what is sent can be read without TLS' }
 }
 
@@ -74,5 +98,10 @@ function reflected(alice: Side): boolean {
 }
 
 function isRefused(work: () => unknown, code: LinkRefusal['code']): boolean {
-  try { work(); return false } catch (error) { return error instanceof LinkRefusal && error.code === code }
+  try {
+    work()
+    return false
+  } catch (error) {
+    return error instanceof LinkRefusal && error.code === code
+  }
 }

@@ -6,9 +6,13 @@ const MOST = 100_000
 export class Replays {
   readonly #until = new Map<string, number>()
   readonly #most: number
-  constructor(most = MOST) { this.#most = most }
+  constructor(most = MOST) {
+    this.#most = most
+  }
 
-  get size(): number { return this.#until.size }
+  get size(): number {
+    return this.#until.size
+  }
 
   /** Whether the nonce is new; it is not from then on. `false` too when there is no room left to remember it. */
   take(nonce: string, sentAt: number, now: number): boolean {

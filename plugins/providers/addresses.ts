@@ -14,7 +14,9 @@ export class Addresses {
   static async open(db: PluginDatabase, storage: Storage): Promise<Addresses> {
     const store = new AddressStore(db)
     const [rows, keys] = await Promise.all([store.all(), storage.getKeys(PREFIX.slice(0, -1))])
-    const older = await Promise.all(keys.map(async (key) => [key.slice(PREFIX.length), v.parse(v.string(), await storage.getItem(key))] as const))
+    const older = await Promise.all(
+      keys.map(async (key) => [key.slice(PREFIX.length), v.parse(v.string(), await storage.getItem(key))] as const),
+    )
     return new Addresses(store, new Map([...older, ...rows]))
   }
   private constructor(store: AddressStore, urls: Map<string, string>) {
@@ -22,7 +24,9 @@ export class Addresses {
     this.#urls = urls
   }
 
-  get(provider: string): string | undefined { return this.#urls.get(provider) }
+  get(provider: string): string | undefined {
+    return this.#urls.get(provider)
+  }
   /** Durable before it settles, in one batch with the statements. */
   async set(provider: string, url: string, entries: readonly Statement[]): Promise<void> {
     await this.#store.set(provider, url, entries)

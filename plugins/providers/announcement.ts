@@ -28,7 +28,10 @@ export class Announcement {
   /** Looks again when nothing has changed for a while. */
   soon(): void {
     this.#cancel()
-    if (!this.#closed) this.#cancel = this.#clock.after(QUIET_MS, () => { this.#say().catch((error: unknown) => this.#log.warn('cannot tell the default model', error)) })
+    if (!this.#closed)
+      this.#cancel = this.#clock.after(QUIET_MS, () => {
+        this.#say().catch((error: unknown) => this.#log.warn('cannot tell the default model', error))
+      })
   }
   close(): void {
     this.#closed = true

@@ -1,4 +1,8 @@
-export interface BackOff { readonly minMs: number; readonly maxMs: number; readonly retryAfterMaxMs: number }
+export interface BackOff {
+  readonly minMs: number
+  readonly maxMs: number
+  readonly retryAfterMaxMs: number
+}
 
 /**
  * Milliseconds to wait before the next try. `failed` is the number of tries that failed, `random` in [0, 1). What the provider asked

@@ -4,9 +4,17 @@ import type { Clock } from './clock.ts'
 /** Circuits that nobody used for long make room for new ones. */
 const MOST_CIRCUITS = 1000
 
-interface Circuit { failures: number[]; openUntil: number; trial: boolean }
+interface Circuit {
+  failures: number[]
+  openUntil: number
+  trial: boolean
+}
 /** One call that a circuit let through. Exactly one of its ends is called. */
-export interface Admission { succeeded(): void; failed(): void; /** The call ended without saying anything of the provider. */ left(): void }
+export interface Admission {
+  succeeded(): void
+  failed(): void
+  /** The call ended without saying anything of the provider. */ left(): void
+}
 
 /**
  * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a pause one single
@@ -17,7 +25,10 @@ export class Breaker {
   readonly #limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number }
   readonly #circuits = new Map<string, Circuit>()
 
-  constructor(clock: Clock, limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number }) {
+  constructor(
+    clock: Clock,
+    limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number },
+  ) {
     this.#clock = clock
     this.#limits = limits
   }
@@ -36,13 +47,25 @@ export class Breaker {
     if (open && (now < circuit.openUntil || circuit.trial)) return Math.max(1, circuit.openUntil - now)
     circuit.trial = open
     let ended = false
-    const once = (end: () => void) => () => { if (!ended) { ended = true; if (open) circuit.trial = false; end() } }
+    const once = (end: () => void) => () => {
+      if (!ended) {
+        ended = true
+        if (open) circuit.trial = false
+        end()
+      }
+    }
     return {
-      succeeded: once(() => { circuit.failures = []; circuit.openUntil = 0 }),
+      succeeded: once(() => {
+        circuit.failures = []
+        circuit.openUntil = 0
+      }),
       failed: once(() => {
         const at = this.#clock.now()
         circuit.failures = [...circuit.failures.filter((time) => at - time < this.#limits.windowMs), at]
-        if (open || circuit.failures.length >= this.#limits.failures) { circuit.openUntil = at + this.#limits.pauseMs; circuit.failures = [] }
+        if (open || circuit.failures.length >= this.#limits.failures) {
+          circuit.openUntil = at + this.#limits.pauseMs
+          circuit.failures = []
+        }
       }),
       left: once(() => {}),
     }
@@ -55,7 +78,11 @@ export class Breaker {
     if (circuit) this.#circuits.delete(name)
     else circuit = { failures: [], openUntil: 0, trial: false }
     this.#circuits.set(name, circuit)
-    if (this.#circuits.size > MOST_CIRCUITS) for (const oldest of this.#circuits.keys()) { this.#circuits.delete(oldest); break }
+    if (this.#circuits.size > MOST_CIRCUITS)
+      for (const oldest of this.#circuits.keys()) {
+        this.#circuits.delete(oldest)
+        break
+      }
     return circuit
   }
 }

@@ -6,7 +6,11 @@ import type { Clock } from './clock.ts'
 /** From the end of an answer until its connection is closed by force. */
 const LEAVE_MS = 500
 
-export interface CallLimits { readonly firstEventMs: number; readonly idleMs: number; /** On the clock. */ readonly deadline: number }
+export interface CallLimits {
+  readonly firstEventMs: number
+  readonly idleMs: number
+  /** On the clock. */ readonly deadline: number
+}
 
 /**
  * One call of a driver, watched: it ends when the caller aborts, when the driver is silent for too long, at the deadline and
@@ -26,7 +30,14 @@ export class Call {
   #outputChars = 0
   #reject: ((error: unknown) => void) | undefined
 
-  constructor(provider: string, client: ProviderClient, request: CompletionRequest, controller: AbortController, clock: Clock, limits: CallLimits) {
+  constructor(
+    provider: string,
+    client: ProviderClient,
+    request: CompletionRequest,
+    controller: AbortController,
+    clock: Clock,
+    limits: CallLimits,
+  ) {
     this.#provider = provider
     this.#request = request
     this.#clock = clock
@@ -48,7 +59,13 @@ export class Call {
       this.#reject = reject
       this.#events.next().then((result) => {
         this.#waitingSince = Infinity
-        if (result.done) return reject(new UpstreamFailure(this.#provider, `${this.#provider} ended its answer without an end`, { reason: 'cut', retry: 'later' }))
+        if (result.done)
+          return reject(
+            new UpstreamFailure(this.#provider, `${this.#provider} ended its answer without an end`, {
+              reason: 'cut',
+              retry: 'later',
+            }),
+          )
         this.#begun = true
         resolve(this.#seen(result.value))
       }, reject)
@@ -60,7 +77,13 @@ export class Call {
     this.#cancelWatch()
     const end = async (): Promise<void> => {
       // Its failure is of no interest any more: the caller has the answer or the failure that counts.
-      try { await this.#events.return?.() } catch { /* see above */ } finally { left() }
+      try {
+        await this.#events.return?.()
+      } catch {
+        /* see above */
+      } finally {
+        left()
+      }
     }
     const stop = (): void => this.#controller.abort(new Error('the answer is not wanted any more'))
     if (!this.#ended) {
@@ -71,15 +94,22 @@ export class Call {
     // After the end the driver gets a moment to leave its connection in order, so that the next call can use it.
     let cancel = (): void => {}
     let isSettled = false
-    const settled = (): void => { isSettled = true; cancel(); void end() }
+    const settled = (): void => {
+      isSettled = true
+      cancel()
+      void end()
+    }
     this.#events.next().then(settled, settled)
     // Nearly always it has left at once, and no timer is needed.
-    setImmediate(() => { if (!isSettled) cancel = this.#clock.after(LEAVE_MS, stop) })
+    setImmediate(() => {
+      if (!isSettled) cancel = this.#clock.after(LEAVE_MS, stop)
+    })
   }
 
   #seen(event: CompletionEvent): CompletionEvent {
     if (event.type === 'text' || event.type === 'thinking') this.#outputChars += event.delta.length
-    else if (event.type === 'call') this.#outputChars += event.call.name.length + JSON.stringify(event.call.args ?? null).length
+    else if (event.type === 'call')
+      this.#outputChars += event.call.name.length + JSON.stringify(event.call.args ?? null).length
     else {
       this.#ended = true
       if (!plausible(event.usage)) return { ...event, usage: estimateUsage(this.#request, this.#outputChars) }
@@ -93,13 +123,18 @@ export class Call {
     const limit = this.#begun ? this.#limits.idleMs : this.#limits.firstEventMs
     const silent = now - this.#waitingSince
     if (now >= this.#limits.deadline) return this.#timeout('did not finish in the time an answer may take')
-    if (silent >= limit) return this.#timeout(this.#begun ? `sent nothing for ${seconds(limit)}` : `did not begin to answer within ${seconds(limit)}`)
+    if (silent >= limit)
+      return this.#timeout(
+        this.#begun ? `sent nothing for ${seconds(limit)}` : `did not begin to answer within ${seconds(limit)}`,
+      )
     const rest = silent > 0 ? limit - silent : this.#begun ? limit : Math.min(limit, this.#limits.idleMs)
     this.#cancelWatch = this.#clock.after(Math.max(1, Math.min(rest, this.#limits.deadline - now)), () => this.#watch())
   }
 
   #timeout(what: string): void {
-    this.#controller.abort(new UpstreamFailure(this.#provider, `${this.#provider} ${what}`, { reason: 'timeout', retry: 'later' }))
+    this.#controller.abort(
+      new UpstreamFailure(this.#provider, `${this.#provider} ${what}`, { reason: 'timeout', retry: 'later' }),
+    )
   }
 }
 

@@ -18,8 +18,14 @@ export const systemClock: Clock = {
 export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () => { signal.removeEventListener('abort', stop); resolve() })
-    const stop = (): void => { cancel(); reject(signal.reason) }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    const stop = (): void => {
+      cancel()
+      reject(signal.reason)
+    }
     signal.addEventListener('abort', stop, { once: true })
   })
 }

@@ -19,7 +19,13 @@ export const Section = v.looseObject({
   key_origins: v.optional(v.array(v.string()), []),
   context_window: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
   /** USD per million tokens, by model. */
-  prices: v.optional(v.record(v.string(), v.object({ input: Usd, output: Usd, cached_input: v.optional(Usd), cache_write: v.optional(Usd) })), {}),
+  prices: v.optional(
+    v.record(
+      v.string(),
+      v.object({ input: Usd, output: Usd, cached_input: v.optional(Usd), cache_write: v.optional(Usd) }),
+    ),
+    {},
+  ),
 })
 export type Section = v.InferOutput<typeof Section>
 
@@ -50,9 +56,21 @@ export const Config = v.object({
   /** The same for a key that was used too often, when the provider does not say how long. */
   rate_limit_rest_ms: ms(30_000),
   /** What answers any agent when its own models and fallbacks cannot. */
-  fallback_models: v.optional(v.array(v.object({ provider: v.string(), model: v.string(), api_key_env: v.exactOptional(v.string()), base_url: v.exactOptional(v.string()) })), []),
+  fallback_models: v.optional(
+    v.array(
+      v.object({
+        provider: v.string(),
+        model: v.string(),
+        api_key_env: v.exactOptional(v.string()),
+        base_url: v.exactOptional(v.string()),
+      }),
+    ),
+    [],
+  ),
   /** Who embeds texts when nobody is named; the embedded one, which asks no network, unless this says otherwise. */
-  embedding: v.optional(v.object({ provider: v.string(), model: v.exactOptional(v.string()) }), { provider: 'builtin' }),
+  embedding: v.optional(v.object({ provider: v.string(), model: v.exactOptional(v.string()) }), {
+    provider: 'builtin',
+  }),
   /** The `[providers.<name>]` sections. */
   providers: v.optional(v.record(v.string(), Section), {}),
 })

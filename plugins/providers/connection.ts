@@ -12,7 +12,11 @@ const GENERIC = 'openai-compatible'
 const MOST_ORIGINS = 500
 
 /** What is asked for: a provider by name and what a manifest overrides of it. */
-export interface Choice { readonly provider: string; readonly baseUrl?: string | undefined; readonly apiKeyEnv?: string | undefined }
+export interface Choice {
+  readonly provider: string
+  readonly baseUrl?: string | undefined
+  readonly apiKeyEnv?: string | undefined
+}
 /** A provider that can be called: its driver, where it is and its key at this moment. */
 export interface Connection {
   readonly entry: DriverEntry
@@ -39,7 +43,13 @@ export class Connections {
   /** The same few addresses are compared for every call, and parsing them is most of the work. */
   readonly #origins = new Map<string, string>()
 
-  constructor(parts: { registry: DriverRegistry; sections: Readonly<Record<string, Section>>; keys: Keys; addresses: { get(provider: string): string | undefined }; fetch: Fetch }) {
+  constructor(parts: {
+    registry: DriverRegistry
+    sections: Readonly<Record<string, Section>>
+    keys: Keys
+    addresses: { get(provider: string): string | undefined }
+    fetch: Fetch
+  }) {
     this.#registry = parts.registry
     this.#sections = parts.sections
     this.#keys = parts.keys
@@ -47,16 +57,27 @@ export class Connections {
     this.#fetch = parts.fetch
   }
 
-  section(name: string): Section | undefined { return this.#sections[name] }
+  section(name: string): Section | undefined {
+    return this.#sections[name]
+  }
   /** Names of everything that can be asked for: loaded drivers and sections that use one under another name. */
   names(): readonly string[] {
-    const names = new Set(this.#registry.list().map(({ driver }) => driver.name).filter((name) => name !== GENERIC || this.baseUrl(name) !== undefined))
-    for (const [name, section] of Object.entries(this.#sections)) if (this.#registry.find(section.driver)) names.add(name)
+    const names = new Set(
+      this.#registry
+        .list()
+        .map(({ driver }) => driver.name)
+        .filter((name) => name !== GENERIC || this.baseUrl(name) !== undefined),
+    )
+    for (const [name, section] of Object.entries(this.#sections))
+      if (this.#registry.find(section.driver)) names.add(name)
     return [...names]
   }
   driver(name: string, overridden = false): DriverEntry | undefined {
     const section = this.#sections[name]
-    return this.#registry.find(name) ?? (section ? this.#registry.find(section.driver) : overridden ? this.#registry.find(GENERIC) : undefined)
+    return (
+      this.#registry.find(name) ??
+      (section ? this.#registry.find(section.driver) : overridden ? this.#registry.find(GENERIC) : undefined)
+    )
   }
   /** The name the catalog has for a provider: a section that uses a vendor's driver is that vendor. */
   catalogName(name: string): string {
@@ -90,7 +111,9 @@ export class Connections {
   /** Where a provider is at home. A vendor whose customers each have their own address is at home where the operator says it is. */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
-    return driver?.baseUrl ?? this.#made(name, driver) ?? (driver?.addressVar === undefined ? undefined : this.#own(name))
+    return (
+      driver?.baseUrl ?? this.#made(name, driver) ?? (driver?.addressVar === undefined ? undefined : this.#own(name))
+    )
   }
 
   /** Where a person signs in to a provider that is signed in to; `undefined` for one that is not. */
@@ -103,7 +126,10 @@ export class Connections {
    * Throws `service_unavailable` with what to do when it cannot be called. `choose` is asked which key is next when there are several,
    * each named by its circuit; without it the first one is taken.
    */
-  async open(choice: Choice, choose?: (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number }): Promise<Connection> {
+  async open(
+    choice: Choice,
+    choose?: (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number },
+  ): Promise<Connection> {
     const { provider } = choice
     const find = () => this.driver(provider, choice.baseUrl !== undefined)
     let entry = find()
@@ -111,13 +137,20 @@ export class Connections {
       await this.#registry.returned(provider)
       entry = find() ?? (await this.#registry.returned(this.#sections[provider]?.driver ?? GENERIC), find())
     }
-    if (!entry?.open) throw new Refusal('service_unavailable', `There is no provider "${provider}". There are: ${this.names().toSorted().join(', ') || 'none'}. `
-      + `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`)
+    if (!entry?.open)
+      throw new Refusal(
+        'service_unavailable',
+        `There is no provider "${provider}". There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
+          `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`,
+      )
     const { driver } = entry
     const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
     if (baseUrl === '' && (driver.name === GENERIC || driver.envVar !== undefined)) {
       this.#config(provider, driver)
-      throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`)
+      throw new Refusal(
+        'service_unavailable',
+        `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`,
+      )
     }
     const lacking = driver.lacks?.(this.#config(provider, driver))
     if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
@@ -126,9 +159,12 @@ export class Connections {
     // All of them come from one place, so what holds for one holds for all.
     const [first] = found
     const own = this.#mayReceive(first, provider, home, baseUrl)
-    const withheld = own ? undefined : first?.variable ?? `[providers.${provider}]`
+    const withheld = own ? undefined : (first?.variable ?? `[providers.${provider}]`)
     if (driver.envVar !== undefined && first === undefined && this.#sameOrigin(baseUrl, home)) {
-      throw new Refusal('service_unavailable', `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`)
+      throw new Refusal(
+        'service_unavailable',
+        `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`,
+      )
     }
     const several = own && found.length > 1 && choose !== undefined
     const names = several ? found.map(({ value }) => circuitName(provider, baseUrl, value)) : []
@@ -136,7 +172,10 @@ export class Connections {
     const key = own ? found[index] : undefined
     const circuit = names[index] ?? circuitName(provider, baseUrl, key?.value)
     const client = entry.client(`${several ? circuit : `${provider} ${baseUrl}`} ${choice.apiKeyEnv ?? ''}`, () => ({
-      name: provider, config: this.#config(provider, driver), baseUrl, fetch: this.#fetch,
+      name: provider,
+      config: this.#config(provider, driver),
+      baseUrl,
+      fetch: this.#fetch,
       apiKey: async () => {
         const now = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
         if (!this.#mayReceive(now[0], provider, home, baseUrl)) return undefined
@@ -159,7 +198,10 @@ export class Connections {
     const section: Readonly<Record<string, unknown>> = this.#sections[provider] ?? {}
     if (!configVars) return section
     const filled = Object.entries(configVars).flatMap(([field, variables]) => {
-      const value = section[field] === undefined ? variables.map((variable) => this.#keys.variable(variable)).find((held) => held !== undefined) : undefined
+      const value =
+        section[field] === undefined
+          ? variables.map((variable) => this.#keys.variable(variable)).find((held) => held !== undefined)
+          : undefined
       return value === undefined ? [] : [[field, value] as const]
     })
     return { ...section, ...Object.fromEntries(filled) }
@@ -171,8 +213,16 @@ export class Connections {
    */
   #mayReceive(key: Key | undefined, provider: string, home: string | undefined, baseUrl: string): boolean {
     const section = this.#sections[provider]
-    if (key === undefined || this.#sameOrigin(baseUrl, home) || section?.key_origins.some((origin) => this.#sameOrigin(baseUrl, origin))) return true
-    return key.source !== 'environment' && this.#sameOrigin(baseUrl, key.source === 'config' ? section?.base_url : key.address)
+    if (
+      key === undefined ||
+      this.#sameOrigin(baseUrl, home) ||
+      section?.key_origins.some((origin) => this.#sameOrigin(baseUrl, origin))
+    )
+      return true
+    return (
+      key.source !== 'environment' &&
+      this.#sameOrigin(baseUrl, key.source === 'config' ? section?.base_url : key.address)
+    )
   }
 
   #sameOrigin(one: string, other: string | undefined): boolean {

@@ -27,7 +27,11 @@ export interface ProviderState {
 }
 
 /** Vectors, with who made them and what one token of theirs costs. Vectors of different providers or models cannot be compared. */
-export interface Embedded extends Embeddings { readonly provider: string; readonly model: string; readonly price: Price | undefined }
+export interface Embedded extends Embeddings {
+  readonly provider: string
+  readonly model: string
+  readonly price: Price | undefined
+}
 
 /** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
 export interface Inference {
@@ -35,21 +39,46 @@ export interface Inference {
    * `default` as provider or model means what the daemon is configured to use, else the first provider with a key, else a
    * local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot be used.
    */
-  resolve(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string }): Promise<ResolvedModel>
+  resolve(choice: {
+    readonly provider: string
+    readonly model: string
+    readonly baseUrl?: string
+    readonly apiKeyEnv?: string
+  }): Promise<ResolvedModel>
   /**
    * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
    * comes last.
    */
-  complete(model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal, withinMs?: number): AsyncIterable<CompletionEvent>
+  complete(
+    model: ResolvedModel,
+    request: Omit<CompletionRequest, 'model'>,
+    signal: AbortSignal,
+    withinMs?: number,
+  ): AsyncIterable<CompletionEvent>
   /**
    * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the provider needs. `default`
    * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as
    * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is for the caller to record.
    */
-  embed(choice: { readonly provider: string; readonly model: string; readonly baseUrl?: string; readonly apiKeyEnv?: string; readonly purpose?: 'query' | 'document' }, texts: readonly string[], signal: AbortSignal): Promise<Embedded>
+  embed(
+    choice: {
+      readonly provider: string
+      readonly model: string
+      readonly baseUrl?: string
+      readonly apiKeyEnv?: string
+      readonly purpose?: 'query' | 'document'
+    },
+    texts: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Embedded>
   providers(): readonly ProviderState[]
   /** What answers any agent when its own models and fallbacks cannot, in this order. */
-  fallbacks(): readonly { readonly provider: string; readonly model: string; readonly base_url?: string; readonly api_key_env?: string }[]
+  fallbacks(): readonly {
+    readonly provider: string
+    readonly model: string
+    readonly base_url?: string
+    readonly api_key_env?: string
+  }[]
   /** What `default` stands for at this moment. */
   defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
 }

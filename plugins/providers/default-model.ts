@@ -4,17 +4,48 @@ import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 
 /** Which provider is taken when several have a key. Those not named follow in alphabetical order. */
-export const PREFERENCE = ['openai', 'anthropic', 'gemini', 'openrouter', 'groq', 'deepseek', 'mistral', 'xai', 'together', 'fireworks', 'cerebras', 'moonshot', 'qwen', 'zai', 'zhipu', 'minimax', 'perplexity', 'sambanova', 'nvidia-nim', 'novita', 'deepinfra', 'huggingface']
+export const PREFERENCE = [
+  'openai',
+  'anthropic',
+  'gemini',
+  'openrouter',
+  'groq',
+  'deepseek',
+  'mistral',
+  'xai',
+  'together',
+  'fireworks',
+  'cerebras',
+  'moonshot',
+  'qwen',
+  'zai',
+  'zhipu',
+  'minimax',
+  'perplexity',
+  'sambanova',
+  'nvidia-nim',
+  'novita',
+  'deepinfra',
+  'huggingface',
+]
 /** What a driver names that knows no usual model. */
 const UNKNOWN = 'default'
 const LIST_MS = 3000
 const BUILTIN = { provider: 'builtin', model: 'offline' }
 
-export interface DefaultChoice { readonly provider: string; readonly model: string; /** Why, for the log. */ readonly because: string }
-export interface Wanted { readonly provider: string | undefined; readonly model: string | undefined }
+export interface DefaultChoice {
+  readonly provider: string
+  readonly model: string
+  /** Why, for the log. */ readonly because: string
+}
+export interface Wanted {
+  readonly provider: string | undefined
+  readonly model: string | undefined
+}
 
 /** Whether a name stands for whatever the daemon is configured to use. */
-export const isDefault = (name: string | undefined): boolean => name === undefined || name === '' || name === 'default' || name === 'auto'
+export const isDefault = (name: string | undefined): boolean =>
+  name === undefined || name === '' || name === 'default' || name === 'auto'
 
 /** Decides what `default` stands for: the configuration, else the first provider with a key, else a local Ollama, else the offline model. */
 export class DefaultModel {
@@ -35,15 +66,22 @@ export class DefaultModel {
     const wanted = this.#wanted()
     const model = isDefault(wanted.model) ? undefined : wanted.model
     if (wanted.provider !== undefined && !isDefault(wanted.provider)) {
-      return { provider: wanted.provider, model: model ?? await this.modelOf(wanted.provider), because: 'default_provider' }
+      return {
+        provider: wanted.provider,
+        model: model ?? (await this.modelOf(wanted.provider)),
+        because: 'default_provider',
+      }
     }
     const keyed = this.#withKey()
     // `default_model = "groq/llama-3.3-70b"` names both.
     const [prefix = '', ...rest] = model?.split('/') ?? []
-    if (rest.length > 0 && this.#connections.driver(prefix) && prefix !== keyed?.provider) return { provider: prefix, model: rest.join('/'), because: 'default_model' }
-    if (keyed) return { provider: keyed.provider, model: model ?? await this.modelOf(keyed.provider), because: keyed.because }
+    if (rest.length > 0 && this.#connections.driver(prefix) && prefix !== keyed?.provider)
+      return { provider: prefix, model: rest.join('/'), because: 'default_model' }
+    if (keyed)
+      return { provider: keyed.provider, model: model ?? (await this.modelOf(keyed.provider)), because: keyed.because }
     const { models } = this.#connections.driver('ollama') ? await this.#ollama.detected() : { models: [] }
-    if (models.length > 0) return { provider: 'ollama', model: model ?? await this.modelOf('ollama'), because: 'a local Ollama answers' }
+    if (models.length > 0)
+      return { provider: 'ollama', model: model ?? (await this.modelOf('ollama')), because: 'a local Ollama answers' }
     return { ...BUILTIN, because: 'no provider has a key and no local Ollama answers' }
   }
 
@@ -65,7 +103,7 @@ export class DefaultModel {
     if (there !== undefined) return there
     try {
       const { entry, client } = await this.#connections.open({ provider })
-      const [first] = await entry.use(LIST_MS, async (signal) => await client.models?.(signal) ?? [])
+      const [first] = await entry.use(LIST_MS, async (signal) => (await client.models?.(signal)) ?? [])
       if (first !== undefined) this.#first.set(address, first)
       return first ?? UNKNOWN
     } catch {
@@ -76,8 +114,13 @@ export class DefaultModel {
 
   /** Providers that have a key, the preferred ones first. */
   keyed(): readonly string[] {
-    const rank = (name: string): number => { const at = PREFERENCE.indexOf(name); return at < 0 ? PREFERENCE.length : at }
-    return [...this.#connections.names()].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).filter((provider) => this.#source(provider) !== undefined)
+    const rank = (name: string): number => {
+      const at = PREFERENCE.indexOf(name)
+      return at < 0 ? PREFERENCE.length : at
+    }
+    return [...this.#connections.names()]
+      .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+      .filter((provider) => this.#source(provider) !== undefined)
   }
 
   #withKey(): { provider: string; because: string } | undefined {
@@ -86,7 +129,15 @@ export class DefaultModel {
     const driver = this.#connections.driver(provider)?.driver
     const source = this.#source(provider)
     const variable = driver && variablesOf(driver).find((name) => this.#keys.variable(name) !== undefined)
-    return { provider, because: source === 'environment' ? `${variable} is set` : source === 'config' ? `[providers.${provider}] api_key is set` : 'its key is stored' }
+    return {
+      provider,
+      because:
+        source === 'environment'
+          ? `${variable} is set`
+          : source === 'config'
+            ? `[providers.${provider}] api_key is set`
+            : 'its key is stored',
+    }
   }
   /** A variable that other tools use as well says nothing of models, and without an address nobody can be asked. */
   #mayStand(name: string): boolean {

@@ -19,9 +19,17 @@ export interface DefaultParts {
 }
 
 /** Calls the provider once. One that fails is an answer, so that the reason can be shown. */
-export async function tryProvider(connections: Connections, { name, authStatus, envVar, lacks }: ProviderState, signal: AbortSignal): Promise<v.InferOutput<typeof Tested>> {
+export async function tryProvider(
+  connections: Connections,
+  { name, authStatus, envVar, lacks }: ProviderState,
+  signal: AbortSignal,
+): Promise<v.InferOutput<typeof Tested>> {
   if (lacks !== undefined) throw new Refusal('invalid_request', lacks)
-  if (authStatus === 'missing') throw new Refusal('invalid_request', `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`)
+  if (authStatus === 'missing')
+    throw new Refusal(
+      'invalid_request',
+      `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`,
+    )
   const started = performance.now()
   let key: Key | undefined
   try {
@@ -32,51 +40,98 @@ export async function tryProvider(connections: Connections, { name, authStatus, 
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
-    return { status: 'error', provider: name, latency_ms: Math.round(performance.now() - started), error: withoutKey(error.message, key) }
+    return {
+      status: 'error',
+      provider: name,
+      latency_ms: Math.round(performance.now() - started),
+      error: withoutKey(error.message, key),
+    }
   }
 }
 
 /** The provider that agents get which name none (Interface 4.5). */
-export function defaultRoutes({ inference, connections, configuration, known, announce }: DefaultParts): readonly AnyRoute[] {
+export function defaultRoutes({
+  inference,
+  connections,
+  configuration,
+  known,
+  announce,
+}: DefaultParts): readonly AnyRoute[] {
   async function current() {
     const { provider, model } = await inference.defaultModel()
     // What is configured is told also when there is no such provider (any more).
-    const { authStatus = 'missing', envVar, baseUrl } = inference.providers().find(({ name }) => name === provider) ?? {}
-    return { provider, model, auth_status: authStatus, ...(envVar !== undefined && { api_key_env: envVar }), ...(baseUrl !== undefined && { base_url: baseUrl }) }
+    const {
+      authStatus = 'missing',
+      envVar,
+      baseUrl,
+    } = inference.providers().find(({ name }) => name === provider) ?? {}
+    return {
+      provider,
+      model,
+      auth_status: authStatus,
+      ...(envVar !== undefined && { api_key_env: envVar }),
+      ...(baseUrl !== undefined && { base_url: baseUrl }),
+    }
   }
 
   /** Provider and model are two settings: nobody else's may come between them. */
   let last: Promise<unknown> = Promise.resolve()
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const next = last.then(work, work)
-    last = next.catch(() => { /* told to who asked */ })
+    last = next.catch(() => {
+      /* told to who asked */
+    })
     return next
   }
 
   const read = defineRoute({
-    method: 'GET', path: '/api/config/provider', summary: 'Read the default provider and model', auth: 'bearer', cost: 2, returns: DefaultProvider,
+    method: 'GET',
+    path: '/api/config/provider',
+    summary: 'Read the default provider and model',
+    auth: 'bearer',
+    cost: 2,
+    returns: DefaultProvider,
     handle: () => current(),
   })
 
   const set = defineRoute({
-    method: 'PUT', path: '/api/config/provider', summary: 'Choose the default provider and model', auth: 'bearer', ownerOnly: true, cost: 10,
-    description: 'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
-    body: DefaultBody, returns: DefaultProvider, errors: ['provider_not_found', 'conflict'], example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
-    handle: ({ body }) => inTurn(async () => {
-      const provider = body.provider ?? (await inference.defaultModel()).provider
-      const model = body.model ?? (body.provider === undefined ? undefined : known(provider).defaultModel)
-      known(provider)
-      if (body.provider === undefined && model === undefined) throw new Refusal('invalid_request', 'provider: is missing; give it, or `model`, or both')
-      await announce(`default provider set to ${provider}${model === undefined ? '' : `, model ${model}`}`)
-      await configuration.set('default_provider', provider)
-      if (model !== undefined) await configuration.set('default_model', model)
-      return current()
-    }),
+    method: 'PUT',
+    path: '/api/config/provider',
+    summary: 'Choose the default provider and model',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    description:
+      'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
+    body: DefaultBody,
+    returns: DefaultProvider,
+    errors: ['provider_not_found', 'conflict'],
+    example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
+    handle: ({ body }) =>
+      inTurn(async () => {
+        const provider = body.provider ?? (await inference.defaultModel()).provider
+        const model = body.model ?? (body.provider === undefined ? undefined : known(provider).defaultModel)
+        known(provider)
+        if (body.provider === undefined && model === undefined)
+          throw new Refusal('invalid_request', 'provider: is missing; give it, or `model`, or both')
+        await announce(`default provider set to ${provider}${model === undefined ? '' : `, model ${model}`}`)
+        await configuration.set('default_provider', provider)
+        if (model !== undefined) await configuration.set('default_model', model)
+        return current()
+      }),
   })
 
   const test = defineRoute({
-    method: 'POST', path: '/api/config/provider/test', summary: 'Call the default provider once to prove its address and key', auth: 'bearer', cost: 20, returns: Tested, errors: ['invalid_request'],
-    async handle({ signal }) { return tryProvider(connections, known((await inference.defaultModel()).provider), signal) },
+    method: 'POST',
+    path: '/api/config/provider/test',
+    summary: 'Call the default provider once to prove its address and key',
+    auth: 'bearer',
+    cost: 20,
+    returns: Tested,
+    errors: ['invalid_request'],
+    async handle({ signal }) {
+      return tryProvider(connections, known((await inference.defaultModel()).provider), signal)
+    },
   })
 
   return [read, set, test]

@@ -5,9 +5,22 @@ import type { Ollama } from './ollama.ts'
 import { Detection, ProviderParams } from './schema.ts'
 
 /** Servers of models on this machine, looked for where they usually are (Interface 4.6). */
-export function detectRoutes({ connections, ollama, detectMs }: { readonly connections: Connections; readonly ollama: Ollama; readonly detectMs: number }): readonly AnyRoute[] {
+export function detectRoutes({
+  connections,
+  ollama,
+  detectMs,
+}: {
+  readonly connections: Connections
+  readonly ollama: Ollama
+  readonly detectMs: number
+}): readonly AnyRoute[] {
   const ollamaThere = defineRoute({
-    method: 'GET', path: '/api/providers/ollama/detect', summary: 'Look whether a local Ollama answers, and which models it has', auth: 'bearer', cost: 20, returns: Detection,
+    method: 'GET',
+    path: '/api/providers/ollama/detect',
+    summary: 'Look whether a local Ollama answers, and which models it has',
+    auth: 'bearer',
+    cost: 20,
+    returns: Detection,
     async handle() {
       const { available, models } = await ollama.look()
       return { available, models: [...models] }
@@ -15,16 +28,29 @@ export function detectRoutes({ connections, ollama, detectMs }: { readonly conne
   })
 
   const there = defineRoute({
-    method: 'GET', path: '/api/providers/:name/detect', summary: 'Look whether a local server of models answers, and which models it has', auth: 'bearer', cost: 20,
+    method: 'GET',
+    path: '/api/providers/:name/detect',
+    summary: 'Look whether a local server of models answers, and which models it has',
+    auth: 'bearer',
+    cost: 20,
     description: 'For providers without a key, such as vllm and lmstudio.',
-    params: ProviderParams, returns: Detection, errors: ['provider_not_found', 'invalid_request'],
+    params: ProviderParams,
+    returns: Detection,
+    errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name }, signal }) {
       const entry = connections.driver(name)
       if (!entry) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
-      if (entry.driver.envVar !== undefined || connections.baseUrl(name) === undefined) throw new Refusal('invalid_request', `Provider ${name} is no local server: POST /api/providers/${name}/test calls it`)
+      if (entry.driver.envVar !== undefined || connections.baseUrl(name) === undefined)
+        throw new Refusal(
+          'invalid_request',
+          `Provider ${name} is no local server: POST /api/providers/${name}/test calls it`,
+        )
       try {
         const { client } = await connections.open({ provider: name })
-        return { available: true, models: [...await entry.use(detectMs, async (inner) => await client.models?.(inner) ?? [], signal)] }
+        return {
+          available: true,
+          models: [...(await entry.use(detectMs, async (inner) => (await client.models?.(inner)) ?? [], signal))],
+        }
       } catch (error) {
         signal.throwIfAborted()
         // Refused, silent or something else on that port: there is no such server.

@@ -1,5 +1,12 @@
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, Embedding, EmbeddingRequest, Embeddings, ProviderClient } from 'svc/providers'
+import type {
+  CompletionEvent,
+  CompletionRequest,
+  Embedding,
+  EmbeddingRequest,
+  Embeddings,
+  ProviderClient,
+} from 'svc/providers'
 import type { Connections } from './connection.ts'
 import type { Embedded, Inference, ResolvedModel } from './contract.ts'
 import { isDefault } from './default-model.ts'
@@ -11,7 +18,12 @@ const MOST_TEXTS = 10_000
 const NOTHING = { system: '', turns: [], tools: [] } satisfies Omit<CompletionRequest, 'model'>
 
 /** The calls of a provider with all that is done when they fail. `through` stands between that and the driver's client. */
-export type Calls = (model: ResolvedModel, request: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through: (client: ProviderClient) => ProviderClient) => AsyncIterable<CompletionEvent>
+export type Calls = (
+  model: ResolvedModel,
+  request: Omit<CompletionRequest, 'model'>,
+  signal: AbortSignal,
+  through: (client: ProviderClient) => ProviderClient,
+) => AsyncIterable<CompletionEvent>
 export interface EmbedderParts {
   readonly connections: Connections
   readonly calls: Calls
@@ -23,25 +35,38 @@ export interface EmbedderParts {
 /** Embeds any number of texts, request by request, each tried again as an answer would be. */
 export function createEmbedder({ connections, calls, resolve, usual }: EmbedderParts): Inference['embed'] {
   return async (choice, texts, signal) => {
-    if (texts.length > MOST_TEXTS) throw new Refusal('invalid_request', `At most ${MOST_TEXTS} texts are embedded at once, not ${texts.length}`)
+    if (texts.length > MOST_TEXTS)
+      throw new Refusal('invalid_request', `At most ${MOST_TEXTS} texts are embedded at once, not ${texts.length}`)
     const provider = isDefault(choice.provider) && choice.baseUrl === undefined ? usual.provider : choice.provider
     const named = isDefault(choice.model) ? (provider === usual.provider ? usual.model : undefined) : choice.model
     const driver = connections.driver(provider, choice.baseUrl !== undefined)?.driver
     const name = named ?? driver?.embedding?.model
-    if (driver && name === undefined) throw new Refusal('invalid_request', `Provider ${provider} has no usual model that embeds: name one`)
+    if (driver && name === undefined)
+      throw new Refusal('invalid_request', `Provider ${provider} has no usual model that embeds: name one`)
     const model = await resolve({ ...choice, provider, model: name ?? '' })
     const { texts: most, chars } = driver?.embedding ?? USUAL
     const vectors: Float32Array[] = []
     let input = 0
     let estimated = false
     for (const part of parts(texts, most, chars)) {
-      const { vectors: some, usage } = await embedPart(model, { model: model.model, texts: part, ...(choice.purpose && { purpose: choice.purpose }) }, signal)
+      const { vectors: some, usage } = await embedPart(
+        model,
+        { model: model.model, texts: part, ...(choice.purpose && { purpose: choice.purpose }) },
+        signal,
+      )
       vectors.push(...some)
       input += usage.input
       estimated ||= usage.estimated === true
     }
-    if (new Set(vectors.map(({ length }) => length)).size > 1) throw broken(provider, 'sent vectors of different lengths')
-    return { provider: model.provider, model: model.model, price: model.price, vectors, usage: { input, ...(estimated && { estimated }) } } satisfies Embedded
+    if (new Set(vectors.map(({ length }) => length)).size > 1)
+      throw broken(provider, 'sent vectors of different lengths')
+    return {
+      provider: model.provider,
+      model: model.model,
+      price: model.price,
+      vectors,
+      usage: { input, ...(estimated && { estimated }) },
+    } satisfies Embedded
   }
 
   /** One request is a call with a single event, so that time, keys, circuits and retries are those of every call. */
@@ -53,8 +78,10 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderP
         if (!client.embed) throw new Refusal('invalid_request', `Provider ${model.provider} cannot embed texts`)
         const embedded = await client.embed(request, inner)
         const { input } = embedded.usage
-        if (embedded.vectors.length !== request.texts.length) throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${request.texts.length} texts`)
-        if (!embedded.vectors.every((vector) => vector.length > 0 && vector.every(Number.isFinite))) throw broken(model.provider, 'sent a vector that is none')
+        if (embedded.vectors.length !== request.texts.length)
+          throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${request.texts.length} texts`)
+        if (!embedded.vectors.every((vector) => vector.length > 0 && vector.every(Number.isFinite)))
+          throw broken(model.provider, 'sent a vector that is none')
         if (!Number.isInteger(input) || input < 0) throw broken(model.provider, `counted ${input} tokens`)
         found = embedded
         yield { type: 'end', stop: 'done', usage: { input, output: 0 } }
@@ -82,4 +109,5 @@ function* parts(texts: readonly string[], most: number, chars: number): Generato
   if (part.length > 0) yield part
 }
 
-const broken = (provider: string, what: string): UpstreamFailure => new UpstreamFailure(provider, `${provider} ${what}`, { reason: 'malformed', retry: 'later' })
+const broken = (provider: string, what: string): UpstreamFailure =>
+  new UpstreamFailure(provider, `${provider} ${what}`, { reason: 'malformed', retry: 'later' })

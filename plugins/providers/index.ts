@@ -29,29 +29,78 @@ export default definePlugin({
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const [addresses, keys] = await Promise.all([Addresses.open(ctx.db, ctx.storage), Keys.open(ctx.vault, readVariable, config.providers)])
-    const changed = (provider: string): Promise<void> => { announcement.soon(); return ctx.hooks.emit(ProviderChanged, { provider }) }
-    const registry = new DriverRegistry(clock, (name) => { void changed(name) })
+    const [addresses, keys] = await Promise.all([
+      Addresses.open(ctx.db, ctx.storage),
+      Keys.open(ctx.vault, readVariable, config.providers),
+    ])
+    const changed = (provider: string): Promise<void> => {
+      announcement.soon()
+      return ctx.hooks.emit(ProviderChanged, { provider })
+    }
+    const registry = new DriverRegistry(clock, (name) => {
+      void changed(name)
+    })
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
-    const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
-    const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: services.daemon.config().defaultProvider, model: services.daemon.config().defaultModel }) })
+    const ollama = new Ollama({
+      fetch,
+      clock,
+      limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms },
+      baseUrl: () => connections.baseUrl('ollama'),
+    })
+    const defaults = new DefaultModel({
+      connections,
+      keys,
+      ollama,
+      wanted: () => ({
+        provider: services.daemon.config().defaultProvider,
+        model: services.daemon.config().defaultModel,
+      }),
+    })
     const announcement = new Announcement(defaults, clock, log)
     const inference = createInference({
-      config, connections, keys, defaults, ollama, clock, catalog: () => ctx.optional('catalog'), random: Math.random, metrics: ctx.metrics,
-      rota: new KeyRota(clock), breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
+      config,
+      connections,
+      keys,
+      defaults,
+      ollama,
+      clock,
+      catalog: () => ctx.optional('catalog'),
+      random: Math.random,
+      metrics: ctx.metrics,
+      rota: new KeyRota(clock),
+      breaker: new Breaker(clock, {
+        failures: config.breaker_failures,
+        windowMs: config.breaker_window_ms,
+        pauseMs: config.breaker_pause_ms,
+      }),
       retrying: (said, _, waitMs) => log.warn(`${said}; next try in ${Math.round(waitMs)} ms`),
     })
-    ctx.own('drivers', async () => { announcement.close(); await Promise.all([ollama.close(), registry.close()]) })
-    ctx.routes.add(...providerRoutes({
-      inference, connections, keys, ollama, addresses, fetch, configuration: services.configuration, detectMs: config.detect_ms, catalog: () => ctx.optional('catalog'),
-      announce: async (details) => ctx.optional('audit')?.write({ event: 'config_change', details }),
-      async changed(provider, details, work) {
-        const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
-        await work(entry ? [entry] : [])
-        await changed(provider)
-      },
-    }))
-    ctx.hooks.on(ModelsListed, (listing) => told(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }))
+    ctx.own('drivers', async () => {
+      announcement.close()
+      await Promise.all([ollama.close(), registry.close()])
+    })
+    ctx.routes.add(
+      ...providerRoutes({
+        inference,
+        connections,
+        keys,
+        ollama,
+        addresses,
+        fetch,
+        configuration: services.configuration,
+        detectMs: config.detect_ms,
+        catalog: () => ctx.optional('catalog'),
+        announce: async (details) => ctx.optional('audit')?.write({ event: 'config_change', details }),
+        async changed(provider, details, work) {
+          const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
+          await work(entry ? [entry] : [])
+          await changed(provider)
+        },
+      }),
+    )
+    ctx.hooks.on(ModelsListed, (listing) =>
+      told(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }),
+    )
     ctx.hooks.on(DaemonListening, () => announcement.now())
     announcement.soon()
     return { providers: registry, inference }

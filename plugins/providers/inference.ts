@@ -38,46 +38,92 @@ export function createInference(parts: InferenceParts): Inference {
   const { config, connections, keys, breaker, rota, defaults, ollama, clock } = parts
   const choose = (circuits: readonly string[]) => rota.next(circuits, (circuit) => breaker.blocks(circuit))
 
-  const failures = parts.metrics?.counter('svc_llm_provider_errors_total', 'Calls of a provider that failed, each try counted, by reason.')
+  const failures = parts.metrics?.counter(
+    'svc_llm_provider_errors_total',
+    'Calls of a provider that failed, each try counted, by reason.',
+  )
 
   const resolve = createResolver(parts)
 
   /** `through` stands between the call and the client: an answer goes straight through. */
-  async function* complete(model: ResolvedModel, asked: Omit<CompletionRequest, 'model'>, signal: AbortSignal, through?: (client: ProviderClient) => ProviderClient, withinMs = Infinity): AsyncGenerator<CompletionEvent> {
+  async function* complete(
+    model: ResolvedModel,
+    asked: Omit<CompletionRequest, 'model'>,
+    signal: AbortSignal,
+    through?: (client: ProviderClient) => ProviderClient,
+    withinMs = Infinity,
+  ): AsyncGenerator<CompletionEvent> {
     const { maxOutputTokens: most } = model
     // A vendor refuses a longer answer than its model gives.
-    const request: CompletionRequest = { ...asked, model: model.model, ...(most !== undefined && asked.maxTokens !== undefined && asked.maxTokens > most && { maxTokens: most }) }
+    const request: CompletionRequest = {
+      ...asked,
+      model: model.model,
+      ...(most !== undefined && asked.maxTokens !== undefined && asked.maxTokens > most && { maxTokens: most }),
+    }
     const deadline = clock.now() + Math.min(config.answer_ms, withinMs)
     let changes = 0
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       const connection = await connections.open(model, choose)
-      if (connection.waitMs > 0 && connection.waitMs <= config.retry_after_max_ms && clock.now() + connection.waitMs < deadline) await sleep(clock, connection.waitMs, signal)
+      if (
+        connection.waitMs > 0 &&
+        connection.waitMs <= config.retry_after_max_ms &&
+        clock.now() + connection.waitMs < deadline
+      )
+        await sleep(clock, connection.waitMs, signal)
       // From here to the listener for the abort nothing waits.
       signal.throwIfAborted()
       let begun = false
       try {
-        const attempt = begin(through ? { ...connection, client: through(connection.client) } : connection, model, request, deadline, signal)
+        const attempt = begin(
+          through ? { ...connection, client: through(connection.client) } : connection,
+          model,
+          request,
+          deadline,
+          signal,
+        )
         // Read by hand: each generator that events pass through costs as much as what it does.
         try {
-          for (let event = await attempt.next(); event; event = await attempt.next()) { begun = true; yield event }
+          for (let event = await attempt.next(); event; event = await attempt.next()) {
+            begun = true
+            yield event
+          }
           return
         } catch (error) {
           attempt.failed(error)
           throw error
-        } finally { attempt.end() }
+        } finally {
+          attempt.end()
+        }
       } catch (error) {
         signal.throwIfAborted()
         // Any name may stand in a manifest beside an address; only those that are known here make a series.
-        if (error instanceof UpstreamFailure && !(error instanceof CircuitOpen)) failures?.add(1, { provider: connections.driver(model.provider) ? model.provider : 'other', reason: error.reason })
-        if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network') ollama.forget()
-        if (error instanceof UpstreamFailure && !begun && changesKey(connection, error) && ++changes < connection.circuits.length) {
+        if (error instanceof UpstreamFailure && !(error instanceof CircuitOpen))
+          failures?.add(1, {
+            provider: connections.driver(model.provider) ? model.provider : 'other',
+            reason: error.reason,
+          })
+        if (model.provider === 'ollama' && error instanceof UpstreamFailure && error.reason === 'network')
+          ollama.forget()
+        if (
+          error instanceof UpstreamFailure &&
+          !begun &&
+          changesKey(connection, error) &&
+          ++changes < connection.circuits.length
+        ) {
           tries--
           continue
         }
-        if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never') throw advise(error, model.provider, connection)
-        const waitMs = pause(tries, error.retryAfterSecs, { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms }, parts.random())
-        if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline) throw advise(error, model.provider, connection, tries)
+        if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never')
+          throw advise(error, model.provider, connection)
+        const waitMs = pause(
+          tries,
+          error.retryAfterSecs,
+          { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms },
+          parts.random(),
+        )
+        if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline)
+          throw advise(error, model.provider, connection, tries)
         parts.retrying(withoutKey(error.message, connection.key), error, waitMs)
         await sleep(clock, waitMs, signal)
       }
@@ -89,12 +135,25 @@ export function createInference(parts: InferenceParts): Inference {
     if (circuits.length < 2 || (reason !== 'auth' && reason !== 'rate_limit')) return false
     // What is used up does not come back in seconds.
     if (reason === 'auth' || retry === 'never') rota.rest(circuit, config.key_rest_ms, 'refused')
-    else rota.rest(circuit, retryAfterSecs === undefined ? config.rate_limit_rest_ms : Math.min(retryAfterSecs * 1000, config.retry_after_max_ms), 'rate_limit')
+    else
+      rota.rest(
+        circuit,
+        retryAfterSecs === undefined
+          ? config.rate_limit_rest_ms
+          : Math.min(retryAfterSecs * 1000, config.retry_after_max_ms),
+        'rate_limit',
+      )
     return circuits.some((other) => !rota.rests(other) && !breaker.blocks(other))
   }
 
   /** One try. `next` gives its events up to `end`, then `undefined`, or rejects. */
-  function begin(connection: Connection, model: ResolvedModel, request: CompletionRequest, deadline: number, signal: AbortSignal) {
+  function begin(
+    connection: Connection,
+    model: ResolvedModel,
+    request: CompletionRequest,
+    deadline: number,
+    signal: AbortSignal,
+  ) {
     const admission = breaker.admit(connection.circuit)
     if (typeof admission === 'number') throw new CircuitOpen(model.provider, config.breaker_failures, admission)
     const controller = new AbortController()
@@ -107,7 +166,11 @@ export function createInference(parts: InferenceParts): Inference {
     }
     let call: Call
     try {
-      call = new Call(model.provider, connection.client, request, controller, clock, { firstEventMs: config.first_event_ms, idleMs: config.idle_ms, deadline })
+      call = new Call(model.provider, connection.client, request, controller, clock, {
+        firstEventMs: config.first_event_ms,
+        idleMs: config.idle_ms,
+        deadline,
+      })
     } catch (error) {
       left()
       leave()
@@ -120,7 +183,13 @@ export function createInference(parts: InferenceParts): Inference {
         return event
       },
       failed(error: unknown): void {
-        if (!signal.aborted && error instanceof UpstreamFailure && error.retry === 'later' && error.reason !== 'rate_limit') admission.failed()
+        if (
+          !signal.aborted &&
+          error instanceof UpstreamFailure &&
+          error.retry === 'later' &&
+          error.reason !== 'rate_limit'
+        )
+          admission.failed()
       },
       end(): void {
         left()
@@ -135,28 +204,58 @@ export function createInference(parts: InferenceParts): Inference {
       if (!driver) return []
       const source = keys.source(name, variablesOf(driver))
       const lacks = connections.lacks(name)
-      return [{
-        name,
-        title: driver.name === name ? driver.title : name,
-        authStatus: lacks !== null ? lacks === undefined ? 'configured' as const : 'missing' as const : source ? 'configured' as const : driver.envVar === undefined ? 'no_key_needed' as const : 'missing' as const,
-        ...(lacks && { lacks }),
-        envVar: driver.name === name ? driver.envVar : undefined,
-        baseUrl: connections.baseUrl(name),
-        defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,
-      }]
+      return [
+        {
+          name,
+          title: driver.name === name ? driver.title : name,
+          authStatus:
+            lacks !== null
+              ? lacks === undefined
+                ? ('configured' as const)
+                : ('missing' as const)
+              : source
+                ? ('configured' as const)
+                : driver.envVar === undefined
+                  ? ('no_key_needed' as const)
+                  : ('missing' as const),
+          ...(lacks && { lacks }),
+          envVar: driver.name === name ? driver.envVar : undefined,
+          baseUrl: connections.baseUrl(name),
+          defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,
+        },
+      ]
     })
   }
 
-  const embed = createEmbedder({ connections, calls: complete, resolve, usual: { provider: config.embedding.provider, model: config.embedding.model } })
+  const embed = createEmbedder({
+    connections,
+    calls: complete,
+    resolve,
+    usual: { provider: config.embedding.provider, model: config.embedding.model },
+  })
 
-  return { resolve, complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs), embed, providers: states, fallbacks: () => config.fallback_models, defaultModel: async () => { const { provider, model } = await defaults.find(); return { provider, model } } }
+  return {
+    resolve,
+    complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs),
+    embed,
+    providers: states,
+    fallbacks: () => config.fallback_models,
+    defaultModel: async () => {
+      const { provider, model } = await defaults.find()
+      return { provider, model }
+    },
+  }
 }
 
 /** The provider failed so often that it is left alone for a while. */
 class CircuitOpen extends UpstreamFailure {
   constructor(provider: string, failures: number, waitMs: number) {
     const secs = Math.ceil(waitMs / 1000)
-    super(provider, `Provider ${provider} failed ${failures} times in a row and is not called for another ${secs} s`, { reason: 'overloaded', retry: 'later', retryAfterSecs: secs })
+    super(provider, `Provider ${provider} failed ${failures} times in a row and is not called for another ${secs} s`, {
+      reason: 'overloaded',
+      retry: 'later',
+      retryAfterSecs: secs,
+    })
   }
 }
 
@@ -164,12 +263,18 @@ class CircuitOpen extends UpstreamFailure {
 function advise(error: unknown, provider: string, { entry, baseUrl, key, withheld }: Connection, tries = 1): unknown {
   if (!(error instanceof UpstreamFailure)) return error
   const advice = {
-    auth: withheld !== undefined
-      ? `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; name that origin in [providers.${provider}] key_origins to allow it.`
-      : key === undefined && entry.driver.envVar !== undefined ? `No key was sent: set ${entry.driver.envVar} or POST one to /api/providers/${provider}/key.`
-      // A program has no key of ours; what it said goes with how to sign in.
-      : entry.driver.lacks ? undefined
-      : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(' .', '.'),
+    auth:
+      withheld !== undefined
+        ? `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; name that origin in [providers.${provider}] key_origins to allow it.`
+        : key === undefined && entry.driver.envVar !== undefined
+          ? `No key was sent: set ${entry.driver.envVar} or POST one to /api/providers/${provider}/key.`
+          : // A program has no key of ours; what it said goes with how to sign in.
+            entry.driver.lacks
+            ? undefined
+            : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(
+                ' .',
+                '.',
+              ),
     rate_limit: 'Wait, or use another provider or model.',
     network: `Check that ${originOf(baseUrl)} can be reached from this machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,
     timeout: 'Try again; a smaller request or another model may answer faster.',
@@ -180,7 +285,10 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
   const said = withoutKey(error.message, key)
   if (suffix === '' && said === error.message) return error
   return new UpstreamFailure(error.system, said.replace(/\.$/, '') + suffix, {
-    reason: error.reason, retry: error.retry, ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }), cause: error,
+    reason: error.reason,
+    retry: error.retry,
+    ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }),
+    cause: error,
   })
 }
 

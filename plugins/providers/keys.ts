@@ -17,10 +17,15 @@ export interface Key {
 export type Environment = (variable: string) => string | undefined
 
 /** Some providers say the key back that they refuse: nothing they said is shown or kept with it. */
-export const withoutKey = (text: string, key: Key | undefined): string => (key === undefined || key.value === '' ? text : text.replaceAll(key.value, '***'))
+export const withoutKey = (text: string, key: Key | undefined): string =>
+  key === undefined || key.value === '' ? text : text.replaceAll(key.value, '***')
 
 /** The variables a driver's key may be in, in the order they are looked at. */
-export const variablesOf = ({ envVar, otherEnvVars = [] }: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] => (envVar === undefined ? [] : [envVar, ...otherEnvVars])
+export const variablesOf = ({
+  envVar,
+  otherEnvVars = [],
+}: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] =>
+  envVar === undefined ? [] : [envVar, ...otherEnvVars]
 
 /** A stored key is bound to the address the provider had then: changing the address later must not carry the key away. */
 const StoredKeys = v.union([
@@ -44,10 +49,19 @@ export class Keys {
   /** Changes one after the other: a key that joins others must not push out one that came meanwhile. */
   #last: Promise<unknown> = Promise.resolve()
 
-  static async open(vault: Vault, environment: Environment, sections: Readonly<Record<string, Section>>): Promise<Keys> {
+  static async open(
+    vault: Vault,
+    environment: Environment,
+    sections: Readonly<Record<string, Section>>,
+  ): Promise<Keys> {
     return new Keys(vault, environment, sections, await vault.names())
   }
-  private constructor(vault: Vault, environment: Environment, sections: Readonly<Record<string, Section>>, stored: readonly string[]) {
+  private constructor(
+    vault: Vault,
+    environment: Environment,
+    sections: Readonly<Record<string, Section>>,
+    stored: readonly string[],
+  ) {
     this.#vault = vault
     this.#environment = environment
     this.#sections = sections
@@ -59,7 +73,12 @@ export class Keys {
     const named = manifestVariable === undefined ? [] : this.#numbered(manifestVariable)
     if (named.length > 0) return named
     const stored = await this.#held(provider)
-    if (stored) return stored.keys.map((value) => ({ value, source: 'stored', ...(stored.address !== undefined && { address: stored.address }) }))
+    if (stored)
+      return stored.keys.map((value) => ({
+        value,
+        source: 'stored',
+        ...(stored.address !== undefined && { address: stored.address }),
+      }))
     const configured = this.#configured(provider)
     if (configured.length > 0) return configured
     for (const variable of variables) {
@@ -77,17 +96,30 @@ export class Keys {
   }
 
   /** What a variable holds that is no key, such as an address. */
-  variable(name: string): string | undefined { return this.#read(name) }
+  variable(name: string): string | undefined {
+    return this.#read(name)
+  }
 
   /**
    * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no key that was stored
    * for another one stays beside it. Throws `invalid_request` for too many.
    */
-  store(provider: string, keys: string | readonly string[], address: string | undefined, { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {}): Promise<void> {
+  store(
+    provider: string,
+    keys: string | readonly string[],
+    address: string | undefined,
+    { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {},
+  ): Promise<void> {
     return this.#serial(async () => {
       const before = add ? await this.#held(provider) : undefined
-      const all = [...new Set([...before?.address === address ? before?.keys ?? [] : [], ...typeof keys === 'string' ? [keys] : keys])]
-      if (all.length > MOST_KEYS) throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
+      const all = [
+        ...new Set([
+          ...(before?.address === address ? (before?.keys ?? []) : []),
+          ...(typeof keys === 'string' ? [keys] : keys),
+        ]),
+      ]
+      if (all.length > MOST_KEYS)
+        throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
       await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
       this.#stored.add(provider)
     })
@@ -102,11 +134,15 @@ export class Keys {
   }
   #serial<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last.then(work, work)
-    this.#last = next.catch(() => { /* told to who asked */ })
+    this.#last = next.catch(() => {
+      /* told to who asked */
+    })
     return next
   }
 
-  async #held(provider: string): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
+  async #held(
+    provider: string,
+  ): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
     const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
     if (stored === undefined) return undefined
     const held = v.parse(StoredKeys, JSON.parse(stored))
@@ -119,7 +155,9 @@ export class Keys {
     if (!section) return []
     const own = section.api_key === undefined ? section.api_keys : [section.api_key, ...section.api_keys]
     if (own.length > 0) return own.map((value) => ({ value, source: 'config' }))
-    return section.api_key_env === undefined ? [] : this.#numbered(section.api_key_env).map((key) => ({ ...key, source: 'config' }))
+    return section.api_key_env === undefined
+      ? []
+      : this.#numbered(section.api_key_env).map((key) => ({ ...key, source: 'config' }))
   }
   /** What is in a variable and in those numbered after it, up to the first that is missing. */
   #numbered(variable: string): readonly Key[] {

@@ -7,7 +7,15 @@ import type { Ollama } from './ollama.ts'
 const UNKNOWN = 'default'
 
 /** Which providers can be used, for the list of models: those with a key, and those on this machine that answer. */
-export async function told(listing: ModelsListing, { inference, connections, ollama, catalog }: { inference: Inference; connections: Connections; ollama: Ollama; catalog: () => Catalog | undefined }): Promise<ModelsListing> {
+export async function told(
+  listing: ModelsListing,
+  {
+    inference,
+    connections,
+    ollama,
+    catalog,
+  }: { inference: Inference; connections: Connections; ollama: Ollama; catalog: () => Catalog | undefined },
+): Promise<ModelsListing> {
   const usable = new Set(listing.usable)
   const models: CatalogModel[] = [...listing.models]
   for (const state of inference.providers()) {
@@ -21,7 +29,11 @@ export async function told(listing: ModelsListing, { inference, connections, oll
       continue
     }
     // Nobody can tell without asking whether another local server runs: it counts when somebody configured it. What has no address is here.
-    if (authStatus === 'missing' || (authStatus === 'no_key_needed' && state.baseUrl !== undefined && section === undefined)) continue
+    if (
+      authStatus === 'missing' ||
+      (authStatus === 'no_key_needed' && state.baseUrl !== undefined && section === undefined)
+    )
+      continue
     usable.add(name)
     const vendor = connections.catalogName(name)
     const known = catalog()?.list(vendor) ?? []
@@ -31,13 +43,24 @@ export async function told(listing: ModelsListing, { inference, connections, oll
     for (const id of new Set(named)) if (!known.some((model) => model.id === id)) models.push(await asNamed(id))
     async function asNamed(id: string): Promise<CatalogModel> {
       const { price, contextWindow } = await inference.resolve({ provider: name, model: id })
-      return { ...own(state, id, contextWindow), price: price ?? null, tier: authStatus === 'no_key_needed' ? 'local' : 'custom' }
+      return {
+        ...own(state, id, contextWindow),
+        price: price ?? null,
+        tier: authStatus === 'no_key_needed' ? 'local' : 'custom',
+      }
     }
   }
   return { usable, models }
 }
 
 const own = ({ name }: ProviderState, id: string, contextWindow: number | undefined): CatalogModel => ({
-  id, provider: name, name: id, contextWindow: contextWindow ?? null, maxOutputTokens: null, price: name === 'ollama' ? { input: 0, output: 0 } : null,
-  supports: { tools: null, vision: null, streaming: true, thinking: null }, tier: 'local', origin: 'provider',
+  id,
+  provider: name,
+  name: id,
+  contextWindow: contextWindow ?? null,
+  maxOutputTokens: null,
+  price: name === 'ollama' ? { input: 0, output: 0 } : null,
+  supports: { tools: null, vision: null, streaming: true, thinking: null },
+  tier: 'local',
+  origin: 'provider',
 })

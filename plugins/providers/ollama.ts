@@ -3,7 +3,10 @@ import type { Fetch } from 'svc/sdk'
 import type { Clock } from './clock.ts'
 
 const Tags = v.object({ models: v.array(v.object({ name: v.string() })) })
-export interface Detected { readonly available: boolean; readonly models: readonly string[] }
+export interface Detected {
+  readonly available: boolean
+  readonly models: readonly string[]
+}
 const ABSENT: Detected = { available: false, models: [] }
 
 /** Looks whether a local Ollama answers and remembers it for a while. Never rejects: a machine without Ollama is the usual case. */
@@ -16,7 +19,12 @@ export class Ollama {
   #looking: Promise<Detected> | undefined
   readonly #abort = new AbortController()
 
-  constructor(parts: { fetch: Fetch; clock: Clock; limits: { timeoutMs: number; againMs: number }; baseUrl: () => string | undefined }) {
+  constructor(parts: {
+    fetch: Fetch
+    clock: Clock
+    limits: { timeoutMs: number; againMs: number }
+    baseUrl: () => string | undefined
+  }) {
     this.#fetch = parts.fetch
     this.#clock = parts.clock
     this.#limits = parts.limits
@@ -32,14 +40,20 @@ export class Ollama {
 
   /** Looks now. Calls at the same time share one look. */
   look(): Promise<Detected> {
-    return (this.#looking ??= this.#ask().then((what) => {
-      this.#known = { at: this.#clock.now(), what }
-      return what
-    }).finally(() => { this.#looking = undefined }))
+    return (this.#looking ??= this.#ask()
+      .then((what) => {
+        this.#known = { at: this.#clock.now(), what }
+        return what
+      })
+      .finally(() => {
+        this.#looking = undefined
+      }))
   }
 
   /** Forgets the answer after a call failed, so that the next question looks again. */
-  forget(): void { this.#known = undefined }
+  forget(): void {
+    this.#known = undefined
+  }
 
   /** Ends a look that is under way. */
   async close(): Promise<void> {
@@ -55,10 +69,16 @@ export class Ollama {
     const cancel = this.#clock.after(this.#limits.timeoutMs, stop)
     this.#abort.signal.addEventListener('abort', stop, { once: true })
     try {
-      const response = await this.#fetch(new URL('/api/tags', baseUrl), { signal: controller.signal, maxBytes: 1_000_000 })
+      const response = await this.#fetch(new URL('/api/tags', baseUrl), {
+        signal: controller.signal,
+        maxBytes: 1_000_000,
+      })
       const tags = v.safeParse(Tags, response.ok ? await response.json() : undefined)
       if (!tags.success) return ABSENT
-      return { available: true, models: tags.output.models.map(({ name }) => name).filter((name) => !/embed/i.test(name)) }
+      return {
+        available: true,
+        models: tags.output.models.map(({ name }) => name).filter((name) => !/embed/i.test(name)),
+      }
     } catch {
       // Refused, silent or something else on that port: there is no Ollama.
       return ABSENT

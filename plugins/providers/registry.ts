@@ -17,9 +17,13 @@ export class DriverEntry {
   #idle: (() => void) | undefined
   open = true
 
-  constructor(driver: ProviderDriver<any>) { this.driver = driver }
+  constructor(driver: ProviderDriver<any>) {
+    this.driver = driver
+  }
 
-  get running(): number { return this.#calls.size }
+  get running(): number {
+    return this.#calls.size
+  }
 
   /** The client of one address, connected on first use. */
   client(address: string, link: () => ProviderLink<unknown>): ProviderClient {
@@ -35,7 +39,9 @@ export class DriverEntry {
   /** Counts a call until the returned function is called. The controller is aborted when providers as a whole go. */
   enter(controller: AbortController): () => void {
     this.#calls.add(controller)
-    return () => { if (this.#calls.delete(controller) && this.#calls.size === 0) this.#idle?.() }
+    return () => {
+      if (this.#calls.delete(controller) && this.#calls.size === 0) this.#idle?.()
+    }
   }
 
   /** Runs one short call of the driver, counted and with a limit of time. */
@@ -45,9 +51,20 @@ export class DriverEntry {
     const leave = this.enter(controller)
     const stop = (): void => controller.abort(outer?.reason)
     const { name } = this.driver
-    const timer = setTimeout(() => controller.abort(new UpstreamFailure(name, `${name} did not answer within ${ms / 1000} s`, { reason: 'timeout', retry: 'later' })), ms)
+    const timer = setTimeout(
+      () =>
+        controller.abort(
+          new UpstreamFailure(name, `${name} did not answer within ${ms / 1000} s`, {
+            reason: 'timeout',
+            retry: 'later',
+          }),
+        ),
+      ms,
+    )
     outer?.addEventListener('abort', stop, { once: true })
-    try { return await work(controller.signal) } finally {
+    try {
+      return await work(controller.signal)
+    } finally {
       clearTimeout(timer)
       outer?.removeEventListener('abort', stop)
       leave()
@@ -64,7 +81,10 @@ export class DriverEntry {
   async close(clock: Clock): Promise<void> {
     this.open = false
     if (this.#calls.size === 0) return
-    const gone = new UpstreamFailure(this.driver.name, `Provider ${this.driver.name} was unloaded during the call`, { reason: 'cut', retry: 'later' })
+    const gone = new UpstreamFailure(this.driver.name, `Provider ${this.driver.name} was unloaded during the call`, {
+      reason: 'cut',
+      retry: 'later',
+    })
     const settled = Promise.withResolvers<boolean>()
     this.#idle = () => settled.resolve(true)
     const cancel = clock.after(SETTLE_MS, () => settled.resolve(false))
@@ -122,11 +142,20 @@ export class DriverRegistry implements ProviderRegistry {
   async close(): Promise<void> {
     for (const { back } of this.#away.values()) back.resolve()
     this.#away.clear()
-    const results = await Promise.allSettled([...this.#entries.values(), ...this.#retired].map((entry) => entry.close(this.#clock)))
+    const results = await Promise.allSettled(
+      [...this.#entries.values(), ...this.#retired].map((entry) => entry.close(this.#clock)),
+    )
     const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
-    if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures, 'several providers ignored the abort signal')
+    if (failures.length > 0)
+      throw failures.length === 1
+        ? failures[0]
+        : new AggregateError(failures, 'several providers ignored the abort signal')
   }
 
-  find(name: string): DriverEntry | undefined { return this.#entries.get(name) }
-  list(): readonly DriverEntry[] { return [...this.#entries.values()] }
+  find(name: string): DriverEntry | undefined {
+    return this.#entries.get(name)
+  }
+  list(): readonly DriverEntry[] {
+    return [...this.#entries.values()]
+  }
 }

@@ -52,10 +52,11 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
     let found = known?.find(name, model)
     if (known && !found) {
       const alias = known.resolveAlias(model)
-      if (alias?.provider === name) found = known.find(name, model = alias.model)
+      if (alias?.provider === name) found = known.find(name, (model = alias.model))
     }
     return {
-      provider, model,
+      provider,
+      model,
       price: priceOf(),
       contextWindow: section?.context_window ?? found?.contextWindow ?? CONTEXT_WINDOW,
       ...(found && found.maxOutputTokens !== null && { maxOutputTokens: found.maxOutputTokens }),
@@ -72,11 +73,23 @@ export function createResolver({ connections, defaults, catalog }: ResolverParts
       // What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
       if (entry.driver.lacks) return found?.price ?? undefined
       // What needs no key costs nothing: it runs on this machine.
-      return entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined ? { input: 0, output: 0 } : undefined
+      return entry.driver.baseUrl === connections.baseUrl(provider) && choice.baseUrl === undefined
+        ? { input: 0, output: 0 }
+        : undefined
     }
   }
 }
 
-function toPrice({ input, output, cached_input: cachedInput, cache_write: cacheWrite }: Section['prices'][string]): Price {
-  return { input, output, ...(cachedInput !== undefined && { cachedInput }), ...(cacheWrite !== undefined && { cacheWrite }) }
+function toPrice({
+  input,
+  output,
+  cached_input: cachedInput,
+  cache_write: cacheWrite,
+}: Section['prices'][string]): Price {
+  return {
+    input,
+    output,
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+  }
 }

@@ -12,12 +12,18 @@ export class KeyRota {
   readonly #clock: Clock
   readonly #resting = new Map<string, { readonly until: number; readonly reason: Reason }>()
   #turn = 0
-  constructor(clock: Clock) { this.#clock = clock }
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   rest(name: string, ms: number, reason: Reason): void {
     this.#resting.delete(name)
     this.#resting.set(name, { until: this.#clock.now() + ms, reason })
-    if (this.#resting.size > MOST_KEYS) for (const oldest of this.#resting.keys()) { this.#resting.delete(oldest); break }
+    if (this.#resting.size > MOST_KEYS)
+      for (const oldest of this.#resting.keys()) {
+        this.#resting.delete(oldest)
+        break
+      }
   }
   rests(name: string): boolean {
     const rest = this.#resting.get(name)
@@ -29,7 +35,10 @@ export class KeyRota {
    * The number of the next key; `blocked` says which ones are out for other reasons. When all rest, the one that was only used too often
    * and may be used first, with the milliseconds until then; one that was refused is tried again at once, so that the caller is told why.
    */
-  next(names: readonly string[], blocked: (name: string) => boolean): { readonly index: number; readonly waitMs: number } {
+  next(
+    names: readonly string[],
+    blocked: (name: string) => boolean,
+  ): { readonly index: number; readonly waitMs: number } {
     const start = this.#turn++
     for (let step = 0; step < names.length; step++) {
       const index = (start + step) % names.length
@@ -41,6 +50,8 @@ export class KeyRota {
       const rest = this.#resting.get(name)
       if (rest?.reason === 'rate_limit' && rest.until < until) [soonest, until] = [index, rest.until]
     }
-    return soonest < 0 ? { index: start % names.length, waitMs: 0 } : { index: soonest, waitMs: until - this.#clock.now() }
+    return soonest < 0
+      ? { index: start % names.length, waitMs: 0 }
+      : { index: soonest, waitMs: until - this.#clock.now() }
   }
 }

@@ -6,7 +6,17 @@ import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import { defaultRoutes, tryProvider } from './default-routes.ts'
 import { detectRoutes } from './detect-routes.ts'
-import { KeyBody, KeyRemoved, KeySaved, ProviderDetail, ProviderList, ProviderParams, Tested, UrlBody, UrlSaved } from './schema.ts'
+import {
+  KeyBody,
+  KeyRemoved,
+  KeySaved,
+  ProviderDetail,
+  ProviderList,
+  ProviderParams,
+  Tested,
+  UrlBody,
+  UrlSaved,
+} from './schema.ts'
 import { signInRoutes } from './sign-in-routes.ts'
 import type { ProviderRow } from './schema.ts'
 import type { Keys } from './keys.ts'
@@ -28,11 +38,27 @@ export interface RouteParts {
   /** Writes an entry of the audit log for a change that is no row. */
   readonly announce: (details: string) => Promise<void>
   /** Makes a change: its entry in the audit log, one line, is for the batch of the change. */
-  readonly changed: (provider: string, details: string, work: (entries: readonly Statement[]) => Promise<unknown>) => Promise<void>
+  readonly changed: (
+    provider: string,
+    details: string,
+    work: (entries: readonly Statement[]) => Promise<unknown>,
+  ) => Promise<void>
 }
 
 /** Providers and their keys and addresses (Interface 4.6). */
-export function providerRoutes({ inference, connections, keys, ollama, catalog, fetch, addresses, configuration, detectMs, changed, announce }: RouteParts): readonly AnyRoute[] {
+export function providerRoutes({
+  inference,
+  connections,
+  keys,
+  ollama,
+  catalog,
+  fetch,
+  addresses,
+  configuration,
+  detectMs,
+  changed,
+  announce,
+}: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const state = inference.providers().find((provider) => provider.name === name)
     if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
@@ -45,16 +71,33 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     const known = catalog()
     await known?.ready()
     const ids = known?.list(connections.catalogName(name)).map(({ id }) => id) ?? []
-    return [...new Set([...installed, ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]), ...Object.keys(connections.section(name)?.prices ?? {}), ...ids])]
+    return [
+      ...new Set([
+        ...installed,
+        ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]),
+        ...Object.keys(connections.section(name)?.prices ?? {}),
+        ...ids,
+      ]),
+    ]
   }
   const toRow = async (state: ProviderState): Promise<ProviderRow> => ({
-    name: state.name, display_name: state.title, auth_status: state.authStatus, default_model: state.defaultModel,
-    ...(state.lacks !== undefined && { error: state.lacks }), ...(state.envVar !== undefined && { env_var: state.envVar }), ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
+    name: state.name,
+    display_name: state.title,
+    auth_status: state.authStatus,
+    default_model: state.defaultModel,
+    ...(state.lacks !== undefined && { error: state.lacks }),
+    ...(state.envVar !== undefined && { env_var: state.envVar }),
+    ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
     model_count: (await modelsOf(state)).length,
   })
 
   const list = defineRoute({
-    method: 'GET', path: '/api/providers', summary: 'List the providers and whether they can be used', auth: 'bearer', cost: 2, returns: ProviderList,
+    method: 'GET',
+    path: '/api/providers',
+    summary: 'List the providers and whether they can be used',
+    auth: 'bearer',
+    cost: 2,
+    returns: ProviderList,
     async handle() {
       const providers = await Promise.all(inference.providers().map(toRow))
       return { providers, total: providers.length }
@@ -62,63 +105,122 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
   })
 
   const read = defineRoute({
-    method: 'GET', path: '/api/providers/:name', summary: 'Read one provider', auth: 'bearer', cost: 2, params: ProviderParams, returns: ProviderDetail, errors: ['provider_not_found'],
+    method: 'GET',
+    path: '/api/providers/:name',
+    summary: 'Read one provider',
+    auth: 'bearer',
+    cost: 2,
+    params: ProviderParams,
+    returns: ProviderDetail,
+    errors: ['provider_not_found'],
     async handle({ params }) {
       const state = known(params.name)
-      return { ...await toRow(state), models: [...await modelsOf(state)] }
+      return { ...(await toRow(state)), models: [...(await modelsOf(state))] }
     },
   })
 
   const test = defineRoute({
-    method: 'POST', path: '/api/providers/:name/test', summary: 'Call a provider once to prove its address and key', auth: 'bearer', cost: 20,
+    method: 'POST',
+    path: '/api/providers/:name/test',
+    summary: 'Call a provider once to prove its address and key',
+    auth: 'bearer',
+    cost: 20,
     description: 'A provider that fails is an answer of 200 with `status` error, so that the reason can be shown.',
-    params: ProviderParams, returns: Tested, errors: ['provider_not_found', 'invalid_request'],
+    params: ProviderParams,
+    returns: Tested,
+    errors: ['provider_not_found', 'invalid_request'],
     handle: ({ params, signal }) => tryProvider(connections, known(params.name), signal),
   })
 
   const setKey = defineRoute({
-    method: 'POST', path: '/api/providers/:name/key', summary: "Store a provider's key, encrypted; it holds at once", auth: 'bearer', ownerOnly: true, cost: 10,
-    description: 'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
-    params: ProviderParams, body: KeyBody, returns: KeySaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { api_key: 'sk-example' } },
+    method: 'POST',
+    path: '/api/providers/:name/key',
+    summary: "Store a provider's key, encrypted; it holds at once",
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    description:
+      'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
+    params: ProviderParams,
+    body: KeyBody,
+    returns: KeySaved,
+    errors: ['provider_not_found', 'invalid_request'],
+    example: { body: { api_key: 'sk-example' } },
     async handle({ params: { name }, body }) {
       known(name)
       const given = body.api_keys ?? [body.api_key ?? body.key ?? '']
       const { add = false } = body
-      await changed(name, `${given.length > 1 ? `${given.length} keys` : 'key'} of provider ${name} ${add ? 'added' : 'stored'}`, (entries) => keys.store(name, given, connections.baseUrl(name), { add, entries }))
+      await changed(
+        name,
+        `${given.length > 1 ? `${given.length} keys` : 'key'} of provider ${name} ${add ? 'added' : 'stored'}`,
+        (entries) => keys.store(name, given, connections.baseUrl(name), { add, entries }),
+      )
       return { status: 'configured' as const, provider: name }
     },
   })
 
   const removeKey = defineRoute({
-    method: 'DELETE', path: '/api/providers/:name/key', summary: "Remove a provider's stored key", auth: 'bearer', ownerOnly: true, cost: 10,
-    description: 'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
-    params: ProviderParams, returns: KeyRemoved, errors: ['provider_not_found', 'invalid_request'],
+    method: 'DELETE',
+    path: '/api/providers/:name/key',
+    summary: "Remove a provider's stored key",
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    description:
+      'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
+    params: ProviderParams,
+    returns: KeyRemoved,
+    errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name } }) {
-      if (known(name).authStatus === 'no_key_needed') throw new Refusal('invalid_request', `Provider ${name} needs no key`)
+      if (known(name).authStatus === 'no_key_needed')
+        throw new Refusal('invalid_request', `Provider ${name} needs no key`)
       await changed(name, `key of provider ${name} removed`, (entries) => keys.remove(name, entries))
       return { status: 'removed' as const, provider: name, auth_status: known(name).authStatus }
     },
   })
 
   const setUrl = defineRoute({
-    method: 'PUT', path: '/api/providers/:name/url', summary: "Send a provider's requests to another address", auth: 'bearer', ownerOnly: true, cost: 10,
-    description: 'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',
-    params: ProviderParams, body: UrlBody, returns: UrlSaved, errors: ['provider_not_found', 'invalid_request'], example: { body: { url: 'http://127.0.0.1:8080/v1' } },
+    method: 'PUT',
+    path: '/api/providers/:name/url',
+    summary: "Send a provider's requests to another address",
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    description:
+      'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',
+    params: ProviderParams,
+    body: UrlBody,
+    returns: UrlSaved,
+    errors: ['provider_not_found', 'invalid_request'],
+    example: { body: { url: 'http://127.0.0.1:8080/v1' } },
     async handle({ params: { name }, body, signal }) {
       known(name)
       const url = body.url ?? body.base_url ?? ''
       const started = performance.now()
       const reachable = await reach(url, signal)
-      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`, (entries) => addresses.set(name, url, entries))
+      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`, (entries) =>
+        addresses.set(name, url, entries),
+      )
       if (name === 'ollama') ollama.forget()
-      return { status: 'saved' as const, provider: name, base_url: url, reachable, ...(reachable && { latency_ms: Math.round(performance.now() - started) }) }
+      return {
+        status: 'saved' as const,
+        provider: name,
+        base_url: url,
+        reachable,
+        ...(reachable && { latency_ms: Math.round(performance.now() - started) }),
+      }
     },
   })
 
   /** Whether anything answers there. Throws `invalid_request` for an address that may not be called at all. */
   async function reach(url: string, signal: AbortSignal): Promise<boolean> {
     try {
-      const response = await fetch(url, { signal, headersTimeoutMs: REACH_MS, totalTimeoutMs: REACH_MS, maxBytes: 65_536 })
+      const response = await fetch(url, {
+        signal,
+        headersTimeoutMs: REACH_MS,
+        totalTimeoutMs: REACH_MS,
+        maxBytes: 65_536,
+      })
       for await (const _ of response.chunks()) break
       return true
     } catch (error) {
@@ -129,5 +231,15 @@ export function providerRoutes({ inference, connections, keys, ollama, catalog, 
     }
   }
 
-  return [list, ...detectRoutes({ connections, ollama, detectMs }), ...signInRoutes({ connections, keys, fetch, changed }), ...defaultRoutes({ inference, connections, configuration, known, announce }), read, test, setKey, removeKey, setUrl]
+  return [
+    list,
+    ...detectRoutes({ connections, ollama, detectMs }),
+    ...signInRoutes({ connections, keys, fetch, changed }),
+    ...defaultRoutes({ inference, connections, configuration, known, announce }),
+    read,
+    test,
+    setKey,
+    removeKey,
+    setUrl,
+  ]
 }

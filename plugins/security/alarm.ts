@@ -12,7 +12,10 @@ export interface AlarmParts {
 }
 
 /** Tells of a system that failed, or holds again: the audit log, a metric, the log, and for the audit trail the health of the daemon. */
-export async function tell({ audit, guards, log, failures, up }: AlarmParts, { system, status, failures: broken }: Row): Promise<void> {
+export async function tell(
+  { audit, guards, log, failures, up }: AlarmParts,
+  { system, status, failures: broken }: Row,
+): Promise<void> {
   const failed = status === 'failed'
   const why = broken.join('; ').slice(0, 1000)
   up.set(failed ? 0 : 1, { system })
@@ -22,7 +25,11 @@ export async function tell({ audit, guards, log, failures, up }: AlarmParts, { s
   if (failed) log.error(`the security system ${system} does not hold: ${why}`)
   else log.info(`the security system ${system} holds again`)
   try {
-    await audit.write(failed ? { event: 'security_system_failed', details: `${system}: ${why}` } : { event: 'security_system_recovered', details: system })
+    await audit.write(
+      failed
+        ? { event: 'security_system_failed', details: `${system}: ${why}` }
+        : { event: 'security_system_recovered', details: system },
+    )
   } catch (error) {
     // When it is the trail itself that fails, the log is what is left.
     log.error(`the audit log could not be told of ${system}`, error)

@@ -2,13 +2,30 @@ import { transform } from 'svc/sdk'
 
 /** The names of the interface (2.11), in its order. */
 export const systemNames = [
-  'merkle_audit_trail', 'taint_tracking', 'wasm_dual_metering', 'security_headers', 'health_redaction', 'subprocess_sandbox', 'manifest_signing', 'gcra_rate_limiter',
-  'secret_zeroization', 'path_traversal_prevention', 'ssrf_protection', 'capability_inheritance_validation', 'ofp_hmac_auth', 'prompt_injection_scanning', 'loop_guard', 'session_repair',
+  'merkle_audit_trail',
+  'taint_tracking',
+  'wasm_dual_metering',
+  'security_headers',
+  'health_redaction',
+  'subprocess_sandbox',
+  'manifest_signing',
+  'gcra_rate_limiter',
+  'secret_zeroization',
+  'path_traversal_prevention',
+  'ssrf_protection',
+  'capability_inheritance_validation',
+  'ofp_hmac_auth',
+  'prompt_injection_scanning',
+  'loop_guard',
+  'session_repair',
 ] as const
 export type SystemName = (typeof systemNames)[number]
 
 /** One input, and whether the system did with it what it has to do: let it pass or refuse it. */
-export interface ProbeCase { readonly name: string; readonly held: boolean }
+export interface ProbeCase {
+  readonly name: string
+  readonly held: boolean
+}
 export interface Finding {
   /** At least one that must pass and one that must be refused. The row is `failed` when one did not hold, or when there is none. */
   readonly cases: readonly ProbeCase[]

@@ -22,5 +22,7 @@ export class Enforcements implements Disposable {
     return this.#counts.get(system) ?? { count: 0, last: undefined }
   }
 
-  [Symbol.dispose](): void { this.#stop() }
+  [Symbol.dispose](): void {
+    this.#stop()
+  }
 }

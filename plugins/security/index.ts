@@ -14,15 +14,37 @@ export default definePlugin({
   config: SecurityConfig,
   requires: { audit: Audit, daemon: Daemon, guards: Guards, guests: Guests },
   setup(ctx) {
-    const { config, hooks, jobs, leaving, log, metrics, own, routes, run, services: { audit, daemon, guards, guests } } = ctx
-    const enforcements = new Enforcements(metrics.counter('svc_security_enforcements_total', 'Refusals by a security system.'))
+    const {
+      config,
+      hooks,
+      jobs,
+      leaving,
+      log,
+      metrics,
+      own,
+      routes,
+      run,
+      services: { audit, daemon, guards, guests },
+    } = ctx
+    const enforcements = new Enforcements(
+      metrics.counter('svc_security_enforcements_total', 'Refusals by a security system.'),
+    )
     own('enforcement count', () => enforcements[Symbol.dispose]())
-    const failures = metrics.counter('svc_security_probe_failures_total', 'Times a security system began to fail its probe.')
-    const up = metrics.gauge('svc_security_system_up', 'Whether a security system passed its last probe, 0 or 1; absent until one fails.')
+    const failures = metrics.counter(
+      'svc_security_probe_failures_total',
+      'Times a security system began to fail its probe.',
+    )
+    const up = metrics.gauge(
+      'svc_security_system_up',
+      'Whether a security system passed its last probe, 0 or 1; absent until one fails.',
+    )
     const runner = new ProbeRunner({
-      probes: () => hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, guests, apiKeySet: () => daemon.config().apiKeySet })),
-      timeoutMs: config.probe_timeout_ms, staleMs: config.stale_ms,
-      now: () => performance.now(), leaving,
+      probes: () =>
+        hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, guests, apiKeySet: () => daemon.config().apiKeySet })),
+      timeoutMs: config.probe_timeout_ms,
+      staleMs: config.stale_ms,
+      now: () => performance.now(),
+      leaving,
       changed: (row) => tell({ audit, guards, log, failures, up }, row),
     })
     routes.add(...securityRoutes(runner, enforcements, config.on_demand_ms))
@@ -31,7 +53,10 @@ export default definePlugin({
     let timer: NodeJS.Timeout | undefined
     const first = (): void => {
       timer ??= setTimeout(() => {
-        if (!leaving.aborted) run(() => runner.fresh(config.on_demand_ms)).catch((error: unknown) => log.error('the first run of the security probes failed', error))
+        if (!leaving.aborted)
+          run(() => runner.fresh(config.on_demand_ms)).catch((error: unknown) =>
+            log.error('the first run of the security probes failed', error),
+          )
       }, config.first_probe_ms).unref()
     }
     own('first run', () => clearTimeout(timer))

@@ -15,7 +15,9 @@ export interface Row {
   readonly failures: readonly string[]
   readonly evidence: string
 }
-interface Checked extends Row { readonly at: number }
+interface Checked extends Row {
+  readonly at: number
+}
 
 export interface RunnerParts {
   /** Who owns a system names its probe. */
@@ -40,7 +42,9 @@ export class ProbeRunner {
   #running: Promise<void> | undefined
   #ranAt: number | undefined
 
-  constructor(parts: RunnerParts) { this.#parts = parts }
+  constructor(parts: RunnerParts) {
+    this.#parts = parts
+  }
 
   /** Every system in the order of the interface. What was found too long ago is unknown. */
   rows(): readonly Row[] {
@@ -60,7 +64,9 @@ export class ProbeRunner {
 
   /** A call during a run shares it. */
   run(): Promise<void> {
-    return (this.#running ??= this.#all().finally(() => { this.#running = undefined }))
+    return (this.#running ??= this.#all().finally(() => {
+      this.#running = undefined
+    }))
   }
 
   async #all(): Promise<void> {
@@ -69,7 +75,9 @@ export class ProbeRunner {
     for (const system of systemNames) {
       if (leaving.aborted) return
       const probe = probes.get(system)
-      const row = probe ? await this.#check(probe) : { ...untried(system, 'the plugin that owns it is not loaded'), at: this.#parts.now() }
+      const row = probe
+        ? await this.#check(probe)
+        : { ...untried(system, 'the plugin that owns it is not loaded'), at: this.#parts.now() }
       // What a probe finds while everything around it ends is nothing.
       if (leaving.aborted) return
       const before = this.#rows.get(system)
@@ -86,15 +94,26 @@ export class ProbeRunner {
     const from = now()
     const ended = AbortSignal.any([leaving, AbortSignal.timeout(timeoutMs)])
     const late = `no end within ${timeoutMs} ms`
-    const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch((error: unknown): Finding => {
-      if (leaving.aborted || !ended.aborted) return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
-      // Once it may be the machine that was busy; twice in a row it is the system.
-      return this.#rows.get(probe.system)?.evidence === late ? { cases: [{ name: late, held: false }], evidence: late } : { cases: [], evidence: late, tried: false }
-    })
+    const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch(
+      (error: unknown): Finding => {
+        if (leaving.aborted || !ended.aborted)
+          return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
+        // Once it may be the machine that was busy; twice in a row it is the system.
+        return this.#rows.get(probe.system)?.evidence === late
+          ? { cases: [{ name: late, held: false }], evidence: late }
+          : { cases: [], evidence: late, tried: false }
+      },
+    )
     const failures = finding.cases.filter(({ held }) => !held).map(({ name }) => name)
     return {
-      system: probe.system, status: statusOf(finding, failures), checkedAt: new Date().toISOString(), durationMs: Math.round((now() - from) * 10) / 10,
-      cases: finding.cases.length, failures, evidence: finding.evidence, at: now(),
+      system: probe.system,
+      status: statusOf(finding, failures),
+      checkedAt: new Date().toISOString(),
+      durationMs: Math.round((now() - from) * 10) / 10,
+      cases: finding.cases.length,
+      failures,
+      evidence: finding.evidence,
+      at: now(),
     }
   }
 }
@@ -115,7 +134,10 @@ function settled<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    work().then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort))
   })
 }
-const messageOf = (error: unknown): string => (error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : 'an unknown failure')
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : 'an unknown failure'

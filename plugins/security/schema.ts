@@ -25,18 +25,21 @@ export const SecurityStatus = v.object({
   total_systems: v.pipe(v.number(), v.integer()),
   all_active: v.boolean(),
   checked_at: instant,
-  probes: v.record(v.string(), v.object({
-    checked_at: instant,
-    duration_ms: v.number(),
-    /** Inputs that were tried. */
-    cases: v.pipe(v.number(), v.integer()),
-    /** Those that did not go as they must. */
-    failures: v.array(v.string()),
-    evidence: v.string(),
-    /** Real refusals since `counting_since`; those of the probes are not among them. */
-    enforcement_count: v.pipe(v.number(), v.integer()),
-    last_blocked_at: instant,
-  })),
+  probes: v.record(
+    v.string(),
+    v.object({
+      checked_at: instant,
+      duration_ms: v.number(),
+      /** Inputs that were tried. */
+      cases: v.pipe(v.number(), v.integer()),
+      /** Those that did not go as they must. */
+      failures: v.array(v.string()),
+      evidence: v.string(),
+      /** Real refusals since `counting_since`; those of the probes are not among them. */
+      enforcement_count: v.pipe(v.number(), v.integer()),
+      last_blocked_at: instant,
+    }),
+  ),
   counting_since: v.string(),
 })
 export type SecurityStatus = v.InferOutput<typeof SecurityStatus>

@@ -17,8 +17,21 @@ export type Block =
   | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
   | ({ readonly type: 'image' } & SentImage)
   /** `replay` is what the model's provider wants back with these calls; only the first call of a message has it, and only chat reads it. */
-  | { readonly type: 'call'; readonly id: string; readonly tool: string; readonly args: unknown; readonly replay?: string | undefined }
-  | { readonly type: 'result'; readonly callId: string; readonly tool: string; readonly text: string; readonly failed: boolean; readonly labels?: readonly Label[] | undefined }
+  | {
+      readonly type: 'call'
+      readonly id: string
+      readonly tool: string
+      readonly args: unknown
+      readonly replay?: string | undefined
+    }
+  | {
+      readonly type: 'result'
+      readonly callId: string
+      readonly tool: string
+      readonly text: string
+      readonly failed: boolean
+      readonly labels?: readonly Label[] | undefined
+    }
 
 /** `tool` holds results only. `mark` says that the text is not all the model would have said. */
 export interface Message {
@@ -85,7 +98,10 @@ export interface Sessions {
    * What no summary stands for, oldest first: the newest `limit` messages of turns before the given one. `total` counts all of them;
    * `rested` those since the newest summary that was taken back, or all.
    */
-  uncovered(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<{ readonly messages: readonly Message[]; readonly total: number; readonly rested: number }>
+  uncovered(
+    sessionId: string,
+    options: { readonly limit: number; readonly before?: string },
+  ): Promise<{ readonly messages: readonly Message[]; readonly total: number; readonly rested: number }>
   /** Stores a summary together with what is said about it elsewhere. `false`, and nothing is stored, when the messages are gone. */
   summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean>
   /** Takes the newest summary back; which one it was. */
@@ -99,7 +115,11 @@ export interface Sessions {
 }
 export const Sessions = defineService<Sessions>()('sessions')
 
-export const SessionReset = notify<{ readonly agentId: string; readonly sessionId: string; readonly previousId: string }>('sessions:reset')
+export const SessionReset = notify<{
+  readonly agentId: string
+  readonly sessionId: string
+  readonly previousId: string
+}>('sessions:reset')
 /** The messages are gone, so a turn that still runs there has nobody to answer. */
 export const SessionCleared = notify<{ readonly agentId: string; readonly sessionId: string }>('sessions:cleared')
 
@@ -111,6 +131,15 @@ export interface SessionContext {
   readonly sessionId: string
   readonly tokens: number
   /** What of the window goes where, in tokens, and in words how full it is. */
-  readonly use?: { readonly window: number; readonly system: number; readonly memory: number; readonly tools: number; readonly history: number; readonly answer: number; readonly used: number; readonly pressure: string }
+  readonly use?: {
+    readonly window: number
+    readonly system: number
+    readonly memory: number
+    readonly tools: number
+    readonly history: number
+    readonly answer: number
+    readonly used: number
+    readonly pressure: string
+  }
 }
 export const SessionMeasured = transform<SessionContext>('sessions:measured')

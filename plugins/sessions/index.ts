@@ -27,12 +27,26 @@ export default definePlugin({
   setup({ config, db, hooks, jobs, own, routes, services: { agents, audit } }) {
     const store = new SessionStore(db)
     own('store', () => store.close())
-    const sessions = new SessionService({ store, summaries: new SummaryStore(db), agents, audit, hooks, now: () => new Date().toISOString() })
+    const sessions = new SessionService({
+      store,
+      summaries: new SummaryStore(db),
+      agents,
+      audit,
+      hooks,
+      now: () => new Date().toISOString(),
+    })
     const rules = { retentionDays: config.retention_days, most: config.max_sessions_per_agent }
-    routes.add(...sessionRoutes(sessions, agents, {
-      contextMessages: config.context_messages, retentionDays: rules.retentionDays, mostPerAgent: rules.most, measured: (context) => hooks.apply(SessionMeasured, context),
-    }))
-    jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => { await sessions.cleanup(rules) })
+    routes.add(
+      ...sessionRoutes(sessions, agents, {
+        contextMessages: config.context_messages,
+        retentionDays: rules.retentionDays,
+        mostPerAgent: rules.most,
+        measured: (context) => hooks.apply(SessionMeasured, context),
+      }),
+    )
+    jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => {
+      await sessions.cleanup(rules)
+    })
     hooks.on(AgentSpawned, ({ agent }) => store.commit(sessions.ensure(agent.sessionId, agent.id)))
     hooks.on(AgentKilled, ({ agent }) => sessions.forget(agent.id))
     return { sessions }

@@ -53,5 +53,8 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (session_id, last_turn_seq, last_seq, id)
     )`,
   },
-  { id: '006-session-label', sql: 'CREATE INDEX sessions_session_label ON sessions_session (agent_id, label) WHERE label IS NOT NULL' },
+  {
+    id: '006-session-label',
+    sql: 'CREATE INDEX sessions_session_label ON sessions_session (agent_id, label) WHERE label IS NOT NULL',
+  },
 ]

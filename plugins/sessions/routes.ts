@@ -4,8 +4,23 @@ import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Session, SessionContext } from './contract.ts'
 import {
-  AgentSessionList, AgentSessionParams, Cleaned, CreatedSession, Deleted, Done, FoundSession, Labelled, LabelParams, NewLabel, NewSession, PageQuery, Reset, SessionList,
-  SessionParams, SessionView, Switched,
+  AgentSessionList,
+  AgentSessionParams,
+  Cleaned,
+  CreatedSession,
+  Deleted,
+  Done,
+  FoundSession,
+  Labelled,
+  LabelParams,
+  NewLabel,
+  NewSession,
+  PageQuery,
+  Reset,
+  SessionList,
+  SessionParams,
+  SessionView,
+  Switched,
 } from './schema.ts'
 import type { SessionService } from './service.ts'
 import { toView } from './view.ts'
@@ -21,18 +36,32 @@ export interface RoutesOptions {
 
 export function sessionRoutes(sessions: SessionService, agents: Agents, options: RoutesOptions): readonly AnyRoute[] {
   const { contextMessages, retentionDays, mostPerAgent, measured } = options
-  async function show(sessionId: string, agent: Agent | undefined, agentId: string, query: { limit: number; before?: string | undefined }) {
+  async function show(
+    sessionId: string,
+    agent: Agent | undefined,
+    agentId: string,
+    query: { limit: number; before?: string | undefined },
+  ) {
     const [session, summary, context, page] = await Promise.all([
       sessions.find(sessionId),
       sessions.summary(sessionId),
-      sessions.chars(sessionId, contextMessages).then((chars) => measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })),
+      sessions
+        .chars(sessionId, contextMessages)
+        .then((chars) => measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })),
       sessions.page(sessionId, { limit: query.limit, ...(query.before === undefined ? {} : { before: query.before }) }),
     ])
     return {
-      session_id: sessionId, agent_id: agentId, message_count: session?.messageCount ?? 0,
-      context_window_tokens: context.tokens, label: session?.label ?? null, created_at: session?.createdAt ?? null,
-      active: agent?.sessionId === sessionId, compacted_summary: summary?.text ?? null, summarized_messages: summary?.messageCount ?? 0,
-      ...(context.use ? { context: context.use } : {}), messages: toView(page),
+      session_id: sessionId,
+      agent_id: agentId,
+      message_count: session?.messageCount ?? 0,
+      context_window_tokens: context.tokens,
+      label: session?.label ?? null,
+      created_at: session?.createdAt ?? null,
+      active: agent?.sessionId === sessionId,
+      compacted_summary: summary?.text ?? null,
+      summarized_messages: summary?.messageCount ?? 0,
+      ...(context.use ? { context: context.use } : {}),
+      messages: toView(page),
     }
   }
   /** The active session of an agent that nobody has written to yet. */
@@ -48,74 +77,140 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
   }
 
   const active = defineRoute({
-    method: 'GET', path: '/api/agents/:id/session', summary: 'Read the active session of an agent',
-    description: 'The newest messages, oldest first; `before` takes the id of the first one to page back. `message_count` counts the whole session.',
-    auth: 'bearer', cost: 5, params: AgentParams, query: PageQuery, returns: SessionView, errors: ['agent_not_found'],
+    method: 'GET',
+    path: '/api/agents/:id/session',
+    summary: 'Read the active session of an agent',
+    description:
+      'The newest messages, oldest first; `before` takes the id of the first one to page back. `message_count` counts the whole session.',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    query: PageQuery,
+    returns: SessionView,
+    errors: ['agent_not_found'],
     async handle({ params, query }) {
       const agent = await agents.require(params.id)
       return show(agent.sessionId, agent, agent.id, query)
     },
   })
   const ofAgent = defineRoute({
-    method: 'GET', path: '/api/agents/:id/sessions', summary: 'List the sessions of an agent',
-    auth: 'bearer', cost: 5, params: AgentParams, returns: AgentSessionList, errors: ['agent_not_found'],
+    method: 'GET',
+    path: '/api/agents/:id/sessions',
+    summary: 'List the sessions of an agent',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    returns: AgentSessionList,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
-      return { sessions: (await sessions.list(agent.id)).map((session) => Object.assign(toItem(session, agent), { session_id: session.id })) }
+      return {
+        sessions: (await sessions.list(agent.id)).map((session) =>
+          Object.assign(toItem(session, agent), { session_id: session.id }),
+        ),
+      }
     },
   })
   const create = defineRoute({
-    method: 'POST', path: '/api/agents/:id/sessions', summary: 'Create a session and make it the active one',
-    auth: 'bearer', cost: 5, params: AgentParams, body: NewSession, returns: CreatedSession, status: 201, errors: ['agent_not_found', 'conflict'],
+    method: 'POST',
+    path: '/api/agents/:id/sessions',
+    summary: 'Create a session and make it the active one',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    body: NewSession,
+    returns: CreatedSession,
+    status: 201,
+    errors: ['agent_not_found', 'conflict'],
     async handle({ params, body }) {
       return { session_id: await sessions.create(params.id, body.label), label: body.label }
     },
   })
   const change = defineRoute({
-    method: 'POST', path: '/api/agents/:id/sessions/:session_id/switch', summary: 'Make a session the active one',
-    auth: 'bearer', cost: 5, params: AgentSessionParams, returns: Switched, errors: ['agent_not_found', 'session_not_found'],
+    method: 'POST',
+    path: '/api/agents/:id/sessions/:session_id/switch',
+    summary: 'Make a session the active one',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentSessionParams,
+    returns: Switched,
+    errors: ['agent_not_found', 'session_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
       const session = await require(params.session_id)
-      if (session.agentId !== agent.id) throw new Refusal('session_not_found', `No session ${params.session_id} of this agent`)
+      if (session.agentId !== agent.id)
+        throw new Refusal('session_not_found', `No session ${params.session_id} of this agent`)
       await sessions.activate(agent.id, session.id)
       return { status: 'ok' as const, message: 'Session switched', session_id: session.id }
     },
   })
   const reset = defineRoute({
-    method: 'POST', path: '/api/agents/:id/session/reset', summary: 'Give an agent a new, empty session',
-    description: 'A turn that runs in the old session is cancelled. The old session stays readable under `/api/sessions/{id}`.',
-    auth: 'bearer', cost: 5, params: AgentParams, returns: Reset, errors: ['agent_not_found'],
+    method: 'POST',
+    path: '/api/agents/:id/session/reset',
+    summary: 'Give an agent a new, empty session',
+    description:
+      'A turn that runs in the old session is cancelled. The old session stays readable under `/api/sessions/{id}`.',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    returns: Reset,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       return { status: 'reset' as const, agent_id: params.id, new_session_id: await sessions.reset(params.id) }
     },
   })
   const clear = defineRoute({
-    method: 'DELETE', path: '/api/agents/:id/history', summary: 'Delete the messages of the active session',
-    auth: 'bearer', cost: 5, params: AgentParams, returns: Done, errors: ['agent_not_found'],
+    method: 'DELETE',
+    path: '/api/agents/:id/history',
+    summary: 'Delete the messages of the active session',
+    auth: 'bearer',
+    cost: 5,
+    params: AgentParams,
+    returns: Done,
+    errors: ['agent_not_found'],
     async handle({ params }) {
       await sessions.clear(params.id)
       return { status: 'ok' as const, message: 'All history cleared' }
     },
   })
-  const list = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
-    method: 'GET', path, summary, auth: 'bearer', cost: 5, returns: SessionList,
-    async handle() {
-      const names = new Map((await agents.list()).map((agent) => [agent.id, agent]))
-      return { sessions: (await sessions.list()).map((session) => toItem(session, names.get(session.agentId))) }
-    },
-  })
-  const read = (path: `/${string}`, summary: string): AnyRoute => defineRoute({
-    method: 'GET', path, summary, auth: 'bearer', cost: 5,
-    params: SessionParams, query: PageQuery, returns: SessionView, errors: ['session_not_found'],
-    async handle({ params, query }) {
-      const session = await require(params.id)
-      return show(session.id, await agents.find(session.agentId), session.agentId, query)
-    },
-  })
+  const list = (path: `/${string}`, summary: string): AnyRoute =>
+    defineRoute({
+      method: 'GET',
+      path,
+      summary,
+      auth: 'bearer',
+      cost: 5,
+      returns: SessionList,
+      async handle() {
+        const names = new Map((await agents.list()).map((agent) => [agent.id, agent]))
+        return { sessions: (await sessions.list()).map((session) => toItem(session, names.get(session.agentId))) }
+      },
+    })
+  const read = (path: `/${string}`, summary: string): AnyRoute =>
+    defineRoute({
+      method: 'GET',
+      path,
+      summary,
+      auth: 'bearer',
+      cost: 5,
+      params: SessionParams,
+      query: PageQuery,
+      returns: SessionView,
+      errors: ['session_not_found'],
+      async handle({ params, query }) {
+        const session = await require(params.id)
+        return show(session.id, await agents.find(session.agentId), session.agentId, query)
+      },
+    })
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/sessions/:id', summary: 'Delete a session and its messages',
-    auth: 'bearer', cost: 5, params: SessionParams, returns: Deleted, errors: ['session_not_found'],
+    method: 'DELETE',
+    path: '/api/sessions/:id',
+    summary: 'Delete a session and its messages',
+    auth: 'bearer',
+    cost: 5,
+    params: SessionParams,
+    returns: Deleted,
+    errors: ['session_not_found'],
     description: 'When it is the active one, the agent gets a new, empty one.',
     async handle({ params }) {
       const session = await require(params.id)
@@ -126,43 +221,83 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     },
   })
   const byLabel = defineRoute({
-    method: 'GET', path: '/api/agents/:id/sessions/by-label/:label', summary: 'Find a session of an agent by its label',
-    auth: 'bearer', cost: 5, params: LabelParams, returns: FoundSession, errors: ['agent_not_found', 'session_not_found'],
+    method: 'GET',
+    path: '/api/agents/:id/sessions/by-label/:label',
+    summary: 'Find a session of an agent by its label',
+    auth: 'bearer',
+    cost: 5,
+    params: LabelParams,
+    returns: FoundSession,
+    errors: ['agent_not_found', 'session_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
       const session = await sessions.findByLabel(agent.id, params.label)
       if (!session) throw new Refusal('session_not_found', 'No session found with that label')
       return {
-        session_id: session.id, agent_id: agent.id, label: params.label, message_count: session.messageCount, created_at: session.createdAt,
+        session_id: session.id,
+        agent_id: agent.id,
+        label: params.label,
+        message_count: session.messageCount,
+        created_at: session.createdAt,
         active: agent.sessionId === session.id,
       }
     },
   })
   const label = defineRoute({
-    method: 'PUT', path: '/api/sessions/:id/label', summary: 'Label a session',
+    method: 'PUT',
+    path: '/api/sessions/:id/label',
+    summary: 'Label a session',
     description: '`null` takes the label away. A label finds one session of an agent, so two cannot have the same.',
-    auth: 'bearer', cost: 5, params: SessionParams, body: NewLabel, returns: Labelled, errors: ['session_not_found', 'conflict'],
+    auth: 'bearer',
+    cost: 5,
+    params: SessionParams,
+    body: NewLabel,
+    returns: Labelled,
+    errors: ['session_not_found', 'conflict'],
     async handle({ params, body }) {
-      await sessions.label(await unwritten(params.id) ?? await require(params.id), body.label)
+      await sessions.label((await unwritten(params.id)) ?? (await require(params.id)), body.label)
       return { status: 'updated' as const, session_id: params.id, label: body.label }
     },
   })
   const cleanup = defineRoute({
-    method: 'POST', path: '/api/sessions/cleanup', summary: 'Remove old and orphaned sessions',
-    description: 'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. Never an active one.',
-    auth: 'bearer', cost: 5, returns: Cleaned,
-    async handle() { return { sessions_deleted: await sessions.cleanup({ retentionDays, most: mostPerAgent }) } },
+    method: 'POST',
+    path: '/api/sessions/cleanup',
+    summary: 'Remove old and orphaned sessions',
+    description:
+      'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. Never an active one.',
+    auth: 'bearer',
+    cost: 5,
+    returns: Cleaned,
+    async handle() {
+      return { sessions_deleted: await sessions.cleanup({ retentionDays, most: mostPerAgent }) }
+    },
   })
   return [
-    active, ofAgent, create, change, reset, clear, remove, byLabel, label, cleanup,
-    list('/api/sessions', 'List all sessions'), list('/api/memory/sessions', 'List all sessions (alternate listing)'),
-    read('/api/sessions/:id', 'Read a session'), read('/api/memory/sessions/:id', 'Read a session (alternate listing)'),
+    active,
+    ofAgent,
+    create,
+    change,
+    reset,
+    clear,
+    remove,
+    byLabel,
+    label,
+    cleanup,
+    list('/api/sessions', 'List all sessions'),
+    list('/api/memory/sessions', 'List all sessions (alternate listing)'),
+    read('/api/sessions/:id', 'Read a session'),
+    read('/api/memory/sessions/:id', 'Read a session (alternate listing)'),
   ]
 }
 
 function toItem(session: Session, agent: Agent | undefined) {
   return {
-    id: session.id, agent_id: session.agentId, agent_name: agent?.name ?? null, message_count: session.messageCount,
-    created_at: session.createdAt, label: session.label, active: agent?.sessionId === session.id,
+    id: session.id,
+    agent_id: session.agentId,
+    agent_name: agent?.name ?? null,
+    message_count: session.messageCount,
+    created_at: session.createdAt,
+    label: session.label,
+    active: agent?.sessionId === session.id,
   }
 }

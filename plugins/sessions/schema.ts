@@ -6,9 +6,28 @@ const LabelName = v.picklist(LABELS)
 const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),
-  v.object({ type: v.literal('image'), mime: v.string(), base64: v.string(), fileId: v.optional(v.string()), filename: v.optional(v.string()) }),
-  v.object({ type: v.literal('call'), id: v.string(), tool: v.string(), args: v.unknown(), replay: v.optional(v.string()) }),
-  v.object({ type: v.literal('result'), callId: v.string(), tool: v.string(), text: v.string(), failed: v.boolean(), labels }),
+  v.object({
+    type: v.literal('image'),
+    mime: v.string(),
+    base64: v.string(),
+    fileId: v.optional(v.string()),
+    filename: v.optional(v.string()),
+  }),
+  v.object({
+    type: v.literal('call'),
+    id: v.string(),
+    tool: v.string(),
+    args: v.unknown(),
+    replay: v.optional(v.string()),
+  }),
+  v.object({
+    type: v.literal('result'),
+    callId: v.string(),
+    tool: v.string(),
+    text: v.string(),
+    failed: v.boolean(),
+    labels,
+  }),
 ])
 export const MessageRow = v.object({
   turn_seq: v.number(),
@@ -62,29 +81,52 @@ export const AgentSessionParams = v.object({ id: v.pipe(v.string(), v.uuid('Inva
 
 /** Query text to a whole number within bounds. */
 const limit = v.pipe(
-  v.string(), v.regex(/^\d{1,4}$/, 'Expected a whole number'), v.transform(Number),
-  v.minValue(1, 'Expected at least 1'), v.maxValue(1000, 'Expected at most 1000'),
+  v.string(),
+  v.regex(/^\d{1,4}$/, 'Expected a whole number'),
+  v.transform(Number),
+  v.minValue(1, 'Expected at least 1'),
+  v.maxValue(1000, 'Expected at most 1000'),
 )
-export const PageQuery = v.object({ limit: v.optional(limit, '100'), before: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(100))) })
+export const PageQuery = v.object({
+  limit: v.optional(limit, '100'),
+  before: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(100))),
+})
 
 export const Label = v.pipe(
-  v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(128, 'at most 128 characters'),
+  v.string(),
+  v.trim(),
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(128, 'at most 128 characters'),
   v.regex(/^[\p{L}\p{N} _-]+$/u, 'only letters, digits, spaces, hyphens and underscores'),
 )
 export const NewSession = v.optional(v.object({ label: v.optional(v.nullable(Label), null) }), {})
 export const LabelParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), label: Label })
 /** Without the field, nothing says whether the label is to be kept or taken away. */
 export const NewLabel = v.object({ label: v.nullable(Label) })
-export const Labelled = v.object({ status: v.literal('updated'), session_id: v.string(), label: v.nullable(v.string()) })
+export const Labelled = v.object({
+  status: v.literal('updated'),
+  session_id: v.string(),
+  label: v.nullable(v.string()),
+})
 export const FoundSession = v.object({
-  session_id: v.string(), agent_id: v.string(), label: v.string(), message_count: v.number(), created_at: v.string(), active: v.boolean(),
+  session_id: v.string(),
+  agent_id: v.string(),
+  label: v.string(),
+  message_count: v.number(),
+  created_at: v.string(),
+  active: v.boolean(),
 })
 export const Cleaned = v.object({ sessions_deleted: v.number() })
 export const CreatedSession = v.object({ session_id: v.string(), label: v.nullable(v.string()) })
 
 const ToolView = v.object({
-  id: v.string(), name: v.string(), input: v.unknown(), running: v.boolean(), expanded: v.boolean(),
-  result: v.nullable(v.string()), is_error: v.boolean(),
+  id: v.string(),
+  name: v.string(),
+  input: v.unknown(),
+  running: v.boolean(),
+  expanded: v.boolean(),
+  result: v.nullable(v.string()),
+  is_error: v.boolean(),
 })
 export const MessageView = v.object({
   id: v.string(),
@@ -108,14 +150,28 @@ export const SessionView = v.object({
   /** What the model reads instead of the older messages. */
   compacted_summary: v.nullable(v.string()),
   summarized_messages: v.number(),
-  context: v.optional(v.object({
-    window: v.number(), system: v.number(), memory: v.number(), tools: v.number(), history: v.number(), answer: v.number(), used: v.number(), pressure: v.string(),
-  })),
+  context: v.optional(
+    v.object({
+      window: v.number(),
+      system: v.number(),
+      memory: v.number(),
+      tools: v.number(),
+      history: v.number(),
+      answer: v.number(),
+      used: v.number(),
+      pressure: v.string(),
+    }),
+  ),
   messages: v.array(MessageView),
 })
 export const SessionItem = v.object({
-  id: v.string(), agent_id: v.string(), agent_name: v.nullable(v.string()), message_count: v.number(), created_at: v.string(),
-  label: v.nullable(v.string()), active: v.boolean(),
+  id: v.string(),
+  agent_id: v.string(),
+  agent_name: v.nullable(v.string()),
+  message_count: v.number(),
+  created_at: v.string(),
+  label: v.nullable(v.string()),
+  active: v.boolean(),
 })
 export const SessionList = v.object({ sessions: v.array(SessionItem) })
 export const AgentSessionList = v.object({

@@ -19,7 +19,14 @@ export class SessionService implements Sessions {
   readonly #audit: Audit
   readonly #hooks: Hooks
   readonly #now: () => string
-  constructor(parts: { store: SessionStore; summaries: SummaryStore; agents: Agents; audit: Audit; hooks: Hooks; now: () => string }) {
+  constructor(parts: {
+    store: SessionStore
+    summaries: SummaryStore
+    agents: Agents
+    audit: Audit
+    hooks: Hooks
+    now: () => string
+  }) {
     this.#store = parts.store
     this.#summaries = parts.summaries
     this.#agents = parts.agents
@@ -42,12 +49,19 @@ export class SessionService implements Sessions {
   ensure(sessionId: string, agentId: string): readonly Statement[] {
     return this.#store.isKnown(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
   }
-  append(sessionId: string, message: Message, { opens = false }: { readonly opens?: boolean } = {}): readonly Statement[] {
+  append(
+    sessionId: string,
+    message: Message,
+    { opens = false }: { readonly opens?: boolean } = {},
+  ): readonly Statement[] {
     return this.#store.append(sessionId, message, opens)
   }
 
   async tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]> {
-    const [found, summary] = await Promise.all([this.#store.upTo(sessionId, turnId, limit), this.#summaries.current(sessionId)])
+    const [found, summary] = await Promise.all([
+      this.#store.upTo(sessionId, turnId, limit),
+      this.#summaries.current(sessionId),
+    ])
     const messages: Message[] = summary === undefined ? [] : [toNote(summary)]
     let asked = false
     for (let at = found.length - 1; at >= 0; at--) {
@@ -62,9 +76,21 @@ export class SessionService implements Sessions {
     return summary === undefined || own.length === 0 ? own : [toNote(summary), ...own]
   }
   async window(sessionId: string, limit: number): Promise<readonly Message[]> {
-    const [found, summary] = await Promise.all([this.#store.newest(sessionId, limit), this.#summaries.current(sessionId)])
+    const [found, summary] = await Promise.all([
+      this.#store.newest(sessionId, limit),
+      this.#summaries.current(sessionId),
+    ])
     const rows = found.toReversed().filter((row) => summary === undefined || isAfter(row, summary))
-    const messages = (summary === undefined ? rows.slice(Math.max(0, rows.findIndex((row) => row.role === 'user'))) : rows).map(toMessage)
+    const messages = (
+      summary === undefined
+        ? rows.slice(
+            Math.max(
+              0,
+              rows.findIndex((row) => row.role === 'user'),
+            ),
+          )
+        : rows
+    ).map(toMessage)
     return summary === undefined ? messages : [toNote(summary), ...messages]
   }
   async summary(sessionId: string): Promise<Summary | undefined> {
@@ -74,24 +100,37 @@ export class SessionService implements Sessions {
   async uncovered(sessionId: string, { limit, before }: { readonly limit: number; readonly before?: string }) {
     const [summary, undone] = await Promise.all([this.#summaries.current(sessionId), this.#summaries.undone(sessionId)])
     const start = toPlace(summary) ?? START
-    const back = undone && isAfter(toPlace(undone) ?? START, summary ?? { last_turn_seq: 0, last_seq: 0 }) ? toPlace(undone) : undefined
+    const back =
+      undone && isAfter(toPlace(undone) ?? START, summary ?? { last_turn_seq: 0, last_seq: 0 })
+        ? toPlace(undone)
+        : undefined
     const rows = await this.#store.between(sessionId, start, before, limit)
     const [total, rested] = await Promise.all([
-      rows.length < limit ? rows.length : this.#store.countAfter(sessionId, start, before), back ? this.#store.countAfter(sessionId, back, before) : undefined,
+      rows.length < limit ? rows.length : this.#store.countAfter(sessionId, start, before),
+      back ? this.#store.countAfter(sessionId, back, before) : undefined,
     ])
     return { messages: rows.toReversed().map(toMessage), total, rested: rested ?? total }
   }
-  summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean> { return this.#summaries.add(summary, statements) }
+  summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean> {
+    return this.#summaries.add(summary, statements)
+  }
   async restore(sessionId: string): Promise<Summary | undefined> {
     const [row, session] = await Promise.all([this.#summaries.current(sessionId), this.#store.find(sessionId)])
     if (!row || !session) return undefined
     await this.#summaries.undo(row, this.#now(), [
-      this.#audit.entry({ event: 'session_changed', agentId: session.agent_id, details: `summary ${row.id} of session ${sessionId} taken back` }),
+      this.#audit.entry({
+        event: 'session_changed',
+        agentId: session.agent_id,
+        details: `summary ${row.id} of session ${sessionId} taken back`,
+      }),
     ])
     return toSummary(row)
   }
 
-  async page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]> {
+  async page(
+    sessionId: string,
+    options: { readonly limit: number; readonly before?: string },
+  ): Promise<readonly Message[]> {
     let rows: readonly MessageRow[]
     if (options.before === undefined) rows = await this.#store.newest(sessionId, options.limit)
     else {
@@ -112,7 +151,9 @@ export class SessionService implements Sessions {
     return (await this.#store.ofTurn(sessionId, turnId)).map(toMessage)
   }
   /** Characters in the newest messages, those a model would get. */
-  chars(sessionId: string, messages: number): Promise<number> { return this.#store.chars(sessionId, messages) }
+  chars(sessionId: string, messages: number): Promise<number> {
+    return this.#store.chars(sessionId, messages)
+  }
 
   // Decision: the old session stays readable under its id. The interface asks for a new, empty one, and a transcript that is
   // deleted cannot be brought back; `DELETE …/history` and `DELETE /api/sessions/{id}` are there for that.
@@ -139,12 +180,20 @@ export class SessionService implements Sessions {
     if (label !== null) await this.#free(agentId, label, id)
     await this.#store.commit([
       ...this.ensure(id, agentId),
-      this.#store.setLabel(id, label), this.#audit.entry({ event: 'session_changed', agentId, details: label === null ? `session ${id} has no label` : `session ${id} is labelled "${label}"` }),
+      this.#store.setLabel(id, label),
+      this.#audit.entry({
+        event: 'session_changed',
+        agentId,
+        details: label === null ? `session ${id} has no label` : `session ${id} is labelled "${label}"`,
+      }),
     ])
   }
   async #free(agentId: string, label: string, except?: string): Promise<void> {
     const other = await this.#store.labelled(agentId, label)
-    if (other && other.id !== except) throw new Refusal('conflict', `Another session of this agent is labelled "${label}"`, { details: { session_id: other.id } })
+    if (other && other.id !== except)
+      throw new Refusal('conflict', `Another session of this agent is labelled "${label}"`, {
+        details: { session_id: other.id },
+      })
   }
   /**
    * Removes sessions of agents that are gone, those nobody wrote to for `retentionDays`, and of each agent the oldest over `most`; 0
@@ -152,7 +201,8 @@ export class SessionService implements Sessions {
    */
   async cleanup({ retentionDays, most }: { readonly retentionDays: number; readonly most: number }): Promise<number> {
     const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))
-    const before = retentionDays === 0 ? '' : new Date(Date.parse(this.#now()) - retentionDays * 86_400_000).toISOString()
+    const before =
+      retentionDays === 0 ? '' : new Date(Date.parse(this.#now()) - retentionDays * 86_400_000).toISOString()
     const kept = new Map<string, number>()
     let removed = 0
     for (const row of await this.#store.byActivity()) {
@@ -177,13 +227,19 @@ export class SessionService implements Sessions {
   async clear(agentId: string): Promise<void> {
     const { sessionId } = await this.#agents.require(agentId)
     await this.#store.commit([
-      ...this.#store.clear(sessionId), this.#summaries.remove(sessionId), this.#audit.entry({ event: 'session_changed', agentId, details: `history of session ${sessionId} deleted` }),
+      ...this.#store.clear(sessionId),
+      this.#summaries.remove(sessionId),
+      this.#audit.entry({ event: 'session_changed', agentId, details: `history of session ${sessionId} deleted` }),
     ])
     this.#summaries.forget(sessionId)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId })
   }
   async remove({ id, agentId }: Pick<Session, 'id' | 'agentId'>): Promise<void> {
-    await this.#store.commit([this.#summaries.remove(id), ...this.#store.remove(id), this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` })])
+    await this.#store.commit([
+      this.#summaries.remove(id),
+      ...this.#store.remove(id),
+      this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` }),
+    ])
     this.#summaries.forget(id)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId: id })
   }
@@ -195,24 +251,44 @@ export class SessionService implements Sessions {
 }
 
 function toSession(row: SessionRow): Session {
-  return { id: row.id, agentId: row.agent_id, label: row.label, messageCount: row.message_count, createdAt: row.created_at }
+  return {
+    id: row.id,
+    agentId: row.agent_id,
+    label: row.label,
+    messageCount: row.message_count,
+    createdAt: row.created_at,
+  }
 }
-function toMessage(row: MessageRow): Message { return row.message ??= made(row) }
+function toMessage(row: MessageRow): Message {
+  return (row.message ??= made(row))
+}
 function made(row: MessageRow): Message {
   return {
-    id: row.id, role: row.role, blocks: row.blocks, turnId: row.turn_id, createdAt: row.created_at,
+    id: row.id,
+    role: row.role,
+    blocks: row.blocks,
+    turnId: row.turn_id,
+    createdAt: row.created_at,
     ...(row.mark === null ? {} : { mark: row.mark }),
   }
 }
 
 type Place = { readonly turn_seq: number; readonly seq: number }
 type Covered = { readonly last_turn_seq: number; readonly last_seq: number }
-function toPlace(row: Covered | undefined): Place | undefined { return row && { turn_seq: row.last_turn_seq, seq: row.last_seq } }
+function toPlace(row: Covered | undefined): Place | undefined {
+  return row && { turn_seq: row.last_turn_seq, seq: row.last_seq }
+}
 function isAfter(place: Place, { last_turn_seq, last_seq }: Covered): boolean {
   return place.turn_seq > last_turn_seq || (place.turn_seq === last_turn_seq && place.seq > last_seq)
 }
 /** A summary as the model gets it. It is what was said before, so it is told as such and not as a rule. */
 function toNote(row: SummaryRow): Message {
   const text = `[Summary of the earlier part of this conversation, ${row.message_count} messages]\n${row.text}\n[End of the summary; the conversation goes on from here]`
-  return { id: row.id, role: 'user', blocks: [{ type: 'text', text, labels: row.labels }], turnId: '', createdAt: row.created_at }
+  return {
+    id: row.id,
+    role: 'user',
+    blocks: [{ type: 'text', text, labels: row.labels }],
+    turnId: '',
+    createdAt: row.created_at,
+  }
 }

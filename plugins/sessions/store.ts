@@ -15,10 +15,14 @@ export class SessionStore {
   readonly #db: PluginDatabase
   readonly #tails = new Tails()
   #closed = false
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   /** From now on nothing is appended here: the store that comes after this one knows only what it wrote itself. */
-  close(): void { this.#closed = true }
+  close(): void {
+    this.#closed = true
+  }
 
   async find(id: string): Promise<SessionRow | undefined> {
     return v.parse(v.optional(SessionRow), await this.#db.one`SELECT * FROM sessions_session WHERE id = ${id}`)
@@ -27,22 +31,37 @@ export class SessionStore {
     return v.parse(v.array(SessionRow), await this.#db.all`SELECT * FROM sessions_session ORDER BY created_at DESC, id`)
   }
   async ofAgent(agentId: string): Promise<readonly SessionRow[]> {
-    return v.parse(v.array(SessionRow), await this.#db.all`SELECT * FROM sessions_session WHERE agent_id = ${agentId} ORDER BY created_at DESC, id`)
+    return v.parse(
+      v.array(SessionRow),
+      await this.#db.all`SELECT * FROM sessions_session WHERE agent_id = ${agentId} ORDER BY created_at DESC, id`,
+    )
   }
   async labelled(agentId: string, label: string): Promise<SessionRow | undefined> {
-    return v.parse(v.optional(SessionRow), await this.#db.one`SELECT * FROM sessions_session WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`)
+    return v.parse(
+      v.optional(SessionRow),
+      await this.#db
+        .one`SELECT * FROM sessions_session WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`,
+    )
   }
   /** Those that were written to last first. */
   async byActivity(): Promise<readonly ActivityRow[]> {
-    return v.parse(v.array(ActivityRow), await this.#db.all`SELECT w.id, w.agent_id, w.active_at FROM (
+    return v.parse(
+      v.array(ActivityRow),
+      await this.#db.all`SELECT w.id, w.agent_id, w.active_at FROM (
       SELECT s.id, s.agent_id, coalesce((SELECT m.created_at FROM sessions_message m WHERE m.session_id = s.id ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1), s.created_at) AS active_at
-      FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`)
+      FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`,
+    )
   }
-  setLabel(id: string, label: string | null): Statement { return this.#db.sql`UPDATE sessions_session SET label = ${label} WHERE id = ${id}` }
+  setLabel(id: string, label: string | null): Statement {
+    return this.#db.sql`UPDATE sessions_session SET label = ${label} WHERE id = ${id}`
+  }
   /** Whether the session is there for certain, without looking. */
-  isKnown(id: string): boolean { return this.#db.dialect === 'sqlite' && this.#tails.has(id) }
+  isKnown(id: string): boolean {
+    return this.#db.dialect === 'sqlite' && this.#tails.has(id)
+  }
   insert(id: string, agentId: string, label: string | null, at: string): Statement {
-    return this.#db.sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
+    return this.#db
+      .sql`INSERT INTO sessions_session (id, agent_id, label, message_count, created_at, appended, fingerprint)
       VALUES (${id}, ${agentId}, ${label}, 0, ${at}, 0, ${anyFingerprint()}) ON CONFLICT (id) DO NOTHING`
   }
   remove(id: string): readonly Statement[] {
@@ -54,7 +73,11 @@ export class SessionStore {
   removeOfAgent(agentId: string): readonly Statement[] {
     this.#tails.clear()
     return [
-      { ...this.#db.sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`, written: () => this.#tails.clear() },
+      {
+        ...this.#db
+          .sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
+        written: () => this.#tails.clear(),
+      },
       this.#db.sql`DELETE FROM sessions_session WHERE agent_id = ${agentId}`,
     ]
   }
@@ -82,19 +105,29 @@ export class SessionStore {
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
     // A place that is known is put in: a selection from the table that is written goes through a temporary one.
     const place = opens ? undefined : this.#tails.placeOf(sessionId, turnId)
-    const insert = opens ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+    const insert = opens
+      ? this.#db
+          .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, s.appended + 1, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
-      : place !== undefined ? this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+      : place !== undefined
+        ? this.#db
+            .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, ${place}, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
-      : this.#db.sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        : this.#db
+            .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1), s.appended + 1,
           ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
     const row = { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }
     return [
-      { ...insert, written: (changes) => { if (changes > 0) this.#tails.add(sessionId, row, blocks.length, opens) } },
+      {
+        ...insert,
+        written: (changes) => {
+          if (changes > 0) this.#tails.add(sessionId, row, blocks.length, opens)
+        },
+      },
       this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
         fingerprint = (fingerprint * 31 + ${numberOf(id)}) % ${MODULUS} WHERE id = ${sessionId}`,
     ]
@@ -104,11 +137,21 @@ export class SessionStore {
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
     // The file of SQLite has one writer, and that is this process.
     if (this.#db.dialect !== 'sqlite' && this.#tails.has(sessionId)) {
-      this.#tails.check(sessionId, v.parse(v.optional(MarkRow), await this.#db.one`SELECT appended, fingerprint FROM sessions_session WHERE id = ${sessionId}`))
+      this.#tails.check(
+        sessionId,
+        v.parse(
+          v.optional(MarkRow),
+          await this.#db.one`SELECT appended, fingerprint FROM sessions_session WHERE id = ${sessionId}`,
+        ),
+      )
     }
     const known = this.#tails.take(sessionId, turnId, limit)
     if (known) return known
-    const found = await this.#db.all<{ turn_seq: unknown; newest: unknown; blocks: unknown }>`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
+    const found = await this.#db.all<{
+      turn_seq: unknown
+      newest: unknown
+      blocks: unknown
+    }>`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
         (SELECT s.appended FROM sessions_session s WHERE s.id = ${sessionId}) AS appended,
         (SELECT s.fingerprint FROM sessions_session s WHERE s.id = ${sessionId}) AS fingerprint,
         (SELECT max(m.turn_seq) FROM sessions_message m WHERE m.session_id = ${sessionId}) AS newest
@@ -120,45 +163,75 @@ export class SessionStore {
     const [first] = found
     // Where later turns wait already, what was read is not the end of the session.
     if (first && first.turn_seq === first.newest) {
-      this.#tails.put(sessionId, v.parse(MarkRow, first), rows, found.map(({ blocks }) => String(blocks).length), rows.length < limit)
+      this.#tails.put(
+        sessionId,
+        v.parse(MarkRow, first),
+        rows,
+        found.map(({ blocks }) => String(blocks).length),
+        rows.length < limit,
+      )
     }
     return rows
   }
   /** Newest first, of those after one place and before a turn; without a turn up to the end. */
-  async between(sessionId: string, after: { readonly turn_seq: number; readonly seq: number }, before: string | undefined, limit: number): Promise<readonly MessageRow[]> {
+  async between(
+    sessionId: string,
+    after: { readonly turn_seq: number; readonly seq: number },
+    before: string | undefined,
+    limit: number,
+  ): Promise<readonly MessageRow[]> {
     const known = this.#db.dialect === 'sqlite' ? this.#tails.between(sessionId, after, before, limit) : undefined
     if (known) return known
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
-    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
+    return toMessages(
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+    )
   }
-  async countAfter(sessionId: string, after: { readonly turn_seq: number; readonly seq: number }, before: string | undefined): Promise<number> {
+  async countAfter(
+    sessionId: string,
+    after: { readonly turn_seq: number; readonly seq: number },
+    before: string | undefined,
+  ): Promise<number> {
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
     const row = await this.#db.one<{ n: unknown }>`SELECT count(*) AS n FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}`
     return Number(row?.n ?? 0)
   }
   async #placeOf(turnId: string): Promise<number> {
-    const row = await this.#db.one<{ turn_seq: unknown }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
+    const row = await this.#db.one<{
+      turn_seq: unknown
+    }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
     return row === undefined ? MOST_TURNS : Number(row.turn_seq)
   }
   /** Newest first. */
   async newest(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
-    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
+    return toMessages(
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      WHERE session_id = ${sessionId} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+    )
   }
   /** Newest first, of those that stand before this place. */
-  async before(sessionId: string, place: { readonly turn_seq: number; readonly seq: number }, limit: number): Promise<readonly MessageRow[]> {
-    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} AND (turn_seq, seq) < (${place.turn_seq}, ${place.seq}) ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`)
+  async before(
+    sessionId: string,
+    place: { readonly turn_seq: number; readonly seq: number },
+    limit: number,
+  ): Promise<readonly MessageRow[]> {
+    return toMessages(
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) < (${place.turn_seq}, ${place.seq}) ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+    )
   }
   async place(sessionId: string, messageId: string): Promise<{ turn_seq: number; seq: number } | undefined> {
-    return this.#db.one`SELECT turn_seq, seq FROM sessions_message WHERE id = ${messageId} AND session_id = ${sessionId}`
+    return this.#db
+      .one`SELECT turn_seq, seq FROM sessions_message WHERE id = ${messageId} AND session_id = ${sessionId}`
   }
   // Wrapped, so that no planner reads the whole session for it.
   async ofTurn(sessionId: string, turnId: string): Promise<readonly MessageRow[]> {
-    return toMessages(await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} ORDER BY seq`)
+    return toMessages(
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} ORDER BY seq`,
+    )
   }
   /** Characters of the newest messages. */
   async chars(sessionId: string, limit: number): Promise<number> {
@@ -167,19 +240,27 @@ export class SessionStore {
     return Number(row?.chars ?? 0)
   }
 
-  async commit(statements: readonly Statement[]): Promise<void> { await this.#db.batch(statements) }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
 }
 
 const Rows = v.array(MessageRow)
 const anyFingerprint = (): number => randomInt(MODULUS)
-function toMessages(rows: readonly unknown[]): readonly MessageRow[] { return v.parse(Rows, rows) }
+function toMessages(rows: readonly unknown[]): readonly MessageRow[] {
+  return v.parse(Rows, rows)
+}
 
 function blockChars(block: Message['blocks'][number]): number {
   switch (block.type) {
-    case 'text': return block.text.length
-    case 'result': return block.text.length
-    case 'call': return block.tool.length + JSON.stringify(block.args ?? null).length
+    case 'text':
+      return block.text.length
+    case 'result':
+      return block.text.length
+    case 'call':
+      return block.tool.length + JSON.stringify(block.args ?? null).length
     // What a small image costs with the large vendors, in characters.
-    case 'image': return 1200
+    case 'image':
+      return 1200
   }
 }

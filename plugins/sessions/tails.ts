@@ -3,9 +3,20 @@ import type { MessageRow } from './schema.ts'
 /** A row as it is written: it gets its place when it is there. */
 export type Appended = Omit<MessageRow, 'turn_seq' | 'seq'>
 /** What the row of a session says of all that was ever appended to it: how much, and a number that no other messages give. */
-export interface Mark { readonly appended: number; readonly fingerprint: number }
-interface Kept { readonly row: MessageRow; readonly chars: number }
-interface Tail { mark: Mark; kept: Kept[]; /** Nothing is before the first one. */ complete: boolean; chars: number }
+export interface Mark {
+  readonly appended: number
+  readonly fingerprint: number
+}
+interface Kept {
+  readonly row: MessageRow
+  readonly chars: number
+}
+interface Tail {
+  mark: Mark
+  kept: Kept[]
+  /** Nothing is before the first one. */ complete: boolean
+  chars: number
+}
 
 const MOST_SESSIONS = 500
 /** Of all sessions together, and of one. */
@@ -32,7 +43,9 @@ export class Tails {
   readonly #tails = new Map<string, Tail>()
   #chars = 0
 
-  has(sessionId: string): boolean { return this.#tails.has(sessionId) }
+  has(sessionId: string): boolean {
+    return this.#tails.has(sessionId)
+  }
 
   /** Where a turn stands, when a message of it is known to be stored. */
   placeOf(sessionId: string, turnId: string): number | undefined {
@@ -49,7 +62,7 @@ export class Tails {
     // The turn may lie before what is kept.
     if ((at === 0 && !opens && !tail.complete) || tail.chars + chars > MOST_CHARS_EACH) return this.drop(sessionId)
     const seq = tail.mark.appended + 1
-    const turnSeq = at === 0 ? seq : tail.kept[at - 1]?.row.turn_seq ?? seq
+    const turnSeq = at === 0 ? seq : (tail.kept[at - 1]?.row.turn_seq ?? seq)
     tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
     tail.mark = { appended: seq, fingerprint: (tail.mark.fingerprint * 31 + numberOf(row.id)) % MODULUS }
     tail.chars += chars
@@ -72,13 +85,21 @@ export class Tails {
     const end = endOf(tail, turnId)
     if (end === 0 || (end < limit && !tail.complete)) return undefined
     const rows: MessageRow[] = []
-    for (let at = end - 1; at >= 0 && rows.length < limit; at--) { const kept = tail.kept[at]; if (kept) rows.push(kept.row) }
+    for (let at = end - 1; at >= 0 && rows.length < limit; at--) {
+      const kept = tail.kept[at]
+      if (kept) rows.push(kept.row)
+    }
     if (end > limit * 2) this.#shorten(tail, end - limit)
     return rows
   }
 
   /** Newest first, of those after one place and before a turn. `undefined`: the database has to be asked. */
-  between(sessionId: string, after: Place, before: string | undefined, limit: number): readonly MessageRow[] | undefined {
+  between(
+    sessionId: string,
+    after: Place,
+    before: string | undefined,
+    limit: number,
+  ): readonly MessageRow[] | undefined {
     const tail = this.#tails.get(sessionId)
     const [first] = tail?.kept ?? []
     if (!tail || !first || (isAfter(first.row, after) && !tail.complete)) return undefined
@@ -123,13 +144,18 @@ export class Tails {
     }
   }
   #shorten(tail: Tail, count: number): void {
-    for (const { chars } of tail.kept.splice(0, count)) { tail.chars -= chars; this.#chars -= chars }
+    for (const { chars } of tail.kept.splice(0, count)) {
+      tail.chars -= chars
+      this.#chars -= chars
+    }
     tail.complete = false
   }
 }
 
 type Place = Pick<MessageRow, 'turn_seq' | 'seq'>
-function isAfter(row: Place, place: Place): boolean { return row.turn_seq > place.turn_seq || (row.turn_seq === place.turn_seq && row.seq > place.seq) }
+function isAfter(row: Place, place: Place): boolean {
+  return row.turn_seq > place.turn_seq || (row.turn_seq === place.turn_seq && row.seq > place.seq)
+}
 /** Behind the last message of a turn; 0 when there is none. */
 function endOf({ kept }: Tail, turnId: string): number {
   let end = kept.length

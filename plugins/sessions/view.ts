@@ -10,15 +10,22 @@ export function toView(messages: readonly Message[]): MessageView[] {
   for (const [index, message] of messages.entries()) {
     if (message.role === 'tool') continue
     const view: MessageView = {
-      id: message.id, role: roles[message.role], content: text(message.blocks), created_at: message.createdAt, turn_id: message.turnId,
+      id: message.id,
+      role: roles[message.role],
+      content: text(message.blocks),
+      created_at: message.createdAt,
+      turn_id: message.turnId,
       ...(message.mark === undefined ? {} : { mark: message.mark }),
     }
     const tools = toolViews(message.blocks, resultsAfter(messages, index))
     if (tools.length > 0) view.tools = tools
     const images = message.blocks.filter((block) => block.type === 'image')
-    if (images.length > 0) view.images = images.map(({ mime, fileId, filename }, n) => ({
-      ...(fileId === undefined ? {} : { file_id: fileId }), filename: filename ?? `image-${n + 1}.${mime.replace(/^image\//, '')}`, mime,
-    }))
+    if (images.length > 0)
+      view.images = images.map(({ mime, fileId, filename }, n) => ({
+        ...(fileId === undefined ? {} : { file_id: fileId }),
+        filename: filename ?? `image-${n + 1}.${mime.replace(/^image\//, '')}`,
+        mime,
+      }))
     views.push(view)
   }
   return views
@@ -30,7 +37,8 @@ function text(blocks: readonly Block[]): string {
 function resultsAfter(messages: readonly Message[], index: number): ReadonlyMap<string, Result> {
   const results = new Map<string, Result>()
   for (let at = index + 1; messages[at]?.role === 'tool'; at++) {
-    for (const block of messages[at]?.blocks ?? []) if (block.type === 'result' && !results.has(block.callId)) results.set(block.callId, block)
+    for (const block of messages[at]?.blocks ?? [])
+      if (block.type === 'result' && !results.has(block.callId)) results.set(block.callId, block)
   }
   return results
 }
@@ -38,8 +46,16 @@ function toolViews(blocks: readonly Block[], results: ReadonlyMap<string, Result
   return blocks.flatMap((block) => {
     if (block.type !== 'call') return []
     const result = results.get(block.id)
-    return [{
-      id: block.id, name: block.tool, input: block.args, running: false, expanded: false, result: result?.text ?? null, is_error: result?.failed ?? false,
-    }]
+    return [
+      {
+        id: block.id,
+        name: block.tool,
+        input: block.args,
+        running: false,
+        expanded: false,
+        result: result?.text ?? null,
+        is_error: result?.failed ?? false,
+      },
+    ]
   })
 }

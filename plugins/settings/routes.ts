@@ -6,35 +6,72 @@ import type { Inference } from '../providers/contract.ts'
 import { Changes, Config, Schema, Setting, SettingChanged } from './schema.ts'
 
 /** The configuration of the running daemon (Interface 4.5). */
-export function configRoutes(configuration: Configuration, daemon: Daemon, audit: Audit, inference: () => Inference | undefined): readonly AnyRoute[] {
+export function configRoutes(
+  configuration: Configuration,
+  daemon: Daemon,
+  audit: Audit,
+  inference: () => Inference | undefined,
+): readonly AnyRoute[] {
   const read = defineRoute({
-    method: 'GET', path: '/api/config', summary: 'Read the configuration without its secrets', auth: 'bearer', cost: 2, returns: Config,
+    method: 'GET',
+    path: '/api/config',
+    summary: 'Read the configuration without its secrets',
+    auth: 'bearer',
+    cost: 2,
+    returns: Config,
     async handle() {
       const { dataDir, listenAddr, apiKeySet, defaultProvider, defaultModel } = daemon.config()
       // What holds, as in the status: it is chosen from the keys there are when nobody named one.
       const chosen = await inference()?.defaultModel()
       return {
-        data_dir: dataDir, default_provider: chosen?.provider ?? defaultProvider ?? null, default_model: chosen?.model ?? defaultModel ?? null, listen_addr: listenAddr, api_key_set: apiKeySet,
-        channels_configured: names(sectionOf(configuration.read(), 'channels')), mcp_servers: names(sectionOf(configuration.read(), 'mcp')['servers']),
-        config: { ...configuration.read() }, sources: Object.fromEntries(configuration.sources()), restart_required: [...configuration.restart()],
+        data_dir: dataDir,
+        default_provider: chosen?.provider ?? defaultProvider ?? null,
+        default_model: chosen?.model ?? defaultModel ?? null,
+        listen_addr: listenAddr,
+        api_key_set: apiKeySet,
+        channels_configured: names(sectionOf(configuration.read(), 'channels')),
+        mcp_servers: names(sectionOf(configuration.read(), 'mcp')['servers']),
+        config: { ...configuration.read() },
+        sources: Object.fromEntries(configuration.sources()),
+        restart_required: [...configuration.restart()],
       }
     },
   })
 
   const schema = defineRoute({
-    method: 'GET', path: '/api/config/schema', summary: 'JSON Schema of the configuration file', auth: 'bearer', cost: 5, returns: Schema,
-    description: 'Draft-07, with the sections of the plugins that are loaded. `secret` marks what is never shown, `restart` what holds after a restart, `file_only` what is changed in the file and not over the network.',
+    method: 'GET',
+    path: '/api/config/schema',
+    summary: 'JSON Schema of the configuration file',
+    auth: 'bearer',
+    cost: 5,
+    returns: Schema,
+    description:
+      'Draft-07, with the sections of the plugins that are loaded. `secret` marks what is never shown, `restart` what holds after a restart, `file_only` what is changed in the file and not over the network.',
     handle: () => configuration.schema(),
   })
 
   const set = defineRoute({
-    method: 'POST', path: '/api/config/set', summary: 'Change one key of the configuration file', auth: 'bearer', ownerOnly: true, cost: 10,
-    description: 'The value is checked, written into config.toml with every comment kept, and holds at once where the schema does not say `restart`.',
-    body: Setting, returns: SettingChanged, errors: ['forbidden', 'conflict'],
+    method: 'POST',
+    path: '/api/config/set',
+    summary: 'Change one key of the configuration file',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    description:
+      'The value is checked, written into config.toml with every comment kept, and holds at once where the schema does not say `restart`.',
+    body: Setting,
+    returns: SettingChanged,
+    errors: ['forbidden', 'conflict'],
     async handle({ body }) {
       const key = body.key ?? body.path
-      if (key === undefined) throw new Refusal('invalid_request', 'key: is missing', { details: { issues: [{ path: 'key', message: 'is missing' }] } })
-      if (body.value === undefined) throw new Refusal('invalid_request', 'value: is missing', { details: { issues: [{ path: 'value', message: 'is missing' }] } })
+      if (key === undefined)
+        throw new Refusal('invalid_request', 'key: is missing', {
+          details: { issues: [{ path: 'key', message: 'is missing' }] },
+        })
+      if (body.value === undefined)
+        throw new Refusal('invalid_request', 'value: is missing', {
+          details: { issues: [{ path: 'value', message: 'is missing' }] },
+        })
       await configuration.check(key, body.value)
       // Before the file: a change nobody can trace must not happen. The value may be a secret; the key says enough.
       await audit.write({ event: 'config_change', details: `configuration: setting ${key} asked for` })
@@ -46,8 +83,15 @@ export function configRoutes(configuration: Configuration, daemon: Daemon, audit
   })
 
   const reload = defineRoute({
-    method: 'POST', path: '/api/config/reload', summary: 'Read the configuration again', auth: 'bearer', ownerOnly: true, cost: 10, returns: Changes,
-    description: 'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was expected.',
+    method: 'POST',
+    path: '/api/config/reload',
+    summary: 'Read the configuration again',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 10,
+    returns: Changes,
+    description:
+      'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was expected.',
     async handle() {
       await audit.write({ event: 'config_change', details: 'configuration: reading it again asked for' })
       return toChanges(await configuration.reload())
@@ -60,8 +104,13 @@ export function configRoutes(configuration: Configuration, daemon: Daemon, audit
 function toChanges({ changed, restart, reloaded, later, failed, warnings }: Applied): v.InferOutput<typeof Changes> {
   return {
     status: failed.length > 0 || restart.length > 0 ? 'partial' : changed.length === 0 ? 'no_changes' : 'applied',
-    changed: [...changed], restart_required: restart.length > 0, restart_reasons: [...restart],
-    hot_actions_applied: [...reloaded], pending: [...later], failed: failed.map((one) => ({ ...one })), warnings: [...warnings],
+    changed: [...changed],
+    restart_required: restart.length > 0,
+    restart_reasons: [...restart],
+    hot_actions_applied: [...reloaded],
+    pending: [...later],
+    failed: failed.map((one) => ({ ...one })),
+    warnings: [...warnings],
   }
 }
 function sectionOf(config: Readonly<Record<string, unknown>>, plugin: string): Readonly<Record<string, unknown>> {
@@ -70,7 +119,9 @@ function sectionOf(config: Readonly<Record<string, unknown>>, plugin: string): R
 }
 /** Names of tables, or of a list of tables that have one. */
 function names(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap((item: unknown) => (isTable(item) && typeof item['name'] === 'string' ? [item['name']] : []))
+  if (Array.isArray(value))
+    return value.flatMap((item: unknown) => (isTable(item) && typeof item['name'] === 'string' ? [item['name']] : []))
   return isTable(value) ? Object.entries(value).flatMap(([name, item]) => (isTable(item) ? [name] : [])) : []
 }
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -25,15 +25,31 @@ export default definePlugin({
   }),
   requires: { agents: Agents, audit: Audit, workspaces: Workspaces },
   setup({ config, hooks, metrics, own, services, spawn, tools }) {
-    const limits = { perAgent: config.processes_per_agent, idleSecs: config.process_idle_secs, lifeSecs: config.process_life_secs }
+    const limits = {
+      perAgent: config.processes_per_agent,
+      idleSecs: config.process_idle_secs,
+      lifeSecs: config.process_life_secs,
+    }
     const processes = new Processes(limits)
     own('processes', () => processes.end())
     hooks.on(AgentKilled, ({ agent }) => processes.clear(agent.id))
     metrics.observed('svc_shell_processes', 'Processes that agents keep running', () => [{ value: processes.running }])
-    tools.add(...shellTools({
-      ...services, spawn, path: config.path,
-      defaults: { timeoutSecs: config.timeout_secs, silenceSecs: config.no_output_timeout_secs, outputBytes: config.max_output_bytes },
-    }, processes, limits))
+    tools.add(
+      ...shellTools(
+        {
+          ...services,
+          spawn,
+          path: config.path,
+          defaults: {
+            timeoutSecs: config.timeout_secs,
+            silenceSecs: config.no_output_timeout_secs,
+            outputBytes: config.max_output_bytes,
+          },
+        },
+        processes,
+        limits,
+      ),
+    )
     return {}
   },
 })

@@ -2,7 +2,11 @@ import { matchesWildcard } from 'svc/sdk'
 import { splitWords } from './words.ts'
 
 /** One entry of `capabilities.shell`: `*`, or words of a command in which `*` stands for any characters of a word. */
-interface Pattern { readonly all: boolean; readonly words: readonly string[]; readonly open: boolean }
+interface Pattern {
+  readonly all: boolean
+  readonly words: readonly string[]
+  readonly open: boolean
+}
 
 function readPattern(text: string): Pattern | undefined {
   const trimmed = text.trim()
@@ -15,17 +19,91 @@ function readPattern(text: string): Pattern | undefined {
 
 /** Programs that run what they are given as text or as further words: a pattern must name them word for word. */
 const shells: ReadonlySet<string> = new Set([
-  'sh', 'bash', 'dash', 'zsh', 'ksh', 'ksh93', 'mksh', 'fish', 'csh', 'tcsh', 'ash', 'busybox', 'toybox', 'pwsh', 'powershell', 'cmd', 'cmd.exe',
-  'env', 'nohup', 'timeout', 'nice', 'ionice', 'chrt', 'taskset', 'setsid', 'stdbuf', 'sudo', 'doas', 'su', 'runuser', 'xargs', 'parallel', 'time', 'watch', 'script',
-  'unshare', 'nsenter', 'chroot', 'setpriv', 'prlimit', 'flock', 'strace', 'ltrace', 'gdb', 'ssh', 'ld.so', 'expect', 'socat', 'nc', 'ncat', 'netcat', 'make', 'vim', 'vi', 'ex', 'ed', 'screen', 'tmux', 'at', 'batch', 'crontab', 'docker', 'podman',
-  'awk', 'gawk', 'mawk', 'nawk', 'sed',
+  'sh',
+  'bash',
+  'dash',
+  'zsh',
+  'ksh',
+  'ksh93',
+  'mksh',
+  'fish',
+  'csh',
+  'tcsh',
+  'ash',
+  'busybox',
+  'toybox',
+  'pwsh',
+  'powershell',
+  'cmd',
+  'cmd.exe',
+  'env',
+  'nohup',
+  'timeout',
+  'nice',
+  'ionice',
+  'chrt',
+  'taskset',
+  'setsid',
+  'stdbuf',
+  'sudo',
+  'doas',
+  'su',
+  'runuser',
+  'xargs',
+  'parallel',
+  'time',
+  'watch',
+  'script',
+  'unshare',
+  'nsenter',
+  'chroot',
+  'setpriv',
+  'prlimit',
+  'flock',
+  'strace',
+  'ltrace',
+  'gdb',
+  'ssh',
+  'ld.so',
+  'expect',
+  'socat',
+  'nc',
+  'ncat',
+  'netcat',
+  'make',
+  'vim',
+  'vi',
+  'ex',
+  'ed',
+  'screen',
+  'tmux',
+  'at',
+  'batch',
+  'crontab',
+  'docker',
+  'podman',
+  'awk',
+  'gawk',
+  'mawk',
+  'nawk',
+  'sed',
 ])
 /** Interpreters, and the options after which code stands. */
 const interpreters: readonly (readonly [name: RegExp, inline: RegExp])[] = [
-  [/^python[\d.]*$|^pypy[\d.]*$/, /^-[a-zA-Z]*[cmi]|^-$/], [/^(node|nodejs|bun)$/, /^-[a-zA-Z]*[epri]|^--(eval|interactive|print|require|import|loader|experimental-loader)|^-$/],
-  [/^deno$/, /^(eval|repl)$|^-$/], [/^(perl|ruby)[\d.]*$/, /^-[a-zA-Z\d]*[eErmM]|^-$/], [/^php[\d.]*$/, /^-[a-zA-Z]*[rBRF]|^-$/], [/^lua(jit)?[\d.]*$/, /^-[a-zA-Z]*[el]|^-$/],
-  [/^Rscript$|^R$/, /^-e|^--file=/], [/^osascript$|^tclsh[\d.]*$|^julia$|^ghci?$|^irb$|^scala$|^groovy$|^elixir$|^erl$/, /^-/],
-  [/^find$/, /^-(exec|execdir|ok|okdir)$/], [/^git$/, /^-c|^--config-env|^--exec-path|^-p$|^--upload-pack|^--receive-pack/], [/^tar$/, /^--(to-command|checkpoint-action|use-compress-program|rsh-command)|^-I/],
+  [/^python[\d.]*$|^pypy[\d.]*$/, /^-[a-zA-Z]*[cmi]|^-$/],
+  [
+    /^(node|nodejs|bun)$/,
+    /^-[a-zA-Z]*[epri]|^--(eval|interactive|print|require|import|loader|experimental-loader)|^-$/,
+  ],
+  [/^deno$/, /^(eval|repl)$|^-$/],
+  [/^(perl|ruby)[\d.]*$/, /^-[a-zA-Z\d]*[eErmM]|^-$/],
+  [/^php[\d.]*$/, /^-[a-zA-Z]*[rBRF]|^-$/],
+  [/^lua(jit)?[\d.]*$/, /^-[a-zA-Z]*[el]|^-$/],
+  [/^Rscript$|^R$/, /^-e|^--file=/],
+  [/^osascript$|^tclsh[\d.]*$|^julia$|^ghci?$|^irb$|^scala$|^groovy$|^elixir$|^erl$/, /^-/],
+  [/^find$/, /^-(exec|execdir|ok|okdir)$/],
+  [/^git$/, /^-c|^--config-env|^--exec-path|^-p$|^--upload-pack|^--receive-pack/],
+  [/^tar$/, /^--(to-command|checkpoint-action|use-compress-program|rsh-command)|^-I/],
 ]
 
 /** What makes a command run code of its own, as the last word that must stand in the pattern; `undefined` for an ordinary one. */
@@ -56,7 +134,11 @@ export function allows(patterns: readonly string[], words: readonly string[], na
     if (words.length === depth) return pattern.words.length === 1 && pattern.words[0] === words[0]
     const literal = pattern.words.slice(0, depth + 1)
     // The name that was written must itself say that it is one: whoever allowed "./run" did not see a link to bash.
-    return literal.length > depth && literal.every((word, index) => word === words[index]) && shellDepth(literal, [baseName(literal[0] ?? '')]) !== undefined
+    return (
+      literal.length > depth &&
+      literal.every((word, index) => word === words[index]) &&
+      shellDepth(literal, [baseName(literal[0] ?? '')]) !== undefined
+    )
   })
 }
 
@@ -64,7 +146,10 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 function covers({ words: pattern, open }: Pattern, words: readonly string[]): boolean {
   const last = pattern.length - 1
-  if (pattern.at(-1) === '*' && last > 0) return words.length >= last && pattern.slice(0, last).every((each, index) => matchesWildcard(each, words[index] ?? ''))
+  if (pattern.at(-1) === '*' && last > 0)
+    return (
+      words.length >= last && pattern.slice(0, last).every((each, index) => matchesWildcard(each, words[index] ?? ''))
+    )
   if (words.length < pattern.length || (!open && words.length > pattern.length)) return false
   return pattern.every((each, index) => matchesWildcard(each, words[index] ?? ''))
 }

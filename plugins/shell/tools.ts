@@ -6,24 +6,45 @@ import type { CommandParts } from './command.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
 
 /** Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have read the network. */
-const guarded = { needs: 'shell', refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'], labels: ['ExternalNetwork'] } as const
+const guarded = {
+  needs: 'shell',
+  refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
+  labels: ['ExternalNetwork'],
+} as const
 const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
 
 export function shellTools(parts: CommandParts, processes: Processes, limits: ProcessLimits): readonly AnyTool[] {
   const exec = defineTool({
-    ...guarded, name: 'shell_exec', risk: 'execute', polls: true, timeoutSecs: 130,
-    description: 'Run a program in the workspace and wait for its end. Answers its exit code and what it wrote. The command is split into words without a shell: quote words with spaces; pipes, redirections, globs and variables work only for agents that are allowed a shell.',
+    ...guarded,
+    name: 'shell_exec',
+    risk: 'execute',
+    polls: true,
+    timeoutSecs: 130,
+    description:
+      'Run a program in the workspace and wait for its end. Answers its exit code and what it wrote. The command is split into words without a shell: quote words with spaces; pipes, redirections, globs and variables work only for agents that are allowed a shell.',
     input: v.object({
       command: v.pipe(command, v.description('The program and its arguments, such as git status')),
       timeout_seconds: v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(120), v.description('At most 120')), 30),
     }),
     async run(input, { agentId, signal }) {
-      const { words: [name = '', ...args], cwd, limits: own, network } = await readCommand(parts, agentId, input.command)
+      const {
+        words: [name = '', ...args],
+        cwd,
+        limits: own,
+        network,
+      } = await readCommand(parts, agentId, input.command)
       const seconds = Math.min(input.timeout_seconds, own.timeoutSecs)
       const child = await parts.spawn.start({
-        command: name, args, cwd, network, path: parts.path, signal, outputBytes: own.outputBytes,
-        timeoutMs: seconds * 1000, silenceMs: own.silenceSecs * 1000,
+        command: name,
+        args,
+        cwd,
+        network,
+        path: parts.path,
+        signal,
+        outputBytes: own.outputBytes,
+        timeoutMs: seconds * 1000,
+        silenceMs: own.silenceSecs * 1000,
       })
       const exit = await child.ended
       const { text, droppedBytes } = child.read()
@@ -31,28 +52,55 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     },
   })
   const start = defineTool({
-    ...guarded, name: 'process_start', risk: 'execute',
-    description: 'Start a program in the workspace that goes on running: a server, a watcher, an interpreter. Answers JSON with its process_id. It ends with the agent, after some minutes without process_poll or process_write, or with process_kill.',
+    ...guarded,
+    name: 'process_start',
+    risk: 'execute',
+    description:
+      'Start a program in the workspace that goes on running: a server, a watcher, an interpreter. Answers JSON with its process_id. It ends with the agent, after some minutes without process_poll or process_write, or with process_kill.',
     input: v.object({
       command: v.pipe(command, v.description('The program, or a whole command when there are no args')),
       args: v.optional(v.pipe(v.array(v.string()), v.maxLength(1000)), []),
     }),
     async run(input, { agentId }) {
       const found = await readCommand(parts, agentId, input.command, input.args)
-      const { words: [name = '', ...args], cwd, network } = found
-      return JSON.stringify(await processes.start(found, () => parts.spawn.start({
-        command: name, args, cwd, network, path: parts.path, input: 'open', background: true, timeoutMs: limits.lifeSecs * 1000, outputBytes: parts.defaults.outputBytes,
-      })))
+      const {
+        words: [name = '', ...args],
+        cwd,
+        network,
+      } = found
+      return JSON.stringify(
+        await processes.start(found, () =>
+          parts.spawn.start({
+            command: name,
+            args,
+            cwd,
+            network,
+            path: parts.path,
+            input: 'open',
+            background: true,
+            timeoutMs: limits.lifeSecs * 1000,
+            outputBytes: parts.defaults.outputBytes,
+          }),
+        ),
+      )
     },
   })
   const poll = defineTool({
-    name: 'process_poll', risk: 'read', needs: 'shell', polls: true, labels: guarded.labels,
+    name: 'process_poll',
+    risk: 'read',
+    needs: 'shell',
+    polls: true,
+    labels: guarded.labels,
     description: 'What a process wrote since the last time, and whether it still runs. Answers JSON.',
     input: v.object({ process_id: processId }),
-    async run(input, { agentId }) { return JSON.stringify(processes.poll(agentId, input.process_id)) },
+    async run(input, { agentId }) {
+      return JSON.stringify(processes.poll(agentId, input.process_id))
+    },
   })
   const write = defineTool({
-    ...guarded, name: 'process_write', risk: 'execute',
+    ...guarded,
+    name: 'process_write',
+    risk: 'execute',
     description: 'Write to the standard input of a process. End a line with \\n.',
     input: v.object({ process_id: processId, data: v.pipe(v.string(), v.maxLength(65_536)) }),
     async run(input, { agentId }) {
@@ -61,16 +109,26 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     },
   })
   const kill = defineTool({
-    name: 'process_kill', risk: 'write', needs: 'shell', labels: guarded.labels,
+    name: 'process_kill',
+    risk: 'write',
+    needs: 'shell',
+    labels: guarded.labels,
     description: 'End a process and all it started. Answers JSON with its last output.',
     input: v.object({ process_id: processId }),
-    async run(input, { agentId }) { return JSON.stringify(await processes.kill(agentId, input.process_id)) },
+    async run(input, { agentId }) {
+      return JSON.stringify(await processes.kill(agentId, input.process_id))
+    },
   })
   const list = defineTool({
-    name: 'process_list', risk: 'read', needs: 'shell', polls: true,
+    name: 'process_list',
+    risk: 'read',
+    needs: 'shell',
+    polls: true,
     description: 'The processes of this agent. Answers a JSON array.',
     input: v.object({}),
-    async run(_, { agentId }) { return JSON.stringify(processes.list(agentId)) },
+    async run(_, { agentId }) {
+      return JSON.stringify(processes.list(agentId))
+    },
   })
   return [exec, start, poll, write, kill, list]
 }

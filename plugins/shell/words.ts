@@ -39,7 +39,8 @@ export function splitWords(command: string, literal = ''): Words {
     } else if (sign === ' ' || sign === '\t' || sign === '\r') {
       if (word !== undefined) words.push(word)
       word = undefined
-    } else if (operators.has(sign) && !literal.includes(sign) && !isHarmless(sign, word, command.charAt(at + 1))) return { kind: 'shell', sign: sign === '\n' ? 'a line break' : sign }
+    } else if (operators.has(sign) && !literal.includes(sign) && !isHarmless(sign, word, command.charAt(at + 1)))
+      return { kind: 'shell', sign: sign === '\n' ? 'a line break' : sign }
     else word = (word ?? '') + sign
   }
   if (quote !== undefined) return { kind: 'broken', why: `a ${quote} is not closed` }

@@ -6,67 +6,175 @@ import type { Sessions } from './sessions.ts'
 
 const inactive = { active: false, error: 'The token is not active' }
 
-const example = { id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d', provider: 'oidc', sub: '248289761001', email: 'ada@example.org', name: 'Ada', created_at: '2026-01-01T12:00:00.000Z', expires_at: '2026-01-02T12:00:00.000Z' }
+const example = {
+  id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d',
+  provider: 'oidc',
+  sub: '248289761001',
+  email: 'ada@example.org',
+  name: 'Ada',
+  created_at: '2026-01-01T12:00:00.000Z',
+  expires_at: '2026-01-02T12:00:00.000Z',
+}
 
 /** For those who are let in already; without `sessions` nobody is signed in. */
 export function accountRoutes(sessions: Sessions | undefined, credentials: PluginCredentials): readonly AnyRoute[] {
   const userinfo = defineRoute({
-    method: 'GET', path: '/api/auth/userinfo', summary: 'Who the caller is',
-    description: 'For somebody who signed in, what the provider told at that time (its ID token and its userinfo endpoint); nothing about anybody else.',
-    auth: 'bearer', cost: 2, returns: UserInfo,
-    example: { returns: { auth_method: 'external_oauth', issuer: 'https://accounts.example.org', provider: 'oidc', sub: '248289761001', email: 'ada@example.org', email_verified: true, name: 'Ada', picture: null, roles: [] } },
+    method: 'GET',
+    path: '/api/auth/userinfo',
+    summary: 'Who the caller is',
+    description:
+      'For somebody who signed in, what the provider told at that time (its ID token and its userinfo endpoint); nothing about anybody else.',
+    auth: 'bearer',
+    cost: 2,
+    returns: UserInfo,
+    example: {
+      returns: {
+        auth_method: 'external_oauth',
+        issuer: 'https://accounts.example.org',
+        provider: 'oidc',
+        sub: '248289761001',
+        email: 'ada@example.org',
+        email_verified: true,
+        name: 'Ada',
+        picture: null,
+        roles: [],
+      },
+    },
     handle({ principal }) {
       const session = sessionOf(principal)
       if (session) {
         const { issuer, provider, sub, email, email_verified, name, picture } = session
-        return { auth_method: 'external_oauth' as const, issuer, provider, sub, email, email_verified, name, picture, roles: [] }
+        return {
+          auth_method: 'external_oauth' as const,
+          issuer,
+          provider,
+          sub,
+          email,
+          email_verified,
+          name,
+          picture,
+          roles: [],
+        }
       }
       if (principal.kind === 'device') return { auth_method: 'device' as const, issuer: '', name: principal.name }
-      return { auth_method: principal.kind === 'operator' ? 'api_key' as const : 'none' as const, issuer: '' }
+      return { auth_method: principal.kind === 'operator' ? ('api_key' as const) : ('none' as const), issuer: '' }
     },
   })
   const introspect = defineRoute({
-    method: 'POST', path: '/api/auth/introspect', summary: 'Whether a token of a sign-in is active',
-    description: 'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: those of others, of devices and the API key itself are answered as one that never was. '
-      + 'An answer that a token is not active counts as a wrong key does.',
-    auth: 'bearer', cost: 5, body: Introspection, returns: Introspected, errors: ['rate_limit'],
-    example: { body: { token: 'svc_sso_…' }, returns: { active: true, provider: 'oidc', sub: '248289761001', email: 'ada@example.org', name: 'Ada', roles: [], iss: 'https://accounts.example.org', exp: 1_767_312_000, iat: 1_767_225_600 } },
+    method: 'POST',
+    path: '/api/auth/introspect',
+    summary: 'Whether a token of a sign-in is active',
+    description:
+      'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: those of others, of devices and the API key itself are answered as one that never was. ' +
+      'An answer that a token is not active counts as a wrong key does.',
+    auth: 'bearer',
+    cost: 5,
+    body: Introspection,
+    returns: Introspected,
+    errors: ['rate_limit'],
+    example: {
+      body: { token: 'svc_sso_…' },
+      returns: {
+        active: true,
+        provider: 'oidc',
+        sub: '248289761001',
+        email: 'ada@example.org',
+        name: 'Ada',
+        roles: [],
+        iss: 'https://accounts.example.org',
+        exp: 1_767_312_000,
+        iat: 1_767_225_600,
+      },
+    },
     handle({ body, principal, clientAddress, requestId }) {
       credentials.checkAttempts(clientAddress)
       // All of it is looked at before anything is decided: one way, one time, whatever the token is.
       const found = sessions?.byToken(body.token)
       const own = sessionOf(principal)
-      const visible = own === undefined ? principal.kind === 'operator' || principal.kind === 'anonymous' : found?.issuer === own.issuer && found.sub === own.sub
+      const visible =
+        own === undefined
+          ? principal.kind === 'operator' || principal.kind === 'anonymous'
+          : found?.issuer === own.issuer && found.sub === own.sub
       if (found && visible && (body.provider === undefined || body.provider === found.provider)) {
         const { provider, sub, email, name, issuer } = found
-        return { active: true, provider, sub, email, name, roles: [], iss: issuer, exp: seconds(found.expires_at), iat: seconds(found.created_at) }
+        return {
+          active: true,
+          provider,
+          sub,
+          email,
+          name,
+          roles: [],
+          iss: issuer,
+          exp: seconds(found.expires_at),
+          iat: seconds(found.created_at),
+        }
       }
-      credentials.failed({ clientAddress, method: 'POST', path: '/api/auth/introspect', requestId, what: 'a token that is not active' })
+      credentials.failed({
+        clientAddress,
+        method: 'POST',
+        path: '/api/auth/introspect',
+        requestId,
+        what: 'a token that is not active',
+      })
       return inactive
     },
   })
   const logout = defineRoute({
-    method: 'POST', path: '/api/auth/logout', summary: 'Sign out',
-    description: 'Ends the sign-in this request is made with: its token opens nothing from then on, and its open connections end at once. The person stays signed in at the provider.',
-    auth: 'bearer', cost: 2, returns: SignedOut, errors: ['conflict'], example: { returns: { status: 'signed_out' } },
+    method: 'POST',
+    path: '/api/auth/logout',
+    summary: 'Sign out',
+    description:
+      'Ends the sign-in this request is made with: its token opens nothing from then on, and its open connections end at once. The person stays signed in at the provider.',
+    auth: 'bearer',
+    cost: 2,
+    returns: SignedOut,
+    errors: ['conflict'],
+    example: { returns: { status: 'signed_out' } },
     async handle({ principal, clientAddress }) {
       const session = sessionOf(principal)
-      if (!sessions || !session) throw new Refusal('conflict', 'Nobody signed in to make this request: the API key and the key of a device are not a sign-in')
+      if (!sessions || !session)
+        throw new Refusal(
+          'conflict',
+          'Nobody signed in to make this request: the API key and the key of a device are not a sign-in',
+        )
       await sessions.remove(session, `themselves at ${clientAddress}`)
       return { status: 'signed_out' as const }
     },
   })
   const list = defineRoute({
-    method: 'GET', path: '/api/auth/sessions', summary: 'List who is signed in, the oldest first',
-    auth: 'bearer', ownerOnly: true, cost: 2, returns: SignIns, example: { returns: { sessions: [example], total: 1 } },
+    method: 'GET',
+    path: '/api/auth/sessions',
+    summary: 'List who is signed in, the oldest first',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 2,
+    returns: SignIns,
+    example: { returns: { sessions: [example], total: 1 } },
     handle() {
-      const found = (sessions?.list() ?? []).map(({ id, provider, sub, email, name, created_at, expires_at }) => ({ id, provider, sub, email, name, created_at, expires_at }))
+      const found = (sessions?.list() ?? []).map(({ id, provider, sub, email, name, created_at, expires_at }) => ({
+        id,
+        provider,
+        sub,
+        email,
+        name,
+        created_at,
+        expires_at,
+      }))
       return { sessions: found, total: found.length }
     },
   })
   const end = defineRoute({
-    method: 'DELETE', path: '/api/auth/sessions/:id', summary: "End somebody's sign-in", description: 'Its token opens nothing from then on, and its open connections end at once.',
-    auth: 'bearer', ownerOnly: true, cost: 5, params: SignInParams, returns: SignedOut, errors: ['session_not_found'], example: { returns: { status: 'signed_out' } },
+    method: 'DELETE',
+    path: '/api/auth/sessions/:id',
+    summary: "End somebody's sign-in",
+    description: 'Its token opens nothing from then on, and its open connections end at once.',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 5,
+    params: SignInParams,
+    returns: SignedOut,
+    errors: ['session_not_found'],
+    example: { returns: { status: 'signed_out' } },
     async handle({ params, principal, clientAddress }) {
       const session = sessions?.byId(params.id)
       if (!sessions || !session) throw new Refusal('session_not_found', `No sign-in ${params.id}`)

@@ -2,9 +2,20 @@ import * as v from 'valibot'
 
 const text = v.optional(v.string())
 const provider = {
-  issuer_url: text, client_id: text, client_secret: text, client_secret_env: text, redirect_url: text, display_name: text,
-  scopes: v.optional(v.array(v.string()), []), allowed_domains: v.optional(v.array(v.string()), []), allowed_emails: v.optional(v.array(v.string()), []),
-  response_mode: v.optional(v.picklist(['query', 'form_post'])), auth_url: text, token_url: text, jwks_uri: text, userinfo_url: text,
+  issuer_url: text,
+  client_id: text,
+  client_secret: text,
+  client_secret_env: text,
+  redirect_url: text,
+  display_name: text,
+  scopes: v.optional(v.array(v.string()), []),
+  allowed_domains: v.optional(v.array(v.string()), []),
+  allowed_emails: v.optional(v.array(v.string()), []),
+  response_mode: v.optional(v.picklist(['query', 'form_post'])),
+  auth_url: text,
+  token_url: text,
+  jwks_uri: text,
+  userinfo_url: text,
 }
 const ProviderSection = v.object(provider)
 type ProviderSection = v.InferOutput<typeof ProviderSection>
@@ -37,7 +48,9 @@ export interface Provider {
   readonly requireEmailVerified: boolean
   readonly formPost: boolean
   /** Instead of what the discovery document says. */
-  readonly endpoints: { readonly auth: string; readonly token: string; readonly jwks: string; readonly userinfo: string | undefined } | undefined
+  readonly endpoints:
+    | { readonly auth: string; readonly token: string; readonly jwks: string; readonly userinfo: string | undefined }
+    | undefined
 }
 
 /** The provider of the section itself has this id. */
@@ -47,53 +60,102 @@ const OWN = 'oidc'
  * The providers of the configuration, or what is wrong with it: then nobody signs in. `listenAddr` is where the daemon listens, `variable`
  * reads one variable of the environment.
  */
-export function readProviders(settings: Settings, listenAddr: string, variable: (name: string) => string | undefined): readonly Provider[] | string {
-  const sections: readonly (ProviderSection & { readonly id: string })[] = [...(settings.issuer_url === undefined ? [] : [{ id: OWN, ...settings }]), ...settings.providers]
+export function readProviders(
+  settings: Settings,
+  listenAddr: string,
+  variable: (name: string) => string | undefined,
+): readonly Provider[] | string {
+  const sections: readonly (ProviderSection & { readonly id: string })[] = [
+    ...(settings.issuer_url === undefined ? [] : [{ id: OWN, ...settings }]),
+    ...settings.providers,
+  ]
   if (sections.length === 0) return 'external_auth.issuer_url is missing: which provider people sign in with'
   const found: Provider[] = []
   for (const section of sections) {
-    const where = section.id === OWN && settings.issuer_url !== undefined ? 'external_auth' : `external_auth.providers "${section.id}"`
+    const where =
+      section.id === OWN && settings.issuer_url !== undefined
+        ? 'external_auth'
+        : `external_auth.providers "${section.id}"`
     const provider = readProvider(section, settings, listenAddr, variable)
     if (typeof provider === 'string') return `${where}: ${provider}`
     if (found.some(({ id }) => id === provider.id)) return `${where}: there are two providers with this id`
     // One cookie, one page to come back to.
-    if (found.some(({ redirectUrl }) => new URL(redirectUrl).origin !== new URL(provider.redirectUrl).origin)) return `${where}: redirect_url has another origin than that of the providers before`
+    if (found.some(({ redirectUrl }) => new URL(redirectUrl).origin !== new URL(provider.redirectUrl).origin))
+      return `${where}: redirect_url has another origin than that of the providers before`
     found.push(provider)
   }
   return found
 }
 
-function readProvider(section: ProviderSection & { readonly id: string }, above: Settings, listenAddr: string, variable: (name: string) => string | undefined): Provider | string {
-  const { issuer_url: issuer, auth_url: auth, token_url: token, jwks_uri: jwks, client_secret_env: variableName } = section
+function readProvider(
+  section: ProviderSection & { readonly id: string },
+  above: Settings,
+  listenAddr: string,
+  variable: (name: string) => string | undefined,
+): Provider | string {
+  const {
+    issuer_url: issuer,
+    auth_url: auth,
+    token_url: token,
+    jwks_uri: jwks,
+    client_secret_env: variableName,
+  } = section
   const clientId = section.client_id ?? above.client_id
   if (issuer === undefined) return 'issuer_url is missing'
   if (clientId === undefined) return 'client_id is missing'
   if (!isProtected(issuer)) return 'issuer_url must be https, because whoever can change what it answers can sign in'
-  const redirectUrl = section.redirect_url ?? above.redirect_url ?? `http://${listenAddr.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, '127.0.0.1')}/api/auth/callback`
+  const redirectUrl =
+    section.redirect_url ??
+    above.redirect_url ??
+    `http://${listenAddr.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, '127.0.0.1')}/api/auth/callback`
   if (!isProtected(redirectUrl)) return 'redirect_url must be https, or be on this machine'
   if (new URL(redirectUrl).pathname !== '/api/auth/callback') return 'redirect_url must end in /api/auth/callback'
   const clientSecret = section.client_secret ?? (variableName === undefined ? undefined : variable(variableName))
-  if (variableName !== undefined && !clientSecret) return `the variable ${variableName}, which client_secret_env names, is not set`
-  const lower = (own: readonly string[], all: readonly string[]): string[] => (own.length > 0 ? own : all).map((one) => one.trim().toLowerCase())
+  if (variableName !== undefined && !clientSecret)
+    return `the variable ${variableName}, which client_secret_env names, is not set`
+  const lower = (own: readonly string[], all: readonly string[]): string[] =>
+    (own.length > 0 ? own : all).map((one) => one.trim().toLowerCase())
   // An account at a public provider is free: without a rule everybody on earth would be an operator.
-  const [allowedDomains, allowedEmails] = [lower(section.allowed_domains, above.allowed_domains), lower(section.allowed_emails, above.allowed_emails)]
-  if (allowedDomains.length + allowedEmails.length === 0) return 'nobody may sign in: name the allowed_domains of e-mail addresses, or allowed_emails; allowed_domains = ["*"] lets in everybody the provider knows'
-  const wrong = allowedDomains.find((domain) => domain !== '*' && !/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) ?? allowedEmails.find((email) => domainOf(email) === undefined)
+  const [allowedDomains, allowedEmails] = [
+    lower(section.allowed_domains, above.allowed_domains),
+    lower(section.allowed_emails, above.allowed_emails),
+  ]
+  if (allowedDomains.length + allowedEmails.length === 0)
+    return 'nobody may sign in: name the allowed_domains of e-mail addresses, or allowed_emails; allowed_domains = ["*"] lets in everybody the provider knows'
+  const wrong =
+    allowedDomains.find((domain) => domain !== '*' && !/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) ??
+    allowedEmails.find((email) => domainOf(email) === undefined)
   if (wrong !== undefined) return `"${wrong}" is neither a domain such as example.org nor an e-mail address`
-  if ([auth, token, jwks].some((one) => one === undefined) && [auth, token, jwks].some((one) => one !== undefined)) return 'auth_url, token_url and jwks_uri go together'
+  if ([auth, token, jwks].some((one) => one === undefined) && [auth, token, jwks].some((one) => one !== undefined))
+    return 'auth_url, token_url and jwks_uri go together'
   const scopes = section.scopes.length > 0 ? section.scopes : above.scopes
   return {
-    id: section.id, displayName: section.display_name ?? new URL(issuer).hostname, issuer, clientId, clientSecret, redirectUrl,
-    scopes: scopes.length === 0 ? ['openid', 'profile', 'email'] : scopes.includes('openid') ? scopes : ['openid', ...scopes],
-    allowedDomains, allowedEmails, requireEmailVerified: above.require_email_verified, formPost: (section.response_mode ?? above.response_mode) === 'form_post',
-    endpoints: auth === undefined || token === undefined || jwks === undefined ? undefined : { auth, token, jwks, userinfo: section.userinfo_url },
+    id: section.id,
+    displayName: section.display_name ?? new URL(issuer).hostname,
+    issuer,
+    clientId,
+    clientSecret,
+    redirectUrl,
+    scopes:
+      scopes.length === 0 ? ['openid', 'profile', 'email'] : scopes.includes('openid') ? scopes : ['openid', ...scopes],
+    allowedDomains,
+    allowedEmails,
+    requireEmailVerified: above.require_email_verified,
+    formPost: (section.response_mode ?? above.response_mode) === 'form_post',
+    endpoints:
+      auth === undefined || token === undefined || jwks === undefined
+        ? undefined
+        : { auth, token, jwks, userinfo: section.userinfo_url },
   }
 }
 
 /** Encrypted, or never leaves this machine. */
 export function isProtected(address: string): boolean {
   const url = URL.parse(address)
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname))
+  return (
+    url?.protocol === 'https:' ||
+    (url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname))
+  )
 }
 
 /** The domain of an e-mail address in lower case; `undefined` when it is none, or could be read in two ways. */
@@ -113,12 +175,17 @@ export interface Identity {
 }
 
 /** Why this person may not sign in; `undefined` when they may. */
-export function refusalOf({ email, email_verified: verified }: Pick<Identity, 'email' | 'email_verified'>, provider: Provider): string | undefined {
+export function refusalOf(
+  { email, email_verified: verified }: Pick<Identity, 'email' | 'email_verified'>,
+  provider: Provider,
+): string | undefined {
   const domain = email === undefined ? undefined : domainOf(email)
   if (!provider.allowedDomains.includes('*')) {
     if (email === undefined || domain === undefined) return 'The provider told no e-mail address'
-    if (!provider.allowedEmails.includes(email.toLowerCase()) && !provider.allowedDomains.includes(domain)) return 'This e-mail address is not among those that may sign in'
+    if (!provider.allowedEmails.includes(email.toLowerCase()) && !provider.allowedDomains.includes(domain))
+      return 'This e-mail address is not among those that may sign in'
   }
-  if (email !== undefined && provider.requireEmailVerified && !verified) return 'The provider has not verified this e-mail address'
+  if (email !== undefined && provider.requireEmailVerified && !verified)
+    return 'The provider has not verified this e-mail address'
   return undefined
 }

@@ -22,10 +22,15 @@ export function cookiesFor(redirectUrl: string): Cookies {
   const scope = secure ? 'Path=/; Secure' : 'Path=/api/auth'
   return {
     name,
-    set: (value, sameSite, maxAgeSecs) => `${name}=${value}; ${scope}; HttpOnly; SameSite=${sameSite}; Max-Age=${maxAgeSecs}`,
+    set: (value, sameSite, maxAgeSecs) =>
+      `${name}=${value}; ${scope}; HttpOnly; SameSite=${sameSite}; Max-Age=${maxAgeSecs}`,
     clear: () => `${name}=; ${scope}; HttpOnly; SameSite=Strict; Max-Age=0`,
     read(header) {
-      const values = (header ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1))
+      const values = (header ?? '')
+        .split(';')
+        .map((pair) => pair.trim())
+        .filter((pair) => pair.startsWith(`${name}=`))
+        .map((pair) => pair.slice(name.length + 1))
       // Two of one name: one of them was planted, and which nobody can say.
       return values.length === 1 ? values[0] : undefined
     },

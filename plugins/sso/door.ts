@@ -26,19 +26,24 @@ const PATH = '/api/auth/callback'
 /** What the sign-in routes do: the flow, said in redirects, cookies and answers. */
 export class Door {
   readonly #parts: DoorParts
-  constructor(parts: DoorParts) { this.#parts = parts }
+  constructor(parts: DoorParts) {
+    this.#parts = parts
+  }
 
   async begin(provider: Provider, page: boolean, request: Facts): Promise<Reply> {
     try {
       const { url, cookie } = await this.#parts.signIn.begin(provider.id, page)
       return redirect(url, 302, cookie)
-    } catch (error) { return this.#failed(error, request) }
+    } catch (error) {
+      return this.#failed(error, request)
+    }
   }
 
   async complete(answer: URLSearchParams, request: Facts): Promise<SignedIn | Reply> {
     const { signIn, credentials, redirectUrl } = this.#parts
     credentials.checkAttempts(request.clientAddress)
-    if (!answer.has('state') || (!answer.has('code') && !answer.has('error'))) throw new Refusal('invalid_request', 'code and state are missing: a sign-in begins at /api/auth/login')
+    if (!answer.has('state') || (!answer.has('code') && !answer.has('error')))
+      throw new Refusal('invalid_request', 'code and state are missing: a sign-in begins at /api/auth/login')
     const cookies = cookiesFor(redirectUrl)
     try {
       const { identity, page } = await signIn.complete(answer, cookies.read(request.header('cookie')))
@@ -47,14 +52,20 @@ export class Door {
         return redirect(`/#sso=${code}`, 303, cookie)
       }
       return this.#answer(identity, request)
-    } catch (error) { return this.#failed(error, request) }
+    } catch (error) {
+      return this.#failed(error, request)
+    }
   }
 
   async completePosted(body: Uint8Array, request: Facts): Promise<SignedIn | Reply> {
     const answer = readForm(body, request.header('content-type'))
-    if (cookiesFor(this.#parts.redirectUrl).read(request.header('cookie')) !== undefined) return this.complete(answer, request)
+    if (cookiesFor(this.#parts.redirectUrl).read(request.header('cookie')) !== undefined)
+      return this.complete(answer, request)
     // A browser keeps the cookie back from a form that another site posts, and sends it when it follows a redirect with GET.
-    return redirect(`${PATH}?${new URLSearchParams([...answer].filter(([name]) => Object.hasOwn(Callback.entries, name))).toString()}`, 303)
+    return redirect(
+      `${PATH}?${new URLSearchParams([...answer].filter(([name]) => Object.hasOwn(Callback.entries, name))).toString()}`,
+      303,
+    )
   }
 
   async fetchToken(code: string, request: Facts): Promise<Reply> {
@@ -62,7 +73,13 @@ export class Door {
     const cookies = cookiesFor(redirectUrl)
     const identity = signIn.take(code, cookies.read(request.header('cookie')))
     if (!identity) {
-      credentials.failed({ clientAddress: request.clientAddress, method: 'POST', path: '/api/auth/session', requestId: request.requestId, what: 'a sign-in that is over or of another browser' })
+      credentials.failed({
+        clientAddress: request.clientAddress,
+        method: 'POST',
+        path: '/api/auth/session',
+        requestId: request.requestId,
+        what: 'a sign-in that is over or of another browser',
+      })
       throw new Refusal('invalid_request', 'This sign-in is over: begin again')
     }
     return this.#answer(identity, request)
@@ -72,8 +89,17 @@ export class Door {
     const { sessions, ttlSecs, redirectUrl } = this.#parts
     const { token, session } = await sessions.create(identity, clientAddress)
     const { sub, email, name, picture, provider } = session
-    const body: SignedIn = { token, token_type: 'Bearer', expires_in: ttlSecs, provider, user: { sub, email, name, picture } }
-    return reply(JSON.stringify(body), { 'content-type': 'application/json', 'set-cookie': cookiesFor(redirectUrl).clear() })
+    const body: SignedIn = {
+      token,
+      token_type: 'Bearer',
+      expires_in: ttlSecs,
+      provider,
+      user: { sub, email, name, picture },
+    }
+    return reply(JSON.stringify(body), {
+      'content-type': 'application/json',
+      'set-cookie': cookiesFor(redirectUrl).clear(),
+    })
   }
 
   /** Counted as a wrong key is, and told: to the page by a word, to others by their status. What the provider did wrong is for the log. */
@@ -84,14 +110,26 @@ export class Door {
     const reason = cause instanceof Error ? reasonOf(cause) : undefined
     if (failure === 'failed') warn(message, { reason, requestId: request.requestId })
     // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not lock anybody out with them.
-    if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined) credentials.failed({ clientAddress: request.clientAddress, method: 'GET', path: PATH, requestId: request.requestId, what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}` })
+    if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined)
+      credentials.failed({
+        clientAddress: request.clientAddress,
+        method: 'GET',
+        path: PATH,
+        requestId: request.requestId,
+        what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}`,
+      })
     const cookie = cookiesFor(redirectUrl).clear()
     // Somebody at a browser, who is helped by the page and not by JSON.
-    if (error.page || request.header('accept')?.includes('text/html') === true) return redirect(`/#sso-problem=${failure}`, 303, cookie)
+    if (error.page || request.header('accept')?.includes('text/html') === true)
+      return redirect(`/#sso-problem=${failure}`, 303, cookie)
     if (failure === 'expired') throw new Refusal('invalid_request', message)
     if (failure === 'cancelled') throw new Refusal('unauthorized', message)
     if (failure === 'denied') throw new Refusal('forbidden', message)
-    return reply(JSON.stringify({ error: { code: 'upstream_failure', message, details: {}, request_id: request.requestId } }), { 'content-type': 'application/json' }, 502)
+    return reply(
+      JSON.stringify({ error: { code: 'upstream_failure', message, details: {}, request_id: request.requestId } }),
+      { 'content-type': 'application/json' },
+      502,
+    )
   }
 }
 
@@ -102,17 +140,26 @@ function reasonOf(error: Error): string {
   // In a body (RFC 6749, 5.2), or in a header where it wants other credentials of ours.
   const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: Said })], v.unknown()), cause)
   const said = challenge.success ? challenge.output[0].parameters : v.is(Said, error) ? v.parse(Said, error) : {}
-  return [error.message, ...Object.values(said), ...(cause instanceof Error ? [reasonOf(cause)] : [])].join(': ').slice(0, 500)
+  return [error.message, ...Object.values(said), ...(cause instanceof Error ? [reasonOf(cause)] : [])]
+    .join(': ')
+    .slice(0, 500)
 }
 
 function readForm(body: Uint8Array, type = ''): URLSearchParams {
   const essence = type.split(';', 1)[0]?.trim().toLowerCase()
   const text = Buffer.from(body).toString('utf8')
   if (essence === 'application/x-www-form-urlencoded') return new URLSearchParams(text)
-  if (essence !== 'application/json') throw new Refusal('invalid_request', 'Send a form (application/x-www-form-urlencoded) or application/json')
+  if (essence !== 'application/json')
+    throw new Refusal('invalid_request', 'Send a form (application/x-www-form-urlencoded) or application/json')
   let value: unknown
-  try { value = JSON.parse(text) } catch (cause) { throw new Refusal('invalid_request', 'The body is not JSON', { cause }) }
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new Refusal('invalid_request', 'The body is not JSON', { cause })
+  }
   const parsed = v.safeParse(Callback, value)
   if (!parsed.success) throw new Refusal('invalid_request', 'body: code and state are texts')
-  return new URLSearchParams(Object.entries(parsed.output).flatMap(([name, one]) => (typeof one === 'string' ? [[name, one]] : [])))
+  return new URLSearchParams(
+    Object.entries(parsed.output).flatMap(([name, one]) => (typeof one === 'string' ? [[name, one]] : [])),
+  )
 }

@@ -12,11 +12,34 @@ export default definePlugin({
   config: v.object({ enabled: v.optional(v.boolean(), false), section: v.optional(v.unknown()) }),
   requires: { audit: Audit, daemon: Daemon },
   migrations,
-  async setup({ config: { enabled, section }, credentials, db, fetch, jobs, log, routes, services: { audit, daemon } }) {
+  async setup({
+    config: { enabled, section },
+    credentials,
+    db,
+    fetch,
+    jobs,
+    log,
+    routes,
+    services: { audit, daemon },
+  }) {
     const desk = enabled
-      ? await (await import('./open.ts')).openSignIn({ section, listenAddr: daemon.config().listenAddr, audit, credentials, db, fetch, jobs, warn: (message, fields) => log.warn(message, fields) })
+      ? await (
+          await import('./open.ts')
+        ).openSignIn({
+          section,
+          listenAddr: daemon.config().listenAddr,
+          audit,
+          credentials,
+          db,
+          fetch,
+          jobs,
+          warn: (message, fields) => log.warn(message, fields),
+        })
       : 'write enabled = true under [external_auth] into config.toml'
-    routes.add(...signInRoutes(desk, credentials), ...accountRoutes(typeof desk === 'string' ? undefined : desk.sessions, credentials))
+    routes.add(
+      ...signInRoutes(desk, credentials),
+      ...accountRoutes(typeof desk === 'string' ? undefined : desk.sessions, credentials),
+    )
     return {}
   },
 })

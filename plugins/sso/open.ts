@@ -38,8 +38,15 @@ export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string>
     return providers
   }
   const sessions = new Sessions({
-    store: new SessionStore(db), audit, now, providers,
-    limits: { ttlMs: settings.session_ttl_secs * 1000, most: settings.max_sessions, perUser: settings.max_sessions_per_user },
+    store: new SessionStore(db),
+    audit,
+    now,
+    providers,
+    limits: {
+      ttlMs: settings.session_ttl_secs * 1000,
+      most: settings.max_sessions,
+      perUser: settings.max_sessions_per_user,
+    },
   })
   await sessions.open(credentials)
   jobs.every('sign-ins that ended', 60_000, async () => {
@@ -48,8 +55,17 @@ export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string>
     if (db.dialect === 'postgresql') await sessions.read()
   })
   let made: Promise<Door> | undefined
-  const door = (): Promise<Door> => (made ??= Promise.all([import('./door.ts'), import('./sign-in.ts')]).then(([{ Door }, { SignIn }]) => new Door({
-    signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now }), sessions, credentials, ttlSecs: settings.session_ttl_secs, redirectUrl: providers[0]?.redirectUrl ?? '', warn,
-  })))
+  const door = (): Promise<Door> =>
+    (made ??= Promise.all([import('./door.ts'), import('./sign-in.ts')]).then(
+      ([{ Door }, { SignIn }]) =>
+        new Door({
+          signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now }),
+          sessions,
+          credentials,
+          ttlSecs: settings.session_ttl_secs,
+          redirectUrl: providers[0]?.redirectUrl ?? '',
+          warn,
+        }),
+    ))
   return { providers, sessions, door }
 }

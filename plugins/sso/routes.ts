@@ -6,8 +6,15 @@ import type { SignInDesk } from './open.ts'
 import { redirect } from './redirect.ts'
 import { Callback, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
 
-const example = { token: 'svc_sso_…', token_type: 'Bearer', expires_in: 86_400, provider: 'oidc', user: { sub: '248289761001', email: 'ada@example.org', name: 'Ada', picture: null } }
-const answers = 'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. A sign-in that the chat page began ends at the page instead, which fetches the token.'
+const example = {
+  token: 'svc_sso_…',
+  token_type: 'Bearer',
+  expires_in: 86_400,
+  provider: 'oidc',
+  user: { sub: '248289761001', email: 'ada@example.org', name: 'Ada', picture: null },
+}
+const answers =
+  'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. A sign-in that the chat page began ends at the page instead, which fetches the token.'
 
 /** Those who are not signed in yet need these: they are public while signing in is configured, and only then (security facts 3.1). */
 export function signInRoutes(desk: SignInDesk | string, credentials: PluginCredentials): readonly AnyRoute[] {
@@ -17,53 +24,110 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     if (typeof desk === 'string') throw new Refusal('service_unavailable', `Signing in is not configured: ${desk}`)
     return desk.door()
   }
-  const login = async (id: string | undefined, query: { readonly to?: string | undefined; readonly moved?: string | undefined }, request: RequestFacts): Promise<Reply> => {
+  const login = async (
+    id: string | undefined,
+    query: { readonly to?: string | undefined; readonly moved?: string | undefined },
+    request: RequestFacts,
+  ): Promise<Reply> => {
     const open = await door()
     const provider = id === undefined ? found[0] : found.find((one) => one.id === id)
     if (!provider) throw new Refusal('provider_not_found', `No sign-in provider "${(id ?? '').slice(0, 64)}"`)
     const page = query.to === 'page'
     // The provider sends the browser back to the host of the redirect address, and the cookie has to be there: localhost is not 127.0.0.1.
     const home = new URL(provider.redirectUrl)
-    if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host) return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
+    if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host)
+      return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
     return open.begin(provider, page, request)
   }
 
   const list = defineRoute({
-    method: 'GET', path: '/api/auth/providers', summary: 'List whom people can sign in with',
-    auth, cost: 1, returns: Providers, example: { returns: { enabled: true, providers: [{ id: 'oidc', display_name: 'Example' }] } },
-    handle: () => ({ enabled: found.length > 0, providers: found.map(({ id, displayName }) => ({ id, display_name: displayName })) }),
+    method: 'GET',
+    path: '/api/auth/providers',
+    summary: 'List whom people can sign in with',
+    auth,
+    cost: 1,
+    returns: Providers,
+    example: { returns: { enabled: true, providers: [{ id: 'oidc', display_name: 'Example' }] } },
+    handle: () => ({
+      enabled: found.length > 0,
+      providers: found.map(({ id, displayName }) => ({ id, display_name: displayName })),
+    }),
   })
   const first = defineRoute({
-    method: 'GET', path: '/api/auth/login', summary: 'Sign in with the first provider', description: 'Sends the browser to the provider, with status 302.',
-    auth, cost: 20, query: LoginQuery, returns: v.unknown(), produces: 'text/html', errors: ['service_unavailable'],
+    method: 'GET',
+    path: '/api/auth/login',
+    summary: 'Sign in with the first provider',
+    description: 'Sends the browser to the provider, with status 302.',
+    auth,
+    cost: 20,
+    query: LoginQuery,
+    returns: v.unknown(),
+    produces: 'text/html',
+    errors: ['service_unavailable'],
     handle: (input) => login(undefined, input.query, input),
   })
   const named = defineRoute({
-    method: 'GET', path: '/api/auth/login/:provider', summary: 'Sign in with a provider', description: 'Sends the browser to the provider, with status 302.',
-    auth, cost: 20, params: LoginParams, query: LoginQuery, returns: v.unknown(), produces: 'text/html', errors: ['provider_not_found', 'service_unavailable'],
+    method: 'GET',
+    path: '/api/auth/login/:provider',
+    summary: 'Sign in with a provider',
+    description: 'Sends the browser to the provider, with status 302.',
+    auth,
+    cost: 20,
+    params: LoginParams,
+    query: LoginQuery,
+    returns: v.unknown(),
+    produces: 'text/html',
+    errors: ['provider_not_found', 'service_unavailable'],
     handle: (input) => login(input.params.provider, input.query, input),
   })
   const callback = defineRoute({
-    method: 'GET', path: '/api/auth/callback', summary: 'Where the provider sends people back to', description: answers,
-    auth, cost: 20, query: Callback, returns: SignedIn, errors: ['unauthorized', 'service_unavailable'], example: { returns: example },
+    method: 'GET',
+    path: '/api/auth/callback',
+    summary: 'Where the provider sends people back to',
+    description: answers,
+    auth,
+    cost: 20,
+    query: Callback,
+    returns: SignedIn,
+    errors: ['unauthorized', 'service_unavailable'],
+    example: { returns: example },
     async handle(input) {
-      return (await door()).complete(new URLSearchParams(Object.entries(input.query).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))), input)
+      return (await door()).complete(
+        new URLSearchParams(
+          Object.entries(input.query).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+        ),
+        input,
+      )
     },
   })
   const posted = defineRoute({
-    method: 'POST', path: '/api/auth/callback', summary: 'Where the provider sends people back to, with a form',
+    method: 'POST',
+    path: '/api/auth/callback',
+    summary: 'Where the provider sends people back to, with a form',
     description: `For \`response_mode = "form_post"\`; the same as JSON is taken as well. ${answers}`,
     // The only route of all that another site may post to: what protects it is the state, which is bound to the browser by a cookie.
-    auth, crossSite: auth === 'public', cost: 20, body: rawBody(16_384, Callback), returns: SignedIn, errors: ['unauthorized', 'service_unavailable'],
+    auth,
+    crossSite: auth === 'public',
+    cost: 20,
+    body: rawBody(16_384, Callback),
+    returns: SignedIn,
+    errors: ['unauthorized', 'service_unavailable'],
     example: { body: { code: 'SplxlOBeZQQYbYS6WxSbIA', state: 'af0ifjsldkj' }, returns: example },
     async handle(input) {
       return (await door()).completePosted(input.body, input)
     },
   })
   const fetched = defineRoute({
-    method: 'POST', path: '/api/auth/session', summary: 'Fetch the token of a sign-in the chat page began',
+    method: 'POST',
+    path: '/api/auth/session',
+    summary: 'Fetch the token of a sign-in the chat page began',
     description: 'The page was sent `#sso=<code>`; the code counts once, for a minute, in the browser that signed in.',
-    auth, cost: 5, body: Handover, returns: SignedIn, errors: ['service_unavailable'], example: { body: { code: 'Zk3…' }, returns: example },
+    auth,
+    cost: 5,
+    body: Handover,
+    returns: SignedIn,
+    errors: ['service_unavailable'],
+    example: { body: { code: 'Zk3…' }, returns: example },
     async handle(input) {
       credentials.checkAttempts(input.clientAddress)
       return (await door()).fetchToken(input.body.code, input)

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-const IV = 12, TAG = 16
+const IV = 12,
+  TAG = 16
 
 /**
  * Gives a browser something to keep for us that nobody can read or change: so a sign-in that was begun takes no memory here, however many
@@ -20,9 +21,13 @@ export class Sealed {
   open(text: string): unknown {
     const bytes = Buffer.from(text, 'base64url')
     if (bytes.length < IV + TAG) return undefined
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, IV), { authTagLength: TAG }).setAuthTag(bytes.subarray(IV, IV + TAG))
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, IV), {
+      authTagLength: TAG,
+    }).setAuthTag(bytes.subarray(IV, IV + TAG))
     try {
       return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(IV + TAG)), decipher.final()]).toString('utf8'))
-    } catch { return undefined } // Sealed by another process, or forged: to the caller both are nothing.
+    } catch {
+      return undefined
+    } // Sealed by another process, or forged: to the caller both are nothing.
   }
 }

@@ -14,7 +14,11 @@ export interface SessionParts {
   readonly providers: readonly Provider[]
   readonly limits: { readonly ttlMs: number; readonly most: number; readonly perUser: number }
 }
-interface Known { readonly session: Session; readonly holder: Holder; readonly until: number }
+interface Known {
+  readonly session: Session
+  readonly holder: Holder
+  readonly until: number
+}
 
 const digestOf = (token: string): string => hash('sha256', token, 'hex')
 
@@ -28,7 +32,9 @@ export class Sessions {
   /** Counts what this process changed. */
   #changes = 0
   #accepted: AcceptedCredentials | undefined
-  constructor(parts: SessionParts) { this.#parts = parts }
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+  }
 
   /** From here on tokens open something. */
   async open(credentials: PluginCredentials): Promise<void> {
@@ -48,27 +54,44 @@ export class Sessions {
     const before = this.#byDigest
     const permitted = rows.filter((session) => {
       const provider = this.#parts.providers.find(({ id }) => id === session.provider)
-      return provider !== undefined && provider.issuer === session.issuer && refusalOf({ email: session.email ?? undefined, email_verified: session.email_verified }, provider) === undefined
+      return (
+        provider !== undefined &&
+        provider.issuer === session.issuer &&
+        refusalOf({ email: session.email ?? undefined, email_verified: session.email_verified }, provider) === undefined
+      )
     })
     this.#byDigest = new Map(permitted.map((session) => [session.digest, known(session)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
   }
 
-  list(): readonly Session[] { return [...this.#byDigest.values()].map(({ session }) => session) }
+  list(): readonly Session[] {
+    return [...this.#byDigest.values()].map(({ session }) => session)
+  }
   /** By the id of its holder. */
   byId(id: string): Session | undefined {
     return this.list().find((session) => session.id === id)
   }
-  byToken(token: string): Session | undefined { return this.#find(digestOf(token))?.session }
+  byToken(token: string): Session | undefined {
+    return this.#find(digestOf(token))?.session
+  }
 
   /** Signs somebody in: the token is returned and kept nowhere. Throws `service_unavailable` when there are too many. */
-  async create(identity: Identity, clientAddress: string): Promise<{ readonly token: string; readonly session: Session }> {
+  async create(
+    identity: Identity,
+    clientAddress: string,
+  ): Promise<{ readonly token: string; readonly session: Session }> {
     const { store, audit, limits, now } = this.#parts
     const token = `svc_sso_${randomBytes(32).toString('base64url')}`
     const { email, name, picture, ...rest } = identity
     const session: Session = {
-      ...rest, id: randomUUID(), digest: digestOf(token), email: email ?? null, name: name ?? null, picture: picture ?? null,
-      created_at: this.#time(), expires_at: new Date(now() + limits.ttlMs).toISOString(),
+      ...rest,
+      id: randomUUID(),
+      digest: digestOf(token),
+      email: email ?? null,
+      name: name ?? null,
+      picture: picture ?? null,
+      created_at: this.#time(),
+      expires_at: new Date(now() + limits.ttlMs).toISOString(),
     }
     const theirs = this.list().filter(({ issuer, sub }) => issuer === session.issuer && sub === session.sub)
     const oldest = theirs.slice(0, Math.max(0, theirs.length + 1 - limits.perUser))
@@ -78,9 +101,17 @@ export class Sessions {
       this.#byDigest.set(session.digest, known(session))
       if (oldest.length > 0) this.#accepted?.revoked()
     }
-    if (this.#byDigest.size - oldest.length >= limits.most) throw new Refusal('service_unavailable', `Too many people are signed in (external_auth.max_sessions is ${limits.most})`)
-    await store.commit(store.sweep(this.#time()), ...oldest.map(({ id }) => store.remove(id)), { ...store.insert(session, limits.most), written },
-      audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }))
+    if (this.#byDigest.size - oldest.length >= limits.most)
+      throw new Refusal(
+        'service_unavailable',
+        `Too many people are signed in (external_auth.max_sessions is ${limits.most})`,
+      )
+    await store.commit(
+      store.sweep(this.#time()),
+      ...oldest.map(({ id }) => store.remove(id)),
+      { ...store.insert(session, limits.most), written },
+      audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }),
+    )
     return { token, session }
   }
 
@@ -92,7 +123,10 @@ export class Sessions {
       this.#byDigest.delete(session.digest)
       this.#accepted?.revoked()
     }
-    await store.commit({ ...store.remove(session.id), written }, audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }))
+    await store.commit(
+      { ...store.remove(session.id), written },
+      audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }),
+    )
   }
 
   /** Forgets what has expired; without this the connections opened with it would stay as long as nothing is said on them. */
@@ -109,11 +143,17 @@ export class Sessions {
     const found = this.#byDigest.get(digest)
     return found !== undefined && found.until > this.#parts.now() ? found : undefined
   }
-  #time(): string { return new Date(this.#parts.now()).toISOString() }
+  #time(): string {
+    return new Date(this.#parts.now()).toISOString()
+  }
 }
 
 function known(session: Session): Known {
-  return { session, holder: { kind: 'user', name: nameOf(session), id: session.id }, until: Date.parse(session.expires_at) }
+  return {
+    session,
+    holder: { kind: 'user', name: nameOf(session), id: session.id },
+    until: Date.parse(session.expires_at),
+  }
 }
 const nameOf = ({ email, name, sub }: Session): string => email ?? name ?? sub
 function describe(session: Session): string {

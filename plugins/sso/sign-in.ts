@@ -10,10 +10,19 @@ import { Protocol } from './protocol.ts'
 import { Sealed } from './sealed.ts'
 
 /** How long somebody may take at the provider, and their page to fetch the token afterwards. */
-const SIGN_IN_MS = 600_000, HANDOVER_MS = 60_000
-const MOST_USED = 10_000, MOST_HANDOVERS = 1_000
+const SIGN_IN_MS = 600_000,
+  HANDOVER_MS = 60_000
+const MOST_USED = 10_000,
+  MOST_HANDOVERS = 1_000
 
-const Pending = v.object({ state: v.string(), nonce: v.string(), verifier: v.string(), provider: v.string(), page: v.boolean(), until: v.number() })
+const Pending = v.object({
+  state: v.string(),
+  nonce: v.string(),
+  verifier: v.string(),
+  provider: v.string(),
+  page: v.boolean(),
+  until: v.number(),
+})
 type Pending = v.InferOutput<typeof Pending>
 
 /** Why nobody is signed in; the page has a sentence for each. */
@@ -40,8 +49,13 @@ export class SignIn {
   /** Those who came back and whose page has not fetched its token yet, by a digest of what it has to bring. */
   #handovers = new Map<string, { readonly identity: Identity; readonly until: number }>()
 
-  constructor(providers: readonly Provider[], parts: { readonly fetch: Fetch; readonly timeoutMs: number; readonly now: () => number }) {
-    this.#protocols = new Map(providers.map((provider) => [provider.id, { provider, protocol: new Protocol(provider, parts) }]))
+  constructor(
+    providers: readonly Provider[],
+    parts: { readonly fetch: Fetch; readonly timeoutMs: number; readonly now: () => number },
+  ) {
+    this.#protocols = new Map(
+      providers.map((provider) => [provider.id, { provider, protocol: new Protocol(provider, parts) }]),
+    )
     this.#now = parts.now
   }
 
@@ -51,14 +65,20 @@ export class SignIn {
     try {
       const { url, secrets } = await protocol.begin()
       const pending: Pending = { ...secrets, provider: id, page, until: this.#now() + SIGN_IN_MS }
-      return { url, cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.close(pending), 'Lax', SIGN_IN_MS / 1000) }
+      return {
+        url,
+        cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.close(pending), 'Lax', SIGN_IN_MS / 1000),
+      }
     } catch (cause) {
       throw new SignInFailed('failed', page, `The provider "${provider.displayName}" could not be asked`, { cause })
     }
   }
 
   /** Who came back with this answer. The state it brings is used up, whatever comes of it. */
-  async complete(answer: URLSearchParams, sealed: string | undefined): Promise<{ readonly identity: Identity; readonly page: boolean }> {
+  async complete(
+    answer: URLSearchParams,
+    sealed: string | undefined,
+  ): Promise<{ readonly identity: Identity; readonly page: boolean }> {
     const pending = this.#take(answer, sealed)
     const { provider, protocol } = this.#find(pending.provider)
     const { page } = pending
@@ -67,8 +87,15 @@ export class SignIn {
       identity = await protocol.complete(answer, pending)
     } catch (cause) {
       // What the provider says in `error_description` is for its own page: here it could be anybody's text.
-      if (cause instanceof AuthorizationResponseError) throw new SignInFailed('cancelled', page, `The provider refused: ${/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,64}$/.test(cause.error) ? cause.error : 'for a reason it did not name'}`)
-      throw new SignInFailed('failed', page, `The answer of the provider "${provider.displayName}" could not be used`, { cause })
+      if (cause instanceof AuthorizationResponseError)
+        throw new SignInFailed(
+          'cancelled',
+          page,
+          `The provider refused: ${/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,64}$/.test(cause.error) ? cause.error : 'for a reason it did not name'}`,
+        )
+      throw new SignInFailed('failed', page, `The answer of the provider "${provider.displayName}" could not be used`, {
+        cause,
+      })
     }
     const refusal = refusalOf(identity, provider)
     if (refusal !== undefined) throw new SignInFailed('denied', page, refusal)
@@ -78,7 +105,8 @@ export class SignIn {
   /** For a page, which cannot read the answer of a redirect: it brings the code of its address, and the cookie, within a minute. */
   handOver(identity: Identity, redirectUrl: string): { readonly code: string; readonly cookie: string } {
     const now = this.#now()
-    for (const [key, { until }] of this.#handovers) if (until <= now || this.#handovers.size >= MOST_HANDOVERS) this.#handovers.delete(key)
+    for (const [key, { until }] of this.#handovers)
+      if (until <= now || this.#handovers.size >= MOST_HANDOVERS) this.#handovers.delete(key)
     const [code, binding] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
     this.#handovers.set(keyOf(code, binding), { identity, until: now + HANDOVER_MS })
     return { code, cookie: cookiesFor(redirectUrl).set(binding, 'Strict', HANDOVER_MS / 1000) }
@@ -94,10 +122,16 @@ export class SignIn {
   #take(answer: URLSearchParams, sealed: string | undefined): Pending {
     const parsed = v.safeParse(Pending, sealed === undefined ? undefined : this.#sealed.open(sealed))
     const pending = parsed.success ? parsed.output : undefined
-    const expired = (): SignInFailed => new SignInFailed('expired', pending?.page ?? false, 'This sign-in was begun too long ago, in another browser, or is over: begin again at /api/auth/login')
+    const expired = (): SignInFailed =>
+      new SignInFailed(
+        'expired',
+        pending?.page ?? false,
+        'This sign-in was begun too long ago, in another browser, or is over: begin again at /api/auth/login',
+      )
     const now = this.#now()
     // The state is not secret from whoever has the cookie, which is what is checked here: no time is told by comparing it.
-    if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state)) throw expired()
+    if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state))
+      throw expired()
     for (const [state, until] of this.#used) if (until <= now || this.#used.size >= MOST_USED) this.#used.delete(state)
     this.#used.set(pending.state, pending.until)
     return pending

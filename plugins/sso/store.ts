@@ -4,19 +4,32 @@ import { Session } from './schema.ts'
 
 export class SessionStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   async all(now: string): Promise<Session[]> {
-    return v.parse(v.array(Session), await this.#db.all`SELECT id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at
-      FROM sso_session WHERE expires_at > ${now} ORDER BY created_at, id`)
+    return v.parse(
+      v.array(Session),
+      await this.#db
+        .all`SELECT id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at
+      FROM sso_session WHERE expires_at > ${now} ORDER BY created_at, id`,
+    )
   }
   /** With `most` sign-ins there are, the id becomes NULL, which the column refuses: the batch fails as a whole. */
   insert(session: Session, most: number): Statement {
-    return this.#db.sql`INSERT INTO sso_session (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
+    return this.#db
+      .sql`INSERT INTO sso_session (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM sso_session) < ${most} THEN ${session.id} END, ${session.digest}, ${session.provider}, ${session.issuer}, ${session.sub}, ${session.email},
         ${session.email_verified ? 1 : 0}, ${session.name}, ${session.picture}, ${session.created_at}, ${session.expires_at})`
   }
-  remove(id: string): Statement { return this.#db.sql`DELETE FROM sso_session WHERE id = ${id}` }
-  sweep(now: string): Statement { return this.#db.sql`DELETE FROM sso_session WHERE expires_at <= ${now}` }
-  async commit(...statements: readonly Statement[]): Promise<void> { await this.#db.batch(statements) }
+  remove(id: string): Statement {
+    return this.#db.sql`DELETE FROM sso_session WHERE id = ${id}`
+  }
+  sweep(now: string): Statement {
+    return this.#db.sql`DELETE FROM sso_session WHERE expires_at <= ${now}`
+  }
+  async commit(...statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
 }

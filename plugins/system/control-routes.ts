@@ -7,8 +7,13 @@ import { Document, Restarting, ShuttingDown } from './schema.ts'
 /** Documents about the daemon, and its end. `refresh` brings the metrics up to date. */
 export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promise<void>): readonly AnyRoute[] {
   const metrics = defineRoute({
-    method: 'GET', path: '/api/metrics', summary: 'Metrics in the Prometheus text format', auth: 'bearer', cost: 5,
-    returns: v.string(), produces: 'text/plain; version=0.0.4; charset=utf-8',
+    method: 'GET',
+    path: '/api/metrics',
+    summary: 'Metrics in the Prometheus text format',
+    auth: 'bearer',
+    cost: 5,
+    returns: v.string(),
+    produces: 'text/plain; version=0.0.4; charset=utf-8',
     async handle() {
       await refresh()
       return reply(daemon.metrics(), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
@@ -16,12 +21,25 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
   })
 
   const openapi = defineRoute({
-    method: 'GET', path: '/api/openapi.json', summary: 'OpenAPI 3.0 of the routes that are live now', auth: 'bearer', cost: 5, returns: Document,
-    async handle() { return { ...await daemon.openapi() } },
+    method: 'GET',
+    path: '/api/openapi.json',
+    summary: 'OpenAPI 3.0 of the routes that are live now',
+    auth: 'bearer',
+    cost: 5,
+    returns: Document,
+    async handle() {
+      return { ...(await daemon.openapi()) }
+    },
   })
 
   const shutdown = defineRoute({
-    method: 'POST', path: '/api/shutdown', summary: 'Stop the daemon', auth: 'bearer', ownerOnly: true, cost: 5, returns: ShuttingDown,
+    method: 'POST',
+    path: '/api/shutdown',
+    summary: 'Stop the daemon',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 5,
+    returns: ShuttingDown,
     async handle() {
       await audit.write({ event: 'config_change', details: 'shutdown asked for' })
       daemon.shutdown('asked for by POST /api/shutdown')
@@ -30,7 +48,13 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
   })
 
   const restart = defineRoute({
-    method: 'POST', path: '/api/restart', summary: 'Stop the daemon and start it again', auth: 'bearer', ownerOnly: true, cost: 5, returns: Restarting,
+    method: 'POST',
+    path: '/api/restart',
+    summary: 'Stop the daemon and start it again',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 5,
+    returns: Restarting,
     async handle() {
       await audit.write({ event: 'config_change', details: 'restart asked for' })
       daemon.restart('asked for by POST /api/restart')

@@ -18,12 +18,22 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
   const short = () => publicHealth(daemon.health())
 
   const health = defineRoute({
-    method: 'GET', path: '/api/health', summary: 'Whether the daemon is well', auth: 'public', cost: 1, returns: Health,
+    method: 'GET',
+    path: '/api/health',
+    summary: 'Whether the daemon is well',
+    auth: 'public',
+    cost: 1,
+    returns: Health,
     handle: short,
   })
 
   const detail = defineRoute({
-    method: 'GET', path: '/api/health/detail', summary: 'Health with what is wrong', auth: 'bearer', cost: 1, returns: HealthDetail,
+    method: 'GET',
+    path: '/api/health/detail',
+    summary: 'Health with what is wrong',
+    auth: 'bearer',
+    cost: 1,
+    returns: HealthDetail,
     async handle() {
       const { database } = daemon.health()
       return {
@@ -32,20 +42,27 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
         agent_count: (await agents()?.list())?.length ?? 0,
         database,
         config_warnings: [...daemon.warnings()],
-        failed_plugins: daemon.plugins().flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
+        failed_plugins: daemon
+          .plugins()
+          .flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
       }
     },
   })
 
   const status = defineRoute({
-    method: 'GET', path: '/api/status', summary: 'What runs here', auth: 'bearer', cost: 1, returns: Status,
+    method: 'GET',
+    path: '/api/status',
+    summary: 'What runs here',
+    auth: 'bearer',
+    cost: 1,
+    returns: Status,
     async handle() {
       const config = daemon.config()
       const { uptimeSecs } = daemon.health()
-      const list = [...(await agents()?.summaries()) ?? []]
+      const list = [...((await agents()?.summaries()) ?? [])]
       const chosen = await inference()?.defaultModel()
       return {
-        status: daemon.stopping === undefined ? 'running' as const : 'stopping' as const,
+        status: daemon.stopping === undefined ? ('running' as const) : ('stopping' as const),
         version: daemon.build.version,
         agent_count: list.length,
         data_dir: config.dataDir,
@@ -63,7 +80,12 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
   })
 
   const version = defineRoute({
-    method: 'GET', path: '/api/version', summary: 'Which build runs here', auth: 'bearer', cost: 1, returns: Version,
+    method: 'GET',
+    path: '/api/version',
+    summary: 'Which build runs here',
+    auth: 'bearer',
+    cost: 1,
+    returns: Version,
     handle() {
       const { version: number, buildDate, gitSha } = daemon.build
       return {
@@ -79,9 +101,16 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
   })
 
   const versions = defineRoute({
-    method: 'GET', path: '/api/versions', summary: 'Which versions of the API are served', auth: 'bearer', cost: 1, returns: Versions,
+    method: 'GET',
+    path: '/api/versions',
+    summary: 'Which versions of the API are served',
+    auth: 'bearer',
+    cost: 1,
+    returns: Versions,
     handle: () => ({
-      current: 'v1', supported: ['v1'], deprecated: [],
+      current: 'v1',
+      supported: ['v1'],
+      deprecated: [],
       // Interface 9: no version in the paths below `/api`.
       details: [{ version: 'v1', status: 'stable', url_prefix: '/api' }],
     }),

@@ -32,7 +32,10 @@ export default definePlugin({
       ...pluginRoutes('system', daemon, audit, log),
     )
     tools.add(...systemTools(around))
-    hooks.on(ProbesListed, (probes) => [...probes, { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) }])
+    hooks.on(ProbesListed, (probes) => [
+      ...probes,
+      { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) },
+    ])
     hooks.on(DaemonListening, () => recordStart(daemon, audit))
     own('record of the stop', () => recordStop(daemon, audit))
     return {}

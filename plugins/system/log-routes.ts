@@ -9,24 +9,47 @@ const ranks = { fatal: 0, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as co
 
 /** The log as it is written (Interface 4.9 and 6.3). */
 export function logRoutes(logs: Logs): readonly AnyRoute[] {
-  return [defineRoute({
-    method: 'GET', path: '/api/logs/stream', summary: 'Follow the log', auth: 'bearer', cost: 5,
-    description: 'The last lines, then each as it is written, secrets masked. No line below the level of the daemon itself (`log_level`). A reader that is too slow misses lines and is told how many.',
-    query: LogQuery, returns: v.unknown(), streams: LogEvent, feed: true,
-    handle({ query: { level, filter, tail }, signal }) {
-      const wanted = ({ line }: NumberedLine): boolean => ranks[line.level] <= ranks[level] && (filter === undefined || `${line.tag} ${line.message}`.toLowerCase().includes(filter.toLowerCase()))
-      return follow(logs, wanted, tail, signal)
-    },
-  })]
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/logs/stream',
+      summary: 'Follow the log',
+      auth: 'bearer',
+      cost: 5,
+      description:
+        'The last lines, then each as it is written, secrets masked. No line below the level of the daemon itself (`log_level`). A reader that is too slow misses lines and is told how many.',
+      query: LogQuery,
+      returns: v.unknown(),
+      streams: LogEvent,
+      feed: true,
+      handle({ query: { level, filter, tail }, signal }) {
+        const wanted = ({ line }: NumberedLine): boolean =>
+          ranks[line.level] <= ranks[level] &&
+          (filter === undefined || `${line.tag} ${line.message}`.toLowerCase().includes(filter.toLowerCase()))
+        return follow(logs, wanted, tail, signal)
+      },
+    }),
+  ]
 }
 
-async function* follow(logs: Logs, wanted: (line: NumberedLine) => boolean, tail: number, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-  const waiting: NumberedLine[] = logs.recent(Infinity).filter(wanted).slice(tail === 0 ? Infinity : -tail)
+async function* follow(
+  logs: Logs,
+  wanted: (line: NumberedLine) => boolean,
+  tail: number,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  const waiting: NumberedLine[] = logs
+    .recent(Infinity)
+    .filter(wanted)
+    .slice(tail === 0 ? Infinity : -tail)
   let missed = 0
   let wake = (): void => {}
   const leave = logs.follow((line) => {
     if (!wanted(line)) return
-    if (waiting.length >= MOST_WAITING) { waiting.shift(); missed++ }
+    if (waiting.length >= MOST_WAITING) {
+      waiting.shift()
+      missed++
+    }
     waiting.push(line)
     wake()
   })
@@ -38,7 +61,10 @@ async function* follow(logs: Logs, wanted: (line: NumberedLine) => boolean, tail
       if (next) {
         yield { data: JSON.stringify(toEvent(next, missed)) }
         missed = 0
-      } else await new Promise<void>((resolve) => { wake = resolve })
+      } else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
@@ -50,7 +76,15 @@ async function* follow(logs: Logs, wanted: (line: NumberedLine) => boolean, tail
 function toEvent({ seq, line }: NumberedLine, missed: number): v.InferOutput<typeof LogEvent> {
   const agent = line.fields?.['agentId']
   return {
-    seq, timestamp: line.time.toISOString(), level: line.level, tag: line.tag, message: line.message, ...(line.fields && { fields: { ...line.fields } }),
-    action: line.tag === '' ? 'daemon' : line.tag, detail: line.message, agent_id: typeof agent === 'string' ? agent : '', ...(missed > 0 && { missed }),
+    seq,
+    timestamp: line.time.toISOString(),
+    level: line.level,
+    tag: line.tag,
+    message: line.message,
+    ...(line.fields && { fields: { ...line.fields } }),
+    action: line.tag === '' ? 'daemon' : line.tag,
+    detail: line.message,
+    agent_id: typeof agent === 'string' ? agent : '',
+    ...(missed > 0 && { missed }),
   }
 }

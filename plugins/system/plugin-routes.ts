@@ -15,7 +15,12 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
   }
 
   const list = defineRoute({
-    method: 'GET', path: '/api/plugins', summary: 'List the plugins', auth: 'bearer', cost: 5, returns: Plugins,
+    method: 'GET',
+    path: '/api/plugins',
+    summary: 'List the plugins',
+    auth: 'bearer',
+    cost: 5,
+    returns: Plugins,
     handle() {
       const plugins = daemon.plugins().map(toPlugin)
       return { plugins, total: plugins.length }
@@ -23,8 +28,14 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
   })
 
   const read = defineRoute({
-    method: 'GET', path: '/api/plugins/:name', summary: 'Read one plugin with everything it registered', auth: 'bearer', cost: 5,
-    params: PluginParams, returns: PluginDetail, errors: ['plugin_not_found'],
+    method: 'GET',
+    path: '/api/plugins/:name',
+    summary: 'Read one plugin with everything it registered',
+    auth: 'bearer',
+    cost: 5,
+    params: PluginParams,
+    returns: PluginDetail,
+    errors: ['plugin_not_found'],
     handle({ params }) {
       const plugin = find(params.name)
       return { ...toPlugin(plugin), ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })) }
@@ -32,10 +43,18 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
   })
 
   const reload = defineRoute({
-    method: 'POST', path: '/api/plugins/:name/reload', summary: 'Replace a plugin by what its folder holds now',
-    description: 'Answers `reloaded` when it is done. A plugin that this route itself depends on is reloaded after the answer, '
-      + '202 with `reloading`: its `reloads` and `error` tell the outcome.',
-    auth: 'bearer', ownerOnly: true, cost: 50, params: PluginParams, returns: Reloaded, errors: ['plugin_not_found', 'conflict'],
+    method: 'POST',
+    path: '/api/plugins/:name/reload',
+    summary: 'Replace a plugin by what its folder holds now',
+    description:
+      'Answers `reloaded` when it is done. A plugin that this route itself depends on is reloaded after the answer, ' +
+      '202 with `reloading`: its `reloads` and `error` tell the outcome.',
+    auth: 'bearer',
+    ownerOnly: true,
+    cost: 50,
+    params: PluginParams,
+    returns: Reloaded,
+    errors: ['plugin_not_found', 'conflict'],
     async handle({ params: { name } }) {
       find(name)
       await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload asked for` })
@@ -49,8 +68,13 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
         await done
       } catch (error) {
         if (error instanceof Refusal) throw error
-        const reason = daemon.plugins().find((one) => one.name === name)?.error ?? (error instanceof Error ? error.message : String(error))
-        throw new Refusal('conflict', `plugin "${name}" was not reloaded: ${reason}`, { details: { name, reason }, cause: error })
+        const reason =
+          daemon.plugins().find((one) => one.name === name)?.error ??
+          (error instanceof Error ? error.message : String(error))
+        throw new Refusal('conflict', `plugin "${name}" was not reloaded: ${reason}`, {
+          details: { name, reason },
+          cause: error,
+        })
       }
       return { status: 'reloaded' as const, name }
     },
@@ -62,8 +86,13 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
 function toPlugin({ name, version, state, source, requires, provides, ledger, reloads, error }: PluginStatus): Plugin {
   return {
     name,
-    display_name: name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' '),
-    version, state, source,
+    display_name: name
+      .split('-')
+      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+      .join(' '),
+    version,
+    state,
+    source,
     enabled: state !== 'disabled',
     requires: [...requires],
     provides: [...provides],

@@ -8,26 +8,47 @@ const keys = 'panic_count,restart_count,status,uptime_seconds'
 export async function probe(guards: Guards, daemon: Daemon): Promise<Finding> {
   const canary = { ...daemon.health(), version: 'canary-version', dataDir: 'canary-folder', agents: ['canary-agent'] }
   const cases: ProbeCase[] = [
-    { name: 'a field that is added to the health stays inside', held: keysOf(publicHealth(canary)) === keys && !JSON.stringify(publicHealth(canary)).includes('canary') },
+    {
+      name: 'a field that is added to the health stays inside',
+      held: keysOf(publicHealth(canary)) === keys && !JSON.stringify(publicHealth(canary)).includes('canary'),
+    },
   ]
   const host = guards.host()
   if (host === undefined) return { cases, evidence: 'no port is open', tried: false }
-  const ask = (method: string, path: string): Promise<RawAnswer | undefined> => guards.exchange(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  const ask = (method: string, path: string): Promise<RawAnswer | undefined> =>
+    guards.exchange(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const health = await ask('GET', '/api/health')
   const head = await ask('HEAD', '/api/health')
   const detail = await ask('GET', '/api/health/detail')
   const body = health?.body ?? ''
   const parsed: unknown = health?.status === 200 ? JSON.parse(body) : undefined
   const { dataDir, homeDir, apiKeySet } = daemon.config()
-  const leaks = [daemon.build.version, daemon.build.gitSha, dataDir, homeDir, process.version].filter((word) => word.length > 3 && body.includes(word))
+  const leaks = [daemon.build.version, daemon.build.gitSha, dataDir, homeDir, process.version].filter(
+    (word) => word.length > 3 && body.includes(word),
+  )
   cases.push(
     { name: 'it has four fields', held: isRecord(parsed) && keysOf(parsed) === keys },
-    { name: 'they are numbers and a word', held: isRecord(parsed) && (parsed['status'] === 'ok' || parsed['status'] === 'degraded') && ['uptime_seconds', 'panic_count', 'restart_count'].every((key) => Number.isInteger(parsed[key])) },
+    {
+      name: 'they are numbers and a word',
+      held:
+        isRecord(parsed) &&
+        (parsed['status'] === 'ok' || parsed['status'] === 'degraded') &&
+        ['uptime_seconds', 'panic_count', 'restart_count'].every((key) => Number.isInteger(parsed[key])),
+    },
     { name: 'it names no version and no folder', held: leaks.length === 0 },
     { name: 'HEAD says no more', held: head?.status === 200 && head.body === '' },
   )
-  if (apiKeySet) cases.push({ name: 'the detail needs the key', held: detail?.status === 401 && !detail.body.includes(daemon.build.version) })
-  return { cases, evidence: apiKeySet ? 'the detail answers 401 without the key' : 'no key is set: the detail is open to whoever reaches the port' }
+  if (apiKeySet)
+    cases.push({
+      name: 'the detail needs the key',
+      held: detail?.status === 401 && !detail.body.includes(daemon.build.version),
+    })
+  return {
+    cases,
+    evidence: apiKeySet
+      ? 'the detail answers 401 without the key'
+      : 'no key is set: the detail is open to whoever reaches the port',
+  }
 }
 
 const keysOf = (value: object): string => Object.keys(value).toSorted().join()

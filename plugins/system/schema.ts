@@ -52,7 +52,10 @@ export const Restarting = v.object({ status: v.literal('restarting') })
 export const ToolNames = v.object({ tools: v.array(v.string()), total: v.number() })
 export const ToolParams = v.object({ name: v.string() })
 export const ToolDetail = v.object({
-  name: v.string(), description: v.string(), input_schema: Document, risk: v.picklist(['read', 'write', 'execute']),
+  name: v.string(),
+  description: v.string(),
+  input_schema: Document,
+  risk: v.picklist(['read', 'write', 'execute']),
 })
 
 export const PluginParams = v.object({ name: v.string() })
@@ -71,16 +74,44 @@ export const Plugin = v.object({
 })
 export type Plugin = v.InferOutput<typeof Plugin>
 export const Plugins = v.object({ plugins: v.array(Plugin), total: v.number() })
-export const PluginDetail = v.object({ ...Plugin.entries, ledger: v.array(v.object({ kind: v.string(), label: v.string() })) })
+export const PluginDetail = v.object({
+  ...Plugin.entries,
+  ledger: v.array(v.object({ kind: v.string(), label: v.string() })),
+})
 export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
 
 export const LogQuery = v.object({
-  level: v.optional(v.pipe(v.picklist(['error', 'warn', 'info', 'debug', 'trace']), v.description('The least important level that is sent.')), 'info'),
-  filter: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Only lines with this text, whatever its case.'))),
-  tail: v.optional(v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'must be a whole number from 0 to 500'), v.transform(Number), v.maxValue(500, 'must be at most 500')), '200'),
+  level: v.optional(
+    v.pipe(
+      v.picklist(['error', 'warn', 'info', 'debug', 'trace']),
+      v.description('The least important level that is sent.'),
+    ),
+    'info',
+  ),
+  filter: v.optional(
+    v.pipe(v.string(), v.maxLength(200), v.description('Only lines with this text, whatever its case.')),
+  ),
+  tail: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^\d{1,3}$/, 'must be a whole number from 0 to 500'),
+      v.transform(Number),
+      v.maxValue(500, 'must be at most 500'),
+    ),
+    '200',
+  ),
 })
 export const LogEvent = v.object({
-  seq: v.number(), timestamp: v.string(), level: v.picklist(['fatal', 'error', 'warn', 'info', 'debug', 'trace']), tag: v.string(), message: v.string(), fields: v.optional(v.record(v.string(), v.unknown())),
-  action: v.string(), detail: v.string(), agent_id: v.string(),
-  missed: v.optional(v.pipe(v.number(), v.description('Lines before this one that were left out, because the reader was too slow.'))),
+  seq: v.number(),
+  timestamp: v.string(),
+  level: v.picklist(['fatal', 'error', 'warn', 'info', 'debug', 'trace']),
+  tag: v.string(),
+  message: v.string(),
+  fields: v.optional(v.record(v.string(), v.unknown())),
+  action: v.string(),
+  detail: v.string(),
+  agent_id: v.string(),
+  missed: v.optional(
+    v.pipe(v.number(), v.description('Lines before this one that were left out, because the reader was too slow.')),
+  ),
 })

@@ -4,7 +4,12 @@ import { ToolDetail, ToolNames, ToolParams } from './schema.ts'
 
 export function toolRoutes(tools: Tools): readonly AnyRoute[] {
   const list = defineRoute({
-    method: 'GET', path: '/api/tools', summary: 'List the tools agents can be given', auth: 'bearer', cost: 1, returns: ToolNames,
+    method: 'GET',
+    path: '/api/tools',
+    summary: 'List the tools agents can be given',
+    auth: 'bearer',
+    cost: 1,
+    returns: ToolNames,
     handle() {
       const names = tools.list().map((tool) => tool.name)
       return { tools: names, total: names.length }
@@ -12,8 +17,14 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
   })
 
   const read = defineRoute({
-    method: 'GET', path: '/api/tools/:name', summary: 'Read one tool with its input schema', auth: 'bearer', cost: 5,
-    params: ToolParams, returns: ToolDetail, errors: ['tool_not_found'],
+    method: 'GET',
+    path: '/api/tools/:name',
+    summary: 'Read one tool with its input schema',
+    auth: 'bearer',
+    cost: 5,
+    params: ToolParams,
+    returns: ToolDetail,
+    errors: ['tool_not_found'],
     handle({ params }) {
       const tool = tools.find(params.name)
       if (!tool) throw new Refusal('tool_not_found', `No tool ${params.name}`)

@@ -1,7 +1,10 @@
 import type { PluginStatus } from 'svc/sdk'
 
 /** The plugins whose going takes `name` down: everything it requires, and what that requires. */
-export function upstream(plugins: readonly Pick<PluginStatus, 'name' | 'requires' | 'provides'>[], name: string): ReadonlySet<string> {
+export function upstream(
+  plugins: readonly Pick<PluginStatus, 'name' | 'requires' | 'provides'>[],
+  name: string,
+): ReadonlySet<string> {
   const found = new Set<string>()
   const visit = (user: string): void => {
     for (const service of plugins.find((plugin) => plugin.name === user)?.requires ?? []) {

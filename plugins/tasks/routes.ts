@@ -8,33 +8,66 @@ const MOST = 1000
 
 export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
   const status = defineRoute({
-    method: 'GET', path: '/api/tasks/status', summary: 'How many tasks the queue has in each state',
+    method: 'GET',
+    path: '/api/tasks/status',
+    summary: 'How many tasks the queue has in each state',
     description: '`running` is the same as `in_progress`.',
-    auth: 'bearer', cost: 5, returns: TaskCounts,
+    auth: 'bearer',
+    cost: 5,
+    returns: TaskCounts,
     async handle() {
       const { pending, inProgress, completed, failed } = await tasks.counts()
-      return { total: pending + inProgress + completed + failed, pending, running: inProgress, in_progress: inProgress, completed, failed }
+      return {
+        total: pending + inProgress + completed + failed,
+        pending,
+        running: inProgress,
+        in_progress: inProgress,
+        completed,
+        failed,
+      }
     },
   })
   const list = defineRoute({
-    method: 'GET', path: '/api/tasks/list', summary: 'The tasks of the queue, the newest first',
-    auth: 'bearer', cost: 5, query: ListQuery, returns: TaskList,
+    method: 'GET',
+    path: '/api/tasks/list',
+    summary: 'The tasks of the queue, the newest first',
+    auth: 'bearer',
+    cost: 5,
+    query: ListQuery,
+    returns: TaskList,
     async handle({ query }) {
-      const found = await tasks.list(query.status, Math.min(Number(query.limit ?? 100), MOST), Number(query.offset ?? 0))
+      const found = await tasks.list(
+        query.status,
+        Math.min(Number(query.limit ?? 100), MOST),
+        Number(query.offset ?? 0),
+      )
       return { tasks: [...found.tasks], total: found.total }
     },
   })
   const remove = defineRoute({
-    method: 'DELETE', path: '/api/tasks/:id', summary: 'Cancel and remove a task',
-    auth: 'bearer', cost: 5, params: TaskParams, returns: v.null(), status: 204, errors: ['task_not_found'],
+    method: 'DELETE',
+    path: '/api/tasks/:id',
+    summary: 'Cancel and remove a task',
+    auth: 'bearer',
+    cost: 5,
+    params: TaskParams,
+    returns: v.null(),
+    status: 204,
+    errors: ['task_not_found'],
     async handle({ params }) {
       await tasks.remove(params.id)
       return null
     },
   })
   const retry = defineRoute({
-    method: 'POST', path: '/api/tasks/:id/retry', summary: 'Let a failed task be claimed again',
-    auth: 'bearer', cost: 5, params: TaskParams, returns: Retried, errors: ['task_not_found'],
+    method: 'POST',
+    path: '/api/tasks/:id/retry',
+    summary: 'Let a failed task be claimed again',
+    auth: 'bearer',
+    cost: 5,
+    params: TaskParams,
+    returns: Retried,
+    errors: ['task_not_found'],
     async handle({ params }) {
       await tasks.retry(params.id)
       return { status: 'retried' as const, id: params.id }

@@ -19,16 +19,37 @@ export type Limits = v.InferOutput<typeof Limits>
 
 const nullable = v.nullable(v.string())
 export const TaskRow = v.object({
-  id: v.string(), title: v.string(), description: v.string(), status: v.picklist(Statuses), assigned_to: nullable, created_by: v.string(), claimed_by: nullable,
-  claimed_at: nullable, lease_until: nullable, attempts: v.number(), created_at: v.string(), completed_at: nullable, result: nullable,
+  id: v.string(),
+  title: v.string(),
+  description: v.string(),
+  status: v.picklist(Statuses),
+  assigned_to: nullable,
+  created_by: v.string(),
+  claimed_by: nullable,
+  claimed_at: nullable,
+  lease_until: nullable,
+  attempts: v.number(),
+  created_at: v.string(),
+  completed_at: nullable,
+  result: nullable,
 })
 export type TaskRow = v.InferOutput<typeof TaskRow>
 
 export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID'), v.toLowerCase()) })
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 /** `running` is what the counts call those in progress too. */
-const Wanted = v.pipe(v.picklist([...Statuses, 'running']), v.transform((status): Status => (status === 'running' ? 'in_progress' : status)))
+const Wanted = v.pipe(
+  v.picklist([...Statuses, 'running']),
+  v.transform((status): Status => (status === 'running' ? 'in_progress' : status)),
+)
 export const ListQuery = v.object({ status: v.optional(Wanted), limit: v.optional(page), offset: v.optional(page) })
 export const TaskList = v.object({ tasks: v.array(TaskRow), total: v.number() })
-export const TaskCounts = v.object({ total: v.number(), pending: v.number(), running: v.number(), in_progress: v.number(), completed: v.number(), failed: v.number() })
+export const TaskCounts = v.object({
+  total: v.number(),
+  pending: v.number(),
+  running: v.number(),
+  in_progress: v.number(),
+  completed: v.number(),
+  failed: v.number(),
+})
 export const Retried = v.object({ status: v.literal('retried'), id: v.string() })

@@ -4,7 +4,12 @@ import type { Audit } from '../audit/contract.ts'
 import type { Limits, Status, TaskRow } from './schema.ts'
 import type { TaskStore } from './store.ts'
 
-export interface NewTask { readonly title: string; readonly description: string; readonly assignedTo: string | undefined; readonly createdBy: string }
+export interface NewTask {
+  readonly title: string
+  readonly description: string
+  readonly assignedTo: string | undefined
+  readonly createdBy: string
+}
 
 /** The queue that all agents share. */
 export class Tasks {
@@ -28,13 +33,20 @@ export class Tasks {
     const assignee = assignedTo === undefined || assignedTo === '' ? undefined : await this.#resolve(assignedTo)
     try {
       await this.#store.commit(
-        this.#store.insert({ id, title, description, assigned_to: assignee ?? null, created_by: createdBy, created_at: this.#iso() }, this.#limits.max_open),
+        this.#store.insert(
+          { id, title, description, assigned_to: assignee ?? null, created_by: createdBy, created_at: this.#iso() },
+          this.#limits.max_open,
+        ),
         this.#audit.entry({ event: 'tool_invoked', agentId: createdBy, details: `task ${id} posted` }),
       )
     } catch (error) {
       const { pending, inProgress } = await this.counts()
       if (pending + inProgress < this.#limits.max_open) throw error
-      throw new Refusal('rate_limit', `${this.#limits.max_open} tasks are open already, which is all plugins.tasks.max_open allows`, { retryAfterSecs: 60, cause: error })
+      throw new Refusal(
+        'rate_limit',
+        `${this.#limits.max_open} tasks are open already, which is all plugins.tasks.max_open allows`,
+        { retryAfterSecs: 60, cause: error },
+      )
     }
     return id
   }
@@ -44,10 +56,17 @@ export class Tasks {
     await this.sweep()
     const now = this.#now()
     for (;;) {
-      const task = await this.#store.claim(agentId, crypto.randomUUID(), this.#iso(now), this.#iso(now + this.#limits.claim_ttl_secs * 1000))
+      const task = await this.#store.claim(
+        agentId,
+        crypto.randomUUID(),
+        this.#iso(now),
+        this.#iso(now + this.#limits.claim_ttl_secs * 1000),
+      )
       if (task) return task
       // Another process may have taken what was found while others wait: then there still is one.
-      const waiting = (await this.#store.list('pending', 1000, 0)).some(({ assigned_to: to }) => to === null || to === agentId)
+      const waiting = (await this.#store.list('pending', 1000, 0)).some(
+        ({ assigned_to: to }) => to === null || to === agentId,
+      )
       if (!waiting) return undefined
     }
   }
@@ -56,7 +75,12 @@ export class Tasks {
   async complete(id: string, agentId: string, result: string): Promise<void> {
     if (await this.#store.complete(id, agentId, result, this.#iso())) return
     const task = await this.require(id)
-    throw new Refusal('conflict', task.status === 'in_progress' ? 'Another agent works on this task now.' : `This task is ${task.status}; claim it first.`)
+    throw new Refusal(
+      'conflict',
+      task.status === 'in_progress'
+        ? 'Another agent works on this task now.'
+        : `This task is ${task.status}; claim it first.`,
+    )
   }
 
   /** Throws `task_not_found`. */
@@ -65,19 +89,40 @@ export class Tasks {
     if (!task) throw new Refusal('task_not_found', `No task ${id}`)
     return task
   }
-  async list(status: Status | undefined, limit: number, offset: number): Promise<{ readonly tasks: readonly TaskRow[]; readonly total: number }> {
+  async list(
+    status: Status | undefined,
+    limit: number,
+    offset: number,
+  ): Promise<{ readonly tasks: readonly TaskRow[]; readonly total: number }> {
     const [tasks, counts] = await Promise.all([this.#store.list(status, limit, offset), this.#store.counts()])
-    return { tasks, total: status === undefined ? [...counts.values()].reduce((sum, count) => sum + count, 0) : counts.get(status) ?? 0 }
+    return {
+      tasks,
+      total:
+        status === undefined ? [...counts.values()].reduce((sum, count) => sum + count, 0) : (counts.get(status) ?? 0),
+    }
   }
-  async counts(): Promise<{ readonly pending: number; readonly inProgress: number; readonly completed: number; readonly failed: number }> {
+  async counts(): Promise<{
+    readonly pending: number
+    readonly inProgress: number
+    readonly completed: number
+    readonly failed: number
+  }> {
     const counts = await this.#store.counts()
-    return { pending: counts.get('pending') ?? 0, inProgress: counts.get('in_progress') ?? 0, completed: counts.get('completed') ?? 0, failed: counts.get('failed') ?? 0 }
+    return {
+      pending: counts.get('pending') ?? 0,
+      inProgress: counts.get('in_progress') ?? 0,
+      completed: counts.get('completed') ?? 0,
+      failed: counts.get('failed') ?? 0,
+    }
   }
   /** Throws `task_not_found`. Whoever works on it cannot complete it any more. */
   remove(id: string): Promise<void> {
     return this.#inTurn(async () => {
       const { title } = await this.require(id)
-      await this.#store.commit(this.#store.remove(id), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" removed` }))
+      await this.#store.commit(
+        this.#store.remove(id),
+        this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" removed` }),
+      )
     })
   }
   /** Throws `task_not_found`, for one that has not failed too. Of an agent that is gone anybody may take it. */
@@ -85,8 +130,11 @@ export class Tasks {
     return this.#inTurn(async () => {
       const { status, title, assigned_to: assignee } = await this.require(id)
       if (status !== 'failed') throw new Refusal('task_not_found', `No failed task ${id}: it is ${status}`)
-      const isThere = assignee !== null && await this.#agents.find(assignee) !== undefined
-      await this.#store.commit(this.#store.retry(id, isThere ? assignee : null), this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }))
+      const isThere = assignee !== null && (await this.#agents.find(assignee)) !== undefined
+      await this.#store.commit(
+        this.#store.retry(id, isThere ? assignee : null),
+        this.#audit.entry({ event: 'config_change', details: `task ${id} "${title}" is to be tried again` }),
+      )
     })
   }
   /** What an operator does is done one after the other: what was looked at is still so when it is changed, and the trail tells of it once. */
@@ -100,11 +148,17 @@ export class Tasks {
     const { max_attempts: attempts, retention_days: days } = this.#limits
     await this.#store.sweep(this.#iso(), attempts, days === 0 ? undefined : this.#iso(this.#now() - days * 86_400_000))
   }
-  release(agentId: string): Promise<void> { return this.#store.release(agentId, this.#iso()) }
+  release(agentId: string): Promise<void> {
+    return this.#store.release(agentId, this.#iso())
+  }
 
-  #iso(ms = this.#now()): string { return new Date(ms).toISOString() }
+  #iso(ms = this.#now()): string {
+    return new Date(ms).toISOString()
+  }
   async #resolve(name: string): Promise<string> {
-    const found = (/^[0-9a-f-]{36}$/i.test(name) ? await this.#agents.find(name) : undefined) ?? await this.#agents.findByName(name)
+    const found =
+      (/^[0-9a-f-]{36}$/i.test(name) ? await this.#agents.find(name) : undefined) ??
+      (await this.#agents.findByName(name))
     if (!found) throw new Refusal('agent_not_found', `There is no agent "${name}" to assign the task to`)
     return found.id
   }

@@ -11,27 +11,58 @@ const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
 
 export function taskTools(tasks: Tasks): readonly AnyTool[] {
   const post = defineTool({
-    ...written, name: 'task_post', risk: 'write',
-    description: 'Put a task into the queue that all agents share, for one agent or for any. Answers JSON with its task_id.',
+    ...written,
+    name: 'task_post',
+    risk: 'write',
+    description:
+      'Put a task into the queue that all agents share, for one agent or for any. Answers JSON with its task_id.',
     input: v.object({
-      title: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(512)), description: v.pipe(v.string(), v.maxLength(65_536)),
-      assigned_to: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('Id or name of an agent; any agent may take it when absent'))),
+      title: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(512)),
+      description: v.pipe(v.string(), v.maxLength(65_536)),
+      assigned_to: v.optional(
+        v.pipe(
+          v.string(),
+          v.maxLength(256),
+          v.description('Id or name of an agent; any agent may take it when absent'),
+        ),
+      ),
     }),
     async run(input, { agentId }) {
-      return JSON.stringify({ task_id: await tasks.post({ title: input.title, description: input.description, assignedTo: input.assigned_to, createdBy: agentId }) })
+      return JSON.stringify({
+        task_id: await tasks.post({
+          title: input.title,
+          description: input.description,
+          assignedTo: input.assigned_to,
+          createdBy: agentId,
+        }),
+      })
     },
   })
   const claim = defineTool({
-    ...read, name: 'task_claim', risk: 'write', polls: true,
-    description: 'Take the oldest task that waits for you or for anyone. Finish it with task_complete in time, or another agent gets it. Answers JSON.',
+    ...read,
+    name: 'task_claim',
+    risk: 'write',
+    polls: true,
+    description:
+      'Take the oldest task that waits for you or for anyone. Finish it with task_complete in time, or another agent gets it. Answers JSON.',
     input: v.object({}),
     async run(_, { agentId }) {
       const task = await tasks.claim(agentId)
-      return task ? JSON.stringify({ task_id: task.id, title: task.title, description: task.description, created_by: task.created_by, finish_before: task.lease_until }) : 'No task is waiting.'
+      return task
+        ? JSON.stringify({
+            task_id: task.id,
+            title: task.title,
+            description: task.description,
+            created_by: task.created_by,
+            finish_before: task.lease_until,
+          })
+        : 'No task is waiting.'
     },
   })
   const complete = defineTool({
-    ...written, name: 'task_complete', risk: 'write',
+    ...written,
+    name: 'task_complete',
+    risk: 'write',
     description: 'Finish a task that you claimed.',
     input: v.object({ task_id: taskId, result: v.pipe(v.string(), v.maxLength(65_536)) }),
     async run(input, { agentId }) {
@@ -40,19 +71,37 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
     },
   })
   const list = defineTool({
-    ...read, name: 'task_list', risk: 'read', polls: true,
+    ...read,
+    name: 'task_list',
+    risk: 'read',
+    polls: true,
     description: 'The tasks of the queue, the newest first: at most 100. Answers JSON.',
     input: v.object({ status: v.optional(v.picklist(Statuses)) }),
     async run(input) {
       const found = await tasks.list(input.status, 100, 0)
-      return JSON.stringify({ ...found, tasks: found.tasks.map(({ id, title, status, assigned_to, claimed_by, created_at }) => ({ task_id: id, title, status, assigned_to, claimed_by, created_at })) })
+      return JSON.stringify({
+        ...found,
+        tasks: found.tasks.map(({ id, title, status, assigned_to, claimed_by, created_at }) => ({
+          task_id: id,
+          title,
+          status,
+          assigned_to,
+          claimed_by,
+          created_at,
+        })),
+      })
     },
   })
   const status = defineTool({
-    ...read, name: 'task_status', risk: 'read', polls: true,
+    ...read,
+    name: 'task_status',
+    risk: 'read',
+    polls: true,
     description: 'All about one task, with its result. Answers JSON.',
     input: v.object({ task_id: taskId }),
-    async run(input) { return JSON.stringify(await tasks.require(input.task_id)) },
+    async run(input) {
+      return JSON.stringify(await tasks.require(input.task_id))
+    },
   })
   return [post, claim, complete, list, status]
 }

@@ -37,7 +37,11 @@ export interface UsageLedger {
   entry(record: UsageRecord): Statement
   totals(agentId: string, sessionId?: string): Promise<UsageTotals>
   /** `undefined` when no model was called in it. */
-  turn(turn: { readonly id: string; readonly agentId: string; readonly sessionId: string }): Promise<TurnUse | undefined>
+  turn(turn: {
+    readonly id: string
+    readonly agentId: string
+    readonly sessionId: string
+  }): Promise<TurnUse | undefined>
 }
 export const Usage = defineService<UsageLedger>()('usage')
 
@@ -71,7 +75,14 @@ export interface Claim {
   /** What nobody gives back, because its process died, counts until then. ISO 8601 UTC. */
   readonly expiresAt: string
 }
-export interface SpendRank { readonly agentId: string; readonly totalNano: number; readonly todayNano: number; readonly monthNano: number; readonly calls: number; readonly unpriced: number }
+export interface SpendRank {
+  readonly agentId: string
+  readonly totalNano: number
+  readonly todayNano: number
+  readonly monthNano: number
+  readonly calls: number
+  readonly unpriced: number
+}
 /** Keeps what is spent within limits, however many calls start at once, here and in every other process on the same database. */
 export interface Spending {
   /** Of one agent, or of all. */

@@ -18,11 +18,15 @@ export default definePlugin({
   migrations,
   setup({ db, hooks, optional, routes }) {
     const store = new UsageStore(db)
-    routes.add(...usageRoutes({
-      store, sums: new UsageSums(db), now: Date.now,
-      nameOf: async (id) => (await optional('agents')?.find(id))?.name ?? null,
-      hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
-    }))
+    routes.add(
+      ...usageRoutes({
+        store,
+        sums: new UsageSums(db),
+        now: Date.now,
+        nameOf: async (id) => (await optional('agents')?.find(id))?.name ?? null,
+        hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
+      }),
+    )
     return { usage: usageLedger(store, Date.now), spending: createSpending(store, Date.now) }
   },
 })

@@ -19,57 +19,118 @@ export interface UsageRouteParts {
 
 export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRouteParts): readonly AnyRoute[] {
   const total = defineRoute({
-    method: 'GET', path: '/api/usage', summary: 'Tokens and cost of a period',
-    description: 'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
-    auth: 'bearer', cost: 3, query: PeriodQuery, returns: UsageTotal,
+    method: 'GET',
+    path: '/api/usage',
+    summary: 'Tokens and cost of a period',
+    description:
+      'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
+    auth: 'bearer',
+    cost: 3,
+    query: PeriodQuery,
+    returns: UsageTotal,
     async handle({ query }) {
       const found = await sums.totals(periodStart(query.period, now()))
       return {
         period: query.period,
-        total_input_tokens: found.input_tokens, total_output_tokens: found.output_tokens, total_cost_usd: usd(found.cost_usd),
-        request_count: found.requests, active_agents: found.agents, unpriced_requests: found.unpriced, estimated_requests: found.estimated,
+        total_input_tokens: found.input_tokens,
+        total_output_tokens: found.output_tokens,
+        total_cost_usd: usd(found.cost_usd),
+        request_count: found.requests,
+        active_agents: found.agents,
+        unpriced_requests: found.unpriced,
+        estimated_requests: found.estimated,
       }
     },
   })
   const summary = defineRoute({
-    method: 'GET', path: '/api/usage/summary', summary: 'Use of today (UTC) and of the hour',
-    description: '`hourly_token_limit` is the sum of what the agents may use in an hour, null while nothing limits them.',
-    auth: 'bearer', cost: 3, returns: Summary,
+    method: 'GET',
+    path: '/api/usage/summary',
+    summary: 'Use of today (UTC) and of the hour',
+    description:
+      '`hourly_token_limit` is the sum of what the agents may use in an hour, null while nothing limits them.',
+    auth: 'bearer',
+    cost: 3,
+    returns: Summary,
     async handle() {
       const at = now()
-      const [today, hour, limit] = await Promise.all([sums.totals(dayStart(at)), sums.totals(hourStart(at)), hourlyQuota()])
+      const [today, hour, limit] = await Promise.all([
+        sums.totals(dayStart(at)),
+        sums.totals(hourStart(at)),
+        hourlyQuota(),
+      ])
       return {
-        today: { input_tokens: today.input_tokens, output_tokens: today.output_tokens, cost_usd: usd(today.cost_usd), requests: today.requests, unpriced_requests: today.unpriced },
-        quota: { hourly_token_limit: limit, hourly_tokens_used: hour.input_tokens + hour.output_tokens, hourly_reset_at: nextHour(at) },
+        today: {
+          input_tokens: today.input_tokens,
+          output_tokens: today.output_tokens,
+          cost_usd: usd(today.cost_usd),
+          requests: today.requests,
+          unpriced_requests: today.unpriced,
+        },
+        quota: {
+          hourly_token_limit: limit,
+          hourly_tokens_used: hour.input_tokens + hour.output_tokens,
+          hourly_reset_at: nextHour(at),
+        },
       }
     },
   })
   const byModel = defineRoute({
-    method: 'GET', path: '/api/usage/by-model', summary: 'Use of each model, the most called first',
-    auth: 'bearer', cost: 3, returns: ByModel,
-    async handle() { return { models: (await sums.by(['model', 'provider'])).map((row) => ({ model: row.model, provider: row.provider, ...group(row) })) } },
+    method: 'GET',
+    path: '/api/usage/by-model',
+    summary: 'Use of each model, the most called first',
+    auth: 'bearer',
+    cost: 3,
+    returns: ByModel,
+    async handle() {
+      return {
+        models: (await sums.by(['model', 'provider'])).map((row) => ({
+          model: row.model,
+          provider: row.provider,
+          ...group(row),
+        })),
+      }
+    },
   })
   const byProvider = defineRoute({
-    method: 'GET', path: '/api/usage/providers', summary: 'Use of each provider, the most called first',
-    auth: 'bearer', cost: 3, returns: ByProvider,
-    async handle() { return { providers: (await sums.by(['provider'])).map((row) => ({ provider: row.provider, ...group(row) })) } },
+    method: 'GET',
+    path: '/api/usage/providers',
+    summary: 'Use of each provider, the most called first',
+    auth: 'bearer',
+    cost: 3,
+    returns: ByProvider,
+    async handle() {
+      return { providers: (await sums.by(['provider'])).map((row) => ({ provider: row.provider, ...group(row) })) }
+    },
   })
   const byAgent = defineRoute({
-    method: 'GET', path: '/api/usage/agents', summary: 'Use of each agent, the busiest first',
+    method: 'GET',
+    path: '/api/usage/agents',
+    summary: 'Use of each agent, the busiest first',
     description: 'Agents that are gone are counted too; their name is null.',
-    auth: 'bearer', cost: 3, returns: ByAgent,
+    auth: 'bearer',
+    cost: 3,
+    returns: ByAgent,
     async handle() {
       const rows = await sums.by(['agent_id'])
       return {
-        agents: await Promise.all(rows.map(async (row) => ({
-          agent_id: row.agent_id, name: await nameOf(row.agent_id), total_tokens: row.input_tokens + row.output_tokens, ...group(row),
-        }))),
+        agents: await Promise.all(
+          rows.map(async (row) => ({
+            agent_id: row.agent_id,
+            name: await nameOf(row.agent_id),
+            total_tokens: row.input_tokens + row.output_tokens,
+            ...group(row),
+          })),
+        ),
       }
     },
   })
   const daily = defineRoute({
-    method: 'GET', path: '/api/usage/daily', summary: 'Use of each of the last seven days (UTC), oldest first',
-    auth: 'bearer', cost: 3, returns: Daily,
+    method: 'GET',
+    path: '/api/usage/daily',
+    summary: 'Use of each of the last seven days (UTC), oldest first',
+    auth: 'bearer',
+    cost: 3,
+    returns: Daily,
     async handle() {
       const at = now()
       const [rows, first] = await Promise.all([sums.daily(dayStart(at, DAYS_SHOWN - 1)), store.firstDay()])
@@ -77,7 +138,13 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       const days = Array.from({ length: DAYS_SHOWN }, (_, index) => {
         const date = dayStart(at, DAYS_SHOWN - 1 - index).slice(0, 10)
         const row = by.get(date)
-        return { date, cost_usd: usd(row?.cost_usd ?? 0), tokens: (row?.input_tokens ?? 0) + (row?.output_tokens ?? 0), calls: row?.requests ?? 0, unpriced_calls: row?.unpriced ?? 0 }
+        return {
+          date,
+          cost_usd: usd(row?.cost_usd ?? 0),
+          tokens: (row?.input_tokens ?? 0) + (row?.output_tokens ?? 0),
+          calls: row?.requests ?? 0,
+          unpriced_calls: row?.unpriced ?? 0,
+        }
       })
       return { days, today_cost_usd: days.at(-1)?.cost_usd ?? 0, first_event_date: first }
     },
@@ -85,8 +152,20 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
   return [total, summary, byModel, byProvider, byAgent, daily]
 }
 
-function group(row: { readonly input_tokens: number; readonly output_tokens: number; readonly cost_usd: number; readonly requests: number; readonly unpriced: number }) {
-  return { input_tokens: row.input_tokens, output_tokens: row.output_tokens, cost_usd: usd(row.cost_usd), request_count: row.requests, unpriced_requests: row.unpriced }
+function group(row: {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly cost_usd: number
+  readonly requests: number
+  readonly unpriced: number
+}) {
+  return {
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cost_usd: usd(row.cost_usd),
+    request_count: row.requests,
+    unpriced_requests: row.unpriced,
+  }
 }
 /** What the ledger sums is whole in billionths of a dollar. */
 const usd = (sum: number): number => Number(sum.toFixed(9))

@@ -12,9 +12,15 @@ export function createSpending(store: UsageStore, now: () => number): Spending {
   const iso = (): string => new Date(now()).toISOString()
   let caughtUp: Promise<void> | undefined
   async function catchUp(): Promise<void> {
-    while ((await store.fold(SLICE)) >= SLICE) { /* Each slice is a write of its own. */ }
+    while ((await store.fold(SLICE)) >= SLICE) {
+      /* Each slice is a write of its own. */
+    }
   }
-  const ready = (): Promise<void> => (caughtUp ??= catchUp().catch((error: unknown) => { caughtUp = undefined; throw error }))
+  const ready = (): Promise<void> =>
+    (caughtUp ??= catchUp().catch((error: unknown) => {
+      caughtUp = undefined
+      throw error
+    }))
 
   return {
     async spent(agentId = ''): Promise<Spent> {

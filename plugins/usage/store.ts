@@ -11,24 +11,34 @@ const NONE = Number.MAX_SAFE_INTEGER
  * whole in billionths of a dollar, and so it is summed: a sum of binary fractions would not be exact. */
 export class UsageStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   insert(record: UsageRecord, at: string): Statement {
-    return this.#db.sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+    return this.#db
+      .sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
       VALUES (${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider}, ${record.model},
         ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens}, ${record.costUsd}, ${record.estimated ? 1 : 0})`
   }
 
   async agentTotals(agentId: string, sessionId: string | undefined): Promise<Sums> {
     const session = sessionId ?? null
-    const row = await this.#db.one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
+    const row = await this.#db
+      .one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
         COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced
       FROM usage_record WHERE agent_id = ${agentId} AND (CAST(${session} AS TEXT) IS NULL OR session_id = CAST(${session} AS TEXT))`
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0 }
   }
 
   /** Each call of a model in one turn, oldest first. */
-  ofTurn(agentId: string, sessionId: string, turnId: string): Promise<{ provider: string; model: string; input_tokens: number; output_tokens: number; cost_usd: number | null }[]> {
+  ofTurn(
+    agentId: string,
+    sessionId: string,
+    turnId: string,
+  ): Promise<
+    { provider: string; model: string; input_tokens: number; output_tokens: number; cost_usd: number | null }[]
+  > {
     return this.#db.all`SELECT provider, model, input_tokens, output_tokens, cost_usd FROM usage_record
       WHERE agent_id = ${agentId} AND session_id = ${sessionId} AND turn_id = ${turnId} ORDER BY recorded_at, id`
   }
@@ -50,7 +60,8 @@ export class UsageStore {
     // A transaction of another process may bring older records than it is itself; after this long it has ended.
     const settled = this.#db.dialect === 'sqlite' ? '~' : new Date(Date.now() - SETTLED_MS).toISOString()
     return [
-      this.#db.sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
+      this.#db
+        .sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
         AND recorded_at || '' < ${settled} ORDER BY id DESC LIMIT 1), to_id) WHERE id = 1`,
       this.#db.sql`INSERT INTO usage_tally (scope, period, nano, tokens, calls, unpriced)
         SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END AS scope, substr(hour, 1, span.length) AS period, sum(nano), sum(tokens), sum(calls), sum(unpriced) FROM (
@@ -85,7 +96,12 @@ export class UsageStore {
   }
 
   /** Whether there was room. Looking and taking are one statement. */
-  async claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }, at: string, most: number): Promise<boolean> {
+  async claim(
+    claim: Claim,
+    limits: { readonly all: SpendLimits; readonly agent: SpendLimits },
+    at: string,
+    most: number,
+  ): Promise<boolean> {
     const { all, agent } = limits
     const { id, agentId, nano, tokens, expiresAt } = claim
     const [hour, day, month] = [at.slice(0, 13), at.slice(0, 10), at.slice(0, 7)]
@@ -117,11 +133,14 @@ export class UsageStore {
     ])
     return (outcomes.at(-1)?.changes ?? 0) > 0
   }
-  release(id: string): Statement { return this.#db.sql`DELETE FROM usage_claim WHERE id = ${id}` }
+  release(id: string): Statement {
+    return this.#db.sql`DELETE FROM usage_claim WHERE id = ${id}`
+  }
 
   ranking(at: string): Promise<SpendRank[]> {
     const [day, month] = [at.slice(0, 10), at.slice(0, 7)]
-    return this.#db.all`SELECT scope AS "agentId", COALESCE(sum(CASE WHEN period = '' THEN nano ELSE 0 END), 0) AS "totalNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "todayNano",
+    return this.#db
+      .all`SELECT scope AS "agentId", COALESCE(sum(CASE WHEN period = '' THEN nano ELSE 0 END), 0) AS "totalNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "todayNano",
         COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano", COALESCE(sum(CASE WHEN period = '' THEN calls ELSE 0 END), 0) AS calls,
         COALESCE(sum(CASE WHEN period = '' THEN unpriced ELSE 0 END), 0) AS unpriced
       FROM (

@@ -6,7 +6,8 @@ const kinds: readonly (readonly [mime: string, is: (bytes: Uint8Array) => boolea
   ['image/gif', (bytes) => text(bytes, 0, 6) === 'GIF87a' || text(bytes, 0, 6) === 'GIF89a'],
   ['image/webp', (bytes) => text(bytes, 0, 4) === 'RIFF' && text(bytes, 8, 12) === 'WEBP'],
 ]
-const starts = (bytes: Uint8Array, signature: readonly number[]): boolean => signature.every((byte, index) => bytes[index] === byte)
+const starts = (bytes: Uint8Array, signature: readonly number[]): boolean =>
+  signature.every((byte, index) => bytes[index] === byte)
 const text = (bytes: Uint8Array, from: number, to: number): string => String.fromCharCode(...bytes.subarray(from, to))
 
 /** What kind of picture it is, by its bytes and not by its name. Throws `invalid_request` for anything else. */

@@ -19,7 +19,17 @@ export default definePlugin({
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },
   optional: { usage: Usage, catalog: Catalog },
   setup({ config, db, hooks, optional, services, tools }) {
-    tools.add(...visionTools({ ...services, db, hooks, configured: config.see, maxImageBytes: config.max_image_bytes, usage: () => optional('usage'), catalog: () => optional('catalog') }))
+    tools.add(
+      ...visionTools({
+        ...services,
+        db,
+        hooks,
+        configured: config.see,
+        maxImageBytes: config.max_image_bytes,
+        usage: () => optional('usage'),
+        catalog: () => optional('catalog'),
+      }),
+    )
     return {}
   },
 })

@@ -14,7 +14,10 @@ export interface SeeingParts {
  * A model that can see. The operator's choice comes first, then the agent's own; where that is known to be blind, another one of the same
  * provider, so that a picture goes nowhere its agent's words do not go. Throws `invalid_request` with what to do when there is none.
  */
-export async function seeingModel({ inference, catalog, configured }: SeeingParts, own: Choice): Promise<ResolvedModel> {
+export async function seeingModel(
+  { inference, catalog, configured }: SeeingParts,
+  own: Choice,
+): Promise<ResolvedModel> {
   if (configured) return inference.resolve(configured)
   const resolved = await inference.resolve(own)
   await catalog?.ready()
@@ -22,8 +25,18 @@ export async function seeingModel({ inference, catalog, configured }: SeeingPart
   // What nobody knows is asked: the provider says if it cannot.
   if (catalog?.find(provider, model)?.supports.vision !== false) return resolved
   const usual = inference.providers().find(({ name }) => name === provider)?.defaultModel
-  const [other] = catalog.list(provider).filter(({ supports }) => supports.vision === true).sort((a, b) => Number(b.id === usual) - Number(a.id === usual) || inputPrice(a) - inputPrice(b) || (a.id < b.id ? -1 : 1))
-  if (!other) throw new Refusal('invalid_request', `${provider} / ${model} cannot see, and ${provider} has no model that can: name one with [plugins.vision] see = { provider = "…", model = "…" }`)
+  const [other] = catalog
+    .list(provider)
+    .filter(({ supports }) => supports.vision === true)
+    .sort(
+      (a, b) =>
+        Number(b.id === usual) - Number(a.id === usual) || inputPrice(a) - inputPrice(b) || (a.id < b.id ? -1 : 1),
+    )
+  if (!other)
+    throw new Refusal(
+      'invalid_request',
+      `${provider} / ${model} cannot see, and ${provider} has no model that can: name one with [plugins.vision] see = { provider = "…", model = "…" }`,
+    )
   return inference.resolve({ ...own, provider, model: other.id })
 }
 

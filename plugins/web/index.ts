@@ -34,24 +34,47 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   async setup({ config, fetch, log, services, tools, vault }) {
     const provider = await choose(config, fetch, vault)
-    if (!provider && config.search_provider !== 'auto' && config.search_provider !== 'none') log.warn(`web_search is not offered: ${config.search_provider} has no key or address`)
-    tools.add(...webTools({
-      ...services, fetch, provider,
-      limits: { maxBytes: config.max_response_bytes, maxChars: config.max_chars, timeoutSecs: config.timeout_secs, maxResults: config.max_results },
-    }))
+    if (!provider && config.search_provider !== 'auto' && config.search_provider !== 'none')
+      log.warn(`web_search is not offered: ${config.search_provider} has no key or address`)
+    tools.add(
+      ...webTools({
+        ...services,
+        fetch,
+        provider,
+        limits: {
+          maxBytes: config.max_response_bytes,
+          maxChars: config.max_chars,
+          timeoutSecs: config.timeout_secs,
+          maxResults: config.max_results,
+        },
+      }),
+    )
     return {}
   },
 })
 
-async function choose(config: v.InferOutput<typeof Config>, fetch: Fetch, vault: Vault): Promise<SearchProvider | undefined> {
+async function choose(
+  config: v.InferOutput<typeof Config>,
+  fetch: Fetch,
+  vault: Vault,
+): Promise<SearchProvider | undefined> {
   const keys: Readonly<Record<'brave' | 'tavily', Key>> = {
-    brave: async () => config.brave_api_key ?? await vault.read('brave_api_key'),
-    tavily: async () => config.tavily_api_key ?? await vault.read('tavily_api_key'),
+    brave: async () => config.brave_api_key ?? (await vault.read('brave_api_key')),
+    tavily: async () => config.tavily_api_key ?? (await vault.read('tavily_api_key')),
   }
-  const wanted = config.search_provider === 'auto' ? (['brave', 'tavily', 'searxng'] as const) : config.search_provider === 'none' ? [] : [config.search_provider]
+  const wanted =
+    config.search_provider === 'auto'
+      ? (['brave', 'tavily', 'searxng'] as const)
+      : config.search_provider === 'none'
+        ? []
+        : [config.search_provider]
   for (const name of wanted) {
-    if (name === 'searxng') { if (config.searxng_url !== undefined) return searxng(fetch, config.searxng_url) }
-    else if ((await keys[name]()) !== undefined) return name === 'brave' ? brave(fetch, keys.brave, config.brave_url) : tavily(fetch, keys.tavily, config.tavily_url)
+    if (name === 'searxng') {
+      if (config.searxng_url !== undefined) return searxng(fetch, config.searxng_url)
+    } else if ((await keys[name]()) !== undefined)
+      return name === 'brave'
+        ? brave(fetch, keys.brave, config.brave_url)
+        : tavily(fetch, keys.tavily, config.tavily_url)
   }
   return undefined
 }

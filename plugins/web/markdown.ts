@@ -1,15 +1,57 @@
 import { decodeEntities } from './entities.ts'
 
 /** Elements whose text is not for reading. */
-const unread: ReadonlySet<string> = new Set(['script', 'style', 'noscript', 'svg', 'template', 'iframe', 'object', 'canvas', 'select', 'button', 'textarea', 'title'])
+const unread: ReadonlySet<string> = new Set([
+  'script',
+  'style',
+  'noscript',
+  'svg',
+  'template',
+  'iframe',
+  'object',
+  'canvas',
+  'select',
+  'button',
+  'textarea',
+  'title',
+])
 const blocks: ReadonlySet<string> = new Set([
-  'p', 'div', 'section', 'article', 'main', 'header', 'footer', 'aside', 'nav', 'form', 'fieldset', 'figure', 'figcaption', 'address', 'details', 'summary', 'dl', 'dt', 'dd', 'table', 'tbody', 'thead', 'body', 'html', 'center',
+  'p',
+  'div',
+  'section',
+  'article',
+  'main',
+  'header',
+  'footer',
+  'aside',
+  'nav',
+  'form',
+  'fieldset',
+  'figure',
+  'figcaption',
+  'address',
+  'details',
+  'summary',
+  'dl',
+  'dt',
+  'dd',
+  'table',
+  'tbody',
+  'thead',
+  'body',
+  'html',
+  'center',
 ])
 /** A tag whose quotes do not close within so many characters ends at its next `>`. */
 const TAG_CHARS = 1024
 const MOST_DEPTH = 8
 
-interface Tag { readonly name: string; readonly closing: boolean; readonly attributes: string; readonly end: number }
+interface Tag {
+  readonly name: string
+  readonly closing: boolean
+  readonly attributes: string
+  readonly end: number
+}
 
 /**
  * The readable part of a page as Markdown, with its links made absolute. Reads the text once from start to end, whatever it holds:
@@ -17,7 +59,9 @@ interface Tag { readonly name: string; readonly closing: boolean; readonly attri
  */
 export function toMarkdown(html: string, base: string): { readonly title: string; readonly text: string } {
   const lower = html.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
-  const title = decodeEntities(between(html, lower, '<title', '</title') ?? '').replaceAll(/\s+/g, ' ').trim()
+  const title = decodeEntities(between(html, lower, '<title', '</title') ?? '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
   const main = span(lower, '<main', '</main')
   const whole = main && main.end - main.start > 500 ? main : { start: 0, end: html.length }
   const out = new Page(base)
@@ -64,20 +108,33 @@ function readTag(html: string, lower: string, open: number): Tag | 'text' | unde
   let end = -1
   for (let at = from; at < Math.min(html.length, from + TAG_CHARS); at++) {
     const sign = html.charAt(at)
-    if (quote !== '') { if (sign === quote) quote = '' } else if (sign === '>') { end = at; break } else if (sign === '"' || sign === "'") quote = sign
+    if (quote !== '') {
+      if (sign === quote) quote = ''
+    } else if (sign === '>') {
+      end = at
+      break
+    } else if (sign === '"' || sign === "'") quote = sign
   }
   if (end < 0) end = html.indexOf('>', from)
-  return end < 0 ? undefined : { name, closing: slash === '/', attributes: html.slice(from, Math.min(end, from + 8192)), end: end + 1 }
+  return end < 0
+    ? undefined
+    : { name, closing: slash === '/', attributes: html.slice(from, Math.min(end, from + 8192)), end: end + 1 }
 }
 
 function attribute(attributes: string, name: string): string | undefined {
-  for (const match of attributes.matchAll(/([a-zA-Z-]{1,40})\s{0,8}=\s{0,8}(?:"([^"]{0,4096})"|'([^']{0,4096})'|([^\s"'>]{1,2048}))/g)) {
+  for (const match of attributes.matchAll(
+    /([a-zA-Z-]{1,40})\s{0,8}=\s{0,8}(?:"([^"]{0,4096})"|'([^']{0,4096})'|([^\s"'>]{1,2048}))/g,
+  )) {
     if (match[1]?.toLowerCase() === name) return decodeEntities(match[2] ?? match[3] ?? match[4] ?? '').trim()
   }
   return undefined
 }
 
-function span(lower: string, open: string, close: string): { readonly start: number; readonly end: number } | undefined {
+function span(
+  lower: string,
+  open: string,
+  close: string,
+): { readonly start: number; readonly end: number } | undefined {
   const from = lower.indexOf(open)
   const start = from < 0 ? -1 : lower.indexOf('>', from) + 1
   const end = start > 0 ? lower.lastIndexOf(close) : -1
@@ -104,13 +161,18 @@ class Page {
   #quoted = 0
   #href: string | undefined
   #cells = 0
-  constructor(base: string) { this.#base = base }
+  constructor(base: string) {
+    this.#base = base
+  }
 
   text(raw: string): void {
     const text = decodeEntities(raw)
     if (this.#pre) return this.#write(text)
     const plain = text.replaceAll(/[\s\u00A0]+/g, ' ')
-    if (plain === ' ' || plain === '') { this.#space ||= plain === ' '; return }
+    if (plain === ' ' || plain === '') {
+      this.#space ||= plain === ' '
+      return
+    }
     if (plain.startsWith(' ')) this.#space = true
     this.#write(plain.trim())
     this.#space = plain.endsWith(' ')
@@ -121,8 +183,11 @@ class Page {
       this.#due(2)
       if (!closing) this.#mark(`${'#'.repeat(Number(name.charAt(1)))} `)
     } else if (name === 'br') this.#due(1)
-    else if (name === 'hr') { this.#due(2); this.#mark('---'); this.#due(2) }
-    else if (name === 'pre') {
+    else if (name === 'hr') {
+      this.#due(2)
+      this.#mark('---')
+      this.#due(2)
+    } else if (name === 'pre') {
       if (closing === this.#pre) {
         this.#due(closing ? 1 : 2)
         this.#mark('```')
@@ -133,14 +198,26 @@ class Page {
       this.#due(2)
       this.#quotes = Math.max(0, Math.min(MOST_DEPTH, this.#quotes + (closing ? -1 : 1)))
     } else if (name === 'ul' || name === 'ol') this.#list(name, closing)
-    else if (name === 'li') { if (closing) this.#due(1); else this.#item() }
-    else if (name === 'tr') { this.#due(1); this.#cells = 0 }
-    else if (name === 'td' || name === 'th') { if (!closing && this.#cells++ > 0) this.#mark(' | ') }
-    else if (blocks.has(name)) this.#due(name === 'dt' || name === 'dd' ? 1 : 2)
+    else if (name === 'li') {
+      if (closing) this.#due(1)
+      else this.#item()
+    } else if (name === 'tr') {
+      this.#due(1)
+      this.#cells = 0
+    } else if (name === 'td' || name === 'th') {
+      if (!closing && this.#cells++ > 0) this.#mark(' | ')
+    } else if (blocks.has(name)) this.#due(name === 'dt' || name === 'dd' ? 1 : 2)
     else if (!this.#pre) this.#inline(name, closing, attributes)
   }
 
-  end(): string { return this.#out.join('').split('\n').map((line) => line.trimEnd()).join('\n').trim() }
+  end(): string {
+    return this.#out
+      .join('')
+      .split('\n')
+      .map((line) => line.trimEnd())
+      .join('\n')
+      .trim()
+  }
 
   #inline(name: string, closing: boolean, attributes: string): void {
     if (name === 'a') {
@@ -171,7 +248,9 @@ class Page {
     if (href === undefined || href.startsWith('#') || !URL.canParse(href, this.#base)) return undefined
     const url = new URL(href, this.#base)
     // A link that carries data or a script is nothing to follow.
-    return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href.replaceAll('(', '%28').replaceAll(')', '%29') : undefined
+    return ['http:', 'https:', 'mailto:'].includes(url.protocol)
+      ? url.href.replaceAll('(', '%28').replaceAll(')', '%29')
+      : undefined
   }
 
   #list(name: 'ul' | 'ol', closing: boolean): void {
@@ -199,7 +278,8 @@ class Page {
   #write(text: string): void {
     const quote = '> '.repeat(this.#quotes)
     if (this.#breaks > 0) {
-      if (this.#out.length > 0) this.#out.push(this.#breaks > 1 ? `\n${'> '.repeat(Math.min(this.#quotes, this.#quoted))}\n` : '\n')
+      if (this.#out.length > 0)
+        this.#out.push(this.#breaks > 1 ? `\n${'> '.repeat(Math.min(this.#quotes, this.#quoted))}\n` : '\n')
       if (quote !== '') this.#out.push(quote)
     } else if (this.#space && this.#out.length > 0) this.#out.push(' ')
     this.#breaks = 0

@@ -5,23 +5,39 @@ import { toMarkdown } from './markdown.ts'
 const HTML_CHARS = 2_000_000
 
 /** What an answer says, as text for a model. Markup becomes Markdown; what is no text is only named. */
-export async function readPage(response: OutboundResponse, maxChars: number): Promise<{ readonly type: string; readonly text: string }> {
+export async function readPage(
+  response: OutboundResponse,
+  maxChars: number,
+): Promise<{ readonly type: string; readonly text: string }> {
   const header = response.header('content-type') ?? ''
   const type = (header.split(';', 1)[0] ?? '').trim().toLowerCase()
   const bytes = await response.bytes()
-  if (!isText(type) && (type !== '' || bytes.includes(0))) return { type, text: `[${bytes.byteLength} bytes of ${type || 'an unknown kind'}, not shown]` }
+  if (!isText(type) && (type !== '' || bytes.includes(0)))
+    return { type, text: `[${bytes.byteLength} bytes of ${type || 'an unknown kind'}, not shown]` }
   const text = decode(bytes, header)
-  if (type !== 'text/html' && type !== 'application/xhtml+xml' && !/^\s*<(!doctype html|html)/i.test(text.slice(0, 200))) return { type, text: cut(text, maxChars) }
+  if (
+    type !== 'text/html' &&
+    type !== 'application/xhtml+xml' &&
+    !/^\s*<(!doctype html|html)/i.test(text.slice(0, 200))
+  )
+    return { type, text: cut(text, maxChars) }
   const page = toMarkdown(text.slice(0, HTML_CHARS), response.url)
   return { type, text: cut(page.title === '' ? page.text : `# ${page.title}\n\n${page.text}`, maxChars) }
 }
 
 function isText(type: string): boolean {
-  return type.startsWith('text/') || /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|x-javascript|yaml|x-yaml|toml|x-ndjson|graphql|sql|x-www-form-urlencoded|x-sh|[\w.-]+\+(json|xml|yaml))$/.test(type)
+  return (
+    type.startsWith('text/') ||
+    /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|x-javascript|yaml|x-yaml|toml|x-ndjson|graphql|sql|x-www-form-urlencoded|x-sh|[\w.-]+\+(json|xml|yaml))$/.test(
+      type,
+    )
+  )
 }
 function decode(bytes: Uint8Array, header: string): string {
   const charset = /charset=["']?([\w:.-]{1,40})/i.exec(header)?.[1] ?? 'utf-8'
-  try { return new TextDecoder(charset).decode(bytes) } catch {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
     // A name nobody knows: most text is this anyway.
     return new TextDecoder().decode(bytes)
   }

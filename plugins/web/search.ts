@@ -2,7 +2,11 @@ import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
 import type { Fetch, OutboundRequest } from 'svc/sdk'
 
-export interface Found { readonly title: string; readonly url: string; readonly text: string }
+export interface Found {
+  readonly title: string
+  readonly url: string
+  readonly text: string
+}
 export interface SearchProvider {
   readonly name: string
   /** At most `most` results, the best first. Throws `UpstreamFailure`. */
@@ -11,18 +15,34 @@ export interface SearchProvider {
 /** The key at this moment. Asked before each request and never kept. */
 export type Key = () => Promise<string | undefined>
 
-const text = v.optional(v.pipe(v.nullable(v.string()), v.transform((found) => found ?? '')), '')
-const BraveAnswer = v.object({ web: v.optional(v.object({ results: v.array(v.object({ title: text, url: v.string(), description: text })) })) })
+const text = v.optional(
+  v.pipe(
+    v.nullable(v.string()),
+    v.transform((found) => found ?? ''),
+  ),
+  '',
+)
+const BraveAnswer = v.object({
+  web: v.optional(v.object({ results: v.array(v.object({ title: text, url: v.string(), description: text })) })),
+})
 const Answer = v.object({ results: v.array(v.object({ title: text, url: v.string(), content: text })) })
-const toFound = ({ results }: v.InferOutput<typeof Answer>): Found[] => results.map(({ title, url, content }) => ({ title, url, text: content }))
+const toFound = ({ results }: v.InferOutput<typeof Answer>): Found[] =>
+  results.map(({ title, url, content }) => ({ title, url, text: content }))
 
 export function brave(fetch: Fetch, key: Key, base: string): SearchProvider {
   return {
     name: 'brave',
     async search(query, most, signal) {
       const url = new URL('/res/v1/web/search', base)
-      url.search = new URLSearchParams({ q: query, count: String(Math.min(most, 20)), text_decorations: 'false' }).toString()
-      const { web } = await ask(fetch, 'brave', BraveAnswer, url, { headers: { accept: 'application/json', 'x-subscription-token': await held('brave', key) }, signal })
+      url.search = new URLSearchParams({
+        q: query,
+        count: String(Math.min(most, 20)),
+        text_decorations: 'false',
+      }).toString()
+      const { web } = await ask(fetch, 'brave', BraveAnswer, url, {
+        headers: { accept: 'application/json', 'x-subscription-token': await held('brave', key) },
+        signal,
+      })
       return (web?.results ?? []).map((one) => ({ title: one.title, url: one.url, text: one.description }))
     },
   }
@@ -31,10 +51,14 @@ export function tavily(fetch: Fetch, key: Key, base: string): SearchProvider {
   return {
     name: 'tavily',
     async search(query, most, signal) {
-      return toFound(await ask(fetch, 'tavily', Answer, new URL('/search', base), {
-        method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${await held('tavily', key)}` },
-        body: JSON.stringify({ query, max_results: Math.min(most, 20), search_depth: 'basic' }), signal,
-      }))
+      return toFound(
+        await ask(fetch, 'tavily', Answer, new URL('/search', base), {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${await held('tavily', key)}` },
+          body: JSON.stringify({ query, max_results: Math.min(most, 20), search_depth: 'basic' }),
+          signal,
+        }),
+      )
     },
   }
 }
@@ -52,18 +76,32 @@ export function searxng(fetch: Fetch, base: string): SearchProvider {
 
 async function held(name: string, key: Key): Promise<string> {
   const found = await key()
-  if (found === undefined) throw new UpstreamFailure(name, `${name} has no key any more`, { reason: 'auth', retry: 'never' })
+  if (found === undefined)
+    throw new UpstreamFailure(name, `${name} has no key any more`, { reason: 'auth', retry: 'never' })
   return found
 }
 
-async function ask<S extends v.GenericSchema<any, any>>(fetch: Fetch, name: string, schema: S, url: URL, request: OutboundRequest): Promise<v.InferOutput<S>> {
+async function ask<S extends v.GenericSchema<any, any>>(
+  fetch: Fetch,
+  name: string,
+  schema: S,
+  url: URL,
+  request: OutboundRequest,
+): Promise<v.InferOutput<S>> {
   const response = await fetch(url, { ...request, totalTimeoutMs: 15_000, maxBytes: 2_097_152 })
   if (!response.ok) {
     const { status } = response
     // The rest is not read: it may repeat the request.
-    throw new UpstreamFailure(name, `${name} answered ${status}`, { reason: status === 401 || status === 403 ? 'auth' : status === 429 ? 'rate_limit' : 'server_error', retry: status === 429 || status >= 500 ? 'later' : 'never' })
+    throw new UpstreamFailure(name, `${name} answered ${status}`, {
+      reason: status === 401 || status === 403 ? 'auth' : status === 429 ? 'rate_limit' : 'server_error',
+      retry: status === 429 || status >= 500 ? 'later' : 'never',
+    })
   }
   const parsed = v.safeParse(schema, await response.json())
-  if (!parsed.success) throw new UpstreamFailure(name, `${name} answered something else than results`, { reason: 'malformed', retry: 'never' })
+  if (!parsed.success)
+    throw new UpstreamFailure(name, `${name} answered something else than results`, {
+      reason: 'malformed',
+      retry: 'never',
+    })
   return parsed.output
 }

@@ -8,20 +8,39 @@ import { allowsHost } from './hosts.ts'
 import { readPage } from './page.ts'
 import type { SearchProvider } from './search.ts'
 
-export interface WebLimits { readonly maxBytes: number; readonly maxChars: number; readonly timeoutSecs: number; readonly maxResults: number }
-export interface WebParts { readonly agents: Agents; readonly audit: Audit; readonly fetch: Fetch; readonly limits: WebLimits; readonly provider: SearchProvider | undefined }
+export interface WebLimits {
+  readonly maxBytes: number
+  readonly maxChars: number
+  readonly timeoutSecs: number
+  readonly maxResults: number
+}
+export interface WebParts {
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly fetch: Fetch
+  readonly limits: WebLimits
+  readonly provider: SearchProvider | undefined
+}
 
 /** Security facts 1.2: nothing secret goes out, and what comes in is not to be trusted. */
 const guarded = { labels: ['ExternalNetwork'], refuses: ['Secret', 'Pii'] } as const
 const Headers = v.pipe(
-  v.record(v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, 'Expected the name of a header')), v.pipe(v.string(), v.maxLength(4096), v.regex(/^[\t\x20-\x7e]*$/, 'Expected printable ASCII'))),
+  v.record(
+    v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, 'Expected the name of a header')),
+    v.pipe(v.string(), v.maxLength(4096), v.regex(/^[\t\x20-\x7e]*$/, 'Expected printable ASCII')),
+  ),
   v.check((headers) => Object.keys(headers).length <= 50, 'At most 50 headers'),
 )
 
 export function webTools({ agents, audit, fetch, limits, provider }: WebParts): readonly AnyTool[] {
   const get = defineTool({
-    ...guarded, name: 'web_fetch', risk: 'read', needs: 'network', timeoutSecs: limits.timeoutSecs + 5,
-    description: 'Fetch an address of the web. Pages come as Markdown. Only hosts that the manifest of the agent allows; private addresses are refused.',
+    ...guarded,
+    name: 'web_fetch',
+    risk: 'read',
+    needs: 'network',
+    timeoutSecs: limits.timeoutSecs + 5,
+    description:
+      'Fetch an address of the web. Pages come as Markdown. Only hosts that the manifest of the agent allows; private addresses are refused.',
     input: v.object({
       url: v.pipe(v.string(), v.maxLength(8192), v.url('Expected an address such as https://example.com')),
       method: v.optional(v.picklist(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), 'GET'),
@@ -32,24 +51,41 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
       const agent = await agents.require(agentId)
       const patterns = agent.manifest.capabilities.network
       const { method } = input
-      if (method !== 'GET' && agent.permission === 'assist') throw new Refusal('forbidden', `This agent may only read: ${method} is refused.`)
-      if (method === 'GET' && input.body !== undefined) throw new Refusal('invalid_request', 'body: a GET request has none.')
+      if (method !== 'GET' && agent.permission === 'assist')
+        throw new Refusal('forbidden', `This agent may only read: ${method} is refused.`)
+      if (method === 'GET' && input.body !== undefined)
+        throw new Refusal('invalid_request', 'body: a GET request has none.')
       const first = new URL(input.url)
       const check = (url: URL): void => {
         if (allowsHost(patterns, url)) return
-        throw new Refusal('forbidden', patterns.length === 0 ? 'This agent may not use the network: capabilities.network of its manifest is empty.'
-          : `This agent may not reach ${url.host}${url.href === first.href ? '' : ', where it was redirected to'}. capabilities.network of its manifest allows: ${patterns.join(', ')}.`)
+        throw new Refusal(
+          'forbidden',
+          patterns.length === 0
+            ? 'This agent may not use the network: capabilities.network of its manifest is empty.'
+            : `This agent may not reach ${url.host}${url.href === first.href ? '' : ', where it was redirected to'}. capabilities.network of its manifest allows: ${patterns.join(', ')}.`,
+        )
       }
       try {
         check(first)
         await audit.write({ event: 'network_access', agentId: agent.id, details: `${method} ${first.origin}` })
         const response = await fetch(first, {
-          method, headers: input.headers, ...(input.body === undefined ? {} : { body: input.body }), signal, check, maxBytes: limits.maxBytes, totalTimeoutMs: limits.timeoutSecs * 1000,
+          method,
+          headers: input.headers,
+          ...(input.body === undefined ? {} : { body: input.body }),
+          signal,
+          check,
+          maxBytes: limits.maxBytes,
+          totalTimeoutMs: limits.timeoutSecs * 1000,
         })
         const { type, text } = await readPage(response, limits.maxChars)
         return `${response.status} ${response.url}${type === '' ? '' : ` (${type})`}\n${fence(text)}`
       } catch (error) {
-        if (error instanceof Refusal && error.code === 'forbidden') await audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: ${method} ${first.origin}: ${error.message}` })
+        if (error instanceof Refusal && error.code === 'forbidden')
+          await audit.write({
+            event: 'capability_check',
+            agentId: agent.id,
+            details: `denied: ${method} ${first.origin}: ${error.message}`,
+          })
         throw error
       }
     },
@@ -57,7 +93,9 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
   if (!provider) return [get]
   // Decision: the provider is the operator's choice, so a manifest that grants the tool need not name its host too.
   const search = defineTool({
-    ...guarded, name: 'web_search', risk: 'read',
+    ...guarded,
+    name: 'web_search',
+    risk: 'read',
     description: 'Search the web. Answers titles, addresses and excerpts; read a page with web_fetch.',
     input: v.object({
       query: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(400)),
@@ -67,7 +105,14 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
       await audit.write({ event: 'network_access', agentId, details: `search with ${provider.name}` })
       const found = (await provider.search(input.query, input.max_results, signal)).slice(0, input.max_results)
       if (found.length === 0) return `Nothing found for "${input.query}".`
-      return fence(found.map(({ title, url, text }, index) => `${index + 1}. ${line(title)}\n   ${line(url)}\n   ${line(text).slice(0, 500)}`).join('\n'))
+      return fence(
+        found
+          .map(
+            ({ title, url, text }, index) =>
+              `${index + 1}. ${line(title)}\n   ${line(url)}\n   ${line(text).slice(0, 500)}`,
+          )
+          .join('\n'),
+      )
     },
   })
   return [get, search]

@@ -41,7 +41,9 @@ export class Page {
   #assets = new Map<string, Asset>()
   #bytes = new Map<string, Promise<Uint8Array>>()
 
-  constructor(folder: () => string | undefined) { this.#folder = folder }
+  constructor(folder: () => string | undefined) {
+    this.#folder = folder
+  }
 
   /** `undefined` when the build made no such file, or was never run. */
   async find(path: string): Promise<Asset | undefined> {

@@ -14,13 +14,21 @@ const types: Readonly<Record<string, string>> = {
   '.map': 'application/json',
 }
 
-export interface BuiltFile { readonly path: string; readonly bytes: number; readonly gzipBytes: number; readonly brotliBytes: number }
+export interface BuiltFile {
+  readonly path: string
+  readonly bytes: number
+  readonly gzipBytes: number
+  readonly brotliBytes: number
+}
 
 /**
  * Bundles the page into `outDir`, which it empties first, with a compressed copy of every file and the list the plugin serves
  * from. `development` keeps names readable and adds source maps. Throws when the page does not compile.
  */
-export async function buildPage(options: { readonly outDir: string; readonly development?: boolean }): Promise<readonly BuiltFile[]> {
+export async function buildPage(options: {
+  readonly outDir: string
+  readonly development?: boolean
+}): Promise<readonly BuiltFile[]> {
   const { build } = await import('vite')
   const development = options.development ?? false
   await build({
@@ -48,28 +56,40 @@ export async function buildPage(options: { readonly outDir: string; readonly dev
 
 async function compress(outDir: string): Promise<readonly BuiltFile[]> {
   const entries = await readdir(outDir, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => relative(outDir, join(entry.parentPath, entry.name))).sort()
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(outDir, join(entry.parentPath, entry.name)))
+    .sort()
   await mkdir(outDir, { recursive: true })
-  const built = await Promise.all(files.map(async (file) => {
-    const bytes = await readFile(join(outDir, file))
-    const forms: Readonly<Record<Encoding, Uint8Array>> = {
-      br: await promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }),
-      gzip: await promisify(gzip)(bytes, { level: 9 }),
-    }
-    const encodings: Partial<Record<Encoding, string>> = {}
-    for (const [encoding, suffix] of [['br', '.br'], ['gzip', '.gz']] as const) {
-      if (forms[encoding].length >= bytes.length) continue
-      encodings[encoding] = file + suffix
-      await writeFile(join(outDir, file + suffix), forms[encoding])
-    }
-    const path = file === 'index.html' ? '/' : `/${file.split(sep).join('/')}`
-    const asset = {
-      path, file, encodings,
-      type: types[extname(file)] ?? 'application/octet-stream',
-      etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
-    }
-    return { asset, size: { path, bytes: bytes.length, gzipBytes: forms.gzip.length, brotliBytes: forms.br.length } }
-  }))
+  const built = await Promise.all(
+    files.map(async (file) => {
+      const bytes = await readFile(join(outDir, file))
+      const forms: Readonly<Record<Encoding, Uint8Array>> = {
+        br: await promisify(brotliCompress)(bytes, {
+          params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY },
+        }),
+        gzip: await promisify(gzip)(bytes, { level: 9 }),
+      }
+      const encodings: Partial<Record<Encoding, string>> = {}
+      for (const [encoding, suffix] of [
+        ['br', '.br'],
+        ['gzip', '.gz'],
+      ] as const) {
+        if (forms[encoding].length >= bytes.length) continue
+        encodings[encoding] = file + suffix
+        await writeFile(join(outDir, file + suffix), forms[encoding])
+      }
+      const path = file === 'index.html' ? '/' : `/${file.split(sep).join('/')}`
+      const asset = {
+        path,
+        file,
+        encodings,
+        type: types[extname(file)] ?? 'application/octet-stream',
+        etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+      }
+      return { asset, size: { path, bytes: bytes.length, gzipBytes: forms.gzip.length, brotliBytes: forms.br.length } }
+    }),
+  )
   const assets: readonly Omit<Asset, 'encodings'>[] = built.map(({ asset }) => asset)
   // Written last: the plugin serves nothing until the list is there.
   await writeFile(join(outDir, 'assets.json'), `${JSON.stringify({ assets }, undefined, 2)}\n`)

@@ -12,20 +12,34 @@ The API under /api works without the page.
 /** The page and its files carry no data, so they are served before a key is given. */
 export function pageRoutes(page: Page): readonly AnyRoute[] {
   const home = defineRoute({
-    method: 'GET', path: '/', summary: 'The chat page',
-    auth: 'public', cost: 1,
-    returns: v.unknown(), produces: 'text/html',
+    method: 'GET',
+    path: '/',
+    summary: 'The chat page',
+    auth: 'public',
+    cost: 1,
+    returns: v.unknown(),
+    produces: 'text/html',
     async handle(request) {
       const asset = await page.find('/')
-      if (!asset) return reply(unbuilt, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', 'retry-after': '10' }, 503)
+      if (!asset)
+        return reply(
+          unbuilt,
+          { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', 'retry-after': '10' },
+          503,
+        )
       return serve(page, asset, 'no-cache', request)
     },
   })
   const file = defineRoute({
-    method: 'GET', path: '/assets/**:file', summary: 'A file of the chat page',
-    auth: 'public', cost: 1,
+    method: 'GET',
+    path: '/assets/**:file',
+    summary: 'A file of the chat page',
+    auth: 'public',
+    cost: 1,
     params: v.object({ file: v.string() }),
-    returns: v.unknown(), produces: 'application/octet-stream', errors: ['not_found'],
+    returns: v.unknown(),
+    produces: 'application/octet-stream',
+    errors: ['not_found'],
     async handle(request) {
       const asset = await page.find(`/assets/${request.params.file}`)
       if (!asset) throw new Refusal('not_found', `The chat page has no file ${request.params.file}`)
@@ -34,9 +48,14 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
     },
   })
   const icon = defineRoute({
-    method: 'GET', path: '/favicon.svg', summary: 'The icon of the chat page',
-    auth: 'public', cost: 1,
-    returns: v.unknown(), produces: 'image/svg+xml', errors: ['not_found'],
+    method: 'GET',
+    path: '/favicon.svg',
+    summary: 'The icon of the chat page',
+    auth: 'public',
+    cost: 1,
+    returns: v.unknown(),
+    produces: 'image/svg+xml',
+    errors: ['not_found'],
     async handle(request) {
       const asset = await page.find('/favicon.svg')
       if (!asset) throw new Refusal('not_found', 'The chat page has no icon')

@@ -3,17 +3,40 @@ import type { AuditEntry } from '../audit/contract.ts'
 
 /** What can be subscribed to. Those of compatible services first; `all` stands for every one. */
 export const eventNames = [
-  'agent_spawned', 'agent_stopped', 'message_received', 'message_completed', 'agent_error', 'cron_fired', 'trigger_fired', 'workflow_completed', 'workflow_failed', 'all',
-  'tool_invoked', 'session_changed', 'approval_requested', 'approval_resolved', 'budget_warning', 'budget_exceeded', 'config_changed', 'backup_created', 'backup_restored', 'daemon_started', 'daemon_stopped',
+  'agent_spawned',
+  'agent_stopped',
+  'message_received',
+  'message_completed',
+  'agent_error',
+  'cron_fired',
+  'trigger_fired',
+  'workflow_completed',
+  'workflow_failed',
+  'all',
+  'tool_invoked',
+  'session_changed',
+  'approval_requested',
+  'approval_resolved',
+  'budget_warning',
+  'budget_exceeded',
+  'config_changed',
+  'backup_created',
+  'backup_restored',
+  'daemon_started',
+  'daemon_stopped',
 ] as const
 export type EventName = (typeof eventNames)[number]
 const known: ReadonlySet<string> = new Set(eventNames)
-const synonyms: ReadonlyMap<string, EventName> = new Map([['agent_terminated', 'agent_stopped'], ['agent_killed', 'agent_stopped'], ['message_sent', 'message_completed']])
+const synonyms: ReadonlyMap<string, EventName> = new Map([
+  ['agent_terminated', 'agent_stopped'],
+  ['agent_killed', 'agent_stopped'],
+  ['message_sent', 'message_completed'],
+])
 
 /** `agent.terminated` and `agent_terminated` are both `agent_stopped`; `undefined` for a name that is none. */
 export function toEvent(name: string): EventName | undefined {
   const plain = name.trim().toLowerCase().replaceAll('.', '_')
-  return known.has(plain) ? plain as EventName : synonyms.get(plain)
+  return known.has(plain) ? (plain as EventName) : synonyms.get(plain)
 }
 
 /** Something that happened, as it stands in the audit trail: it is there if and only if it is on disk. */
@@ -38,7 +61,10 @@ export function happeningsOf(entry: AuditEntry): readonly Happening[] {
   return read(entry).map(([name, more]) => ({
     // Not the number alone: after a restore a number may come again.
     id: `evt_${hash('sha256', JSON.stringify([name, id, timestamp, event, agentId, details])).slice(0, 32)}`,
-    event: name, at: timestamp, agentId, turnId: TURN.exec(details)?.[1],
+    event: name,
+    at: timestamp,
+    agentId,
+    turnId: TURN.exec(details)?.[1],
     data: { audit_id: id, ...(agentId === '' ? {} : { agent_id: agentId }), details, ...more },
   }))
 }
@@ -51,21 +77,42 @@ function read(entry: AuditEntry): readonly Found[] {
 }
 function single({ event, details }: AuditEntry): Found | undefined {
   switch (event) {
-    case 'agent_killed': return ['agent_stopped', { reason: 'killed' }]
-    case 'agent_updated': return details.endsWith(' to Stopped') ? ['agent_stopped', { reason: 'stopped' }] : undefined
+    case 'agent_killed':
+      return ['agent_stopped', { reason: 'killed' }]
+    case 'agent_updated':
+      return details.endsWith(' to Stopped') ? ['agent_stopped', { reason: 'stopped' }] : undefined
     case 'tool_invoked': {
       const [, tool, outcome] = TOOL.exec(details) ?? []
-      return ['tool_invoked', { ...turnOf(details), ...(tool === undefined ? {} : { tool, failed: outcome === 'failed' }) }]
+      return [
+        'tool_invoked',
+        { ...turnOf(details), ...(tool === undefined ? {} : { tool, failed: outcome === 'failed' }) },
+      ]
     }
     case 'capability_check': {
       const [, id, what] = APPROVAL.exec(details) ?? []
-      return id === undefined || what === undefined ? undefined : what === 'requested' ? ['approval_requested', { approval_id: id }] : ['approval_resolved', { approval_id: id, status: what }]
+      return id === undefined || what === undefined
+        ? undefined
+        : what === 'requested'
+          ? ['approval_requested', { approval_id: id }]
+          : ['approval_resolved', { approval_id: id, status: what }]
     }
-    case 'config_change': return ['config_changed', {}]
-    case 'agent_spawned': case 'session_changed': case 'cron_fired': case 'trigger_fired': case 'workflow_completed': case 'workflow_failed': case 'budget_warning':
-    case 'budget_exceeded': case 'backup_created': case 'backup_restored': case 'daemon_started': case 'daemon_stopped':
+    case 'config_change':
+      return ['config_changed', {}]
+    case 'agent_spawned':
+    case 'session_changed':
+    case 'cron_fired':
+    case 'trigger_fired':
+    case 'workflow_completed':
+    case 'workflow_failed':
+    case 'budget_warning':
+    case 'budget_exceeded':
+    case 'backup_created':
+    case 'backup_restored':
+    case 'daemon_started':
+    case 'daemon_stopped':
       return [event, {}]
-    default: return undefined
+    default:
+      return undefined
   }
 }
 /** A turn has one entry, at its end, in every case: that a message came in is told together with what came of it. */
@@ -73,7 +120,10 @@ function ofTurn(details: string): readonly Found[] {
   const [, id, door, state] = TURN.exec(details) ?? []
   if (id === undefined || door === undefined || state === undefined) return []
   const turn = { turn_id: id, door }
-  return [['message_received', turn], [state === 'done' || state === 'cancelled' ? 'message_completed' : 'agent_error', { ...turn, status: state }]]
+  return [
+    ['message_received', turn],
+    [state === 'done' || state === 'cancelled' ? 'message_completed' : 'agent_error', { ...turn, status: state }],
+  ]
 }
 function turnOf(details: string): Happening['data'] {
   const id = TURN.exec(details)?.[1]

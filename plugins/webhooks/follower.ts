@@ -26,7 +26,9 @@ export interface FollowerParts {
  */
 export class Follower {
   readonly #parts: FollowerParts
-  constructor(parts: FollowerParts) { this.#parts = parts }
+  constructor(parts: FollowerParts) {
+    this.#parts = parts
+  }
 
   /** Reads on from where the targets are. Whether there was anything for one of them. */
   async follow(signal: AbortSignal): Promise<boolean> {
@@ -38,11 +40,19 @@ export class Follower {
       const entries = await feed.following(Math.min(...targets.map(({ position }) => position)), PAGE)
       const last = entries.at(-1)
       if (!last) return any
-      const found = entries.flatMap((entry) => happeningsOf(entry).flatMap((happening) => {
-        const wanted = targets.filter(({ position, events }) => position < entry.id && nameFor(events, happening.event) !== undefined)
-        return wanted.length > 0 ? [{ happening, wanted }] : []
-      }))
-      const room = new Map(await Promise.all(targets.map(async ({ id }) => [id, this.#parts.maxWaiting - await store.count(id, 'pending')] as const)))
+      const found = entries.flatMap((entry) =>
+        happeningsOf(entry).flatMap((happening) => {
+          const wanted = targets.filter(
+            ({ position, events }) => position < entry.id && nameFor(events, happening.event) !== undefined,
+          )
+          return wanted.length > 0 ? [{ happening, wanted }] : []
+        }),
+      )
+      const room = new Map(
+        await Promise.all(
+          targets.map(async ({ id }) => [id, this.#parts.maxWaiting - (await store.count(id, 'pending'))] as const),
+        ),
+      )
       const now = this.#parts.now()
       const statements = []
       for (const { happening, wanted } of found) {
@@ -50,13 +60,25 @@ export class Follower {
         for (const target of wanted) {
           const left = room.get(target.id) ?? 0
           room.set(target.id, left - 1)
-          statements.push(store.enqueue({
-            targetId: target.id, eventId: happening.id, event: nameFor(target.events, happening.event) ?? happening.event, at: happening.at, data,
-            ...(left > 0 ? {} : { dead: `more than ${this.#parts.maxWaiting} deliveries wait for this target` }),
-          }, now))
+          statements.push(
+            store.enqueue(
+              {
+                targetId: target.id,
+                eventId: happening.id,
+                event: nameFor(target.events, happening.event) ?? happening.event,
+                at: happening.at,
+                data,
+                ...(left > 0 ? {} : { dead: `more than ${this.#parts.maxWaiting} deliveries wait for this target` }),
+              },
+              now,
+            ),
+          )
         }
       }
-      await store.commit([...statements, ...targets.filter(({ position }) => position < last.id).map(({ id }) => store.told(id, last.id))])
+      await store.commit([
+        ...statements,
+        ...targets.filter(({ position }) => position < last.id).map(({ id }) => store.told(id, last.id)),
+      ])
       any ||= statements.length > 0
       if (entries.length < PAGE) return any
     }
@@ -65,14 +87,23 @@ export class Follower {
   /** What a receiver would otherwise have to ask for. What is gone by now is left out. */
   async #told({ agentId, turnId, event, data }: Happening): Promise<Record<string, unknown>> {
     const agent = agentId === '' ? undefined : await this.#parts.agents()?.find(agentId)
-    const turn = turnId === undefined || !['message_received', 'message_completed', 'agent_error'].includes(event) ? undefined : await this.#parts.turns()?.find(turnId)
+    const turn =
+      turnId === undefined || !['message_received', 'message_completed', 'agent_error'].includes(event)
+        ? undefined
+        : await this.#parts.turns()?.find(turnId)
     return {
-      ...data, ...(agent ? { agent_name: agent.name } : {}),
+      ...data,
+      ...(agent ? { agent_name: agent.name } : {}),
       ...(turn ? { session_id: turn.sessionId, received_at: turn.createdAt } : {}),
-      ...(turn && event !== 'message_received' ? {
-        response: turn.text.slice(0, TEXT), iterations: turn.iterations, cost_usd: turn.costUsd, ...(turn.error === null ? {} : { error: turn.error }),
-        ...(turn.usage ? { usage: { input_tokens: turn.usage.input, output_tokens: turn.usage.output } } : {}),
-      } : {}),
+      ...(turn && event !== 'message_received'
+        ? {
+            response: turn.text.slice(0, TEXT),
+            iterations: turn.iterations,
+            cost_usd: turn.costUsd,
+            ...(turn.error === null ? {} : { error: turn.error }),
+            ...(turn.usage ? { usage: { input_tokens: turn.usage.input, output_tokens: turn.usage.output } } : {}),
+          }
+        : {}),
     }
   }
 }

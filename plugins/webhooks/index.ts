@@ -26,15 +26,38 @@ export default definePlugin({
     const { config, db, hooks, jobs, log, routes, run, services } = ctx
     const { audit, agents, chat, turns } = services
     const background = (work: () => Promise<void>): void => {
-      run(work).catch((error: unknown) => log.error('work for a webhook failed', { error: error instanceof Error ? error.message : String(error) }))
+      run(work).catch((error: unknown) =>
+        log.error('work for a webhook failed', { error: error instanceof Error ? error.message : String(error) }),
+      )
     }
     const delivering = createDelivering({ ...ctx, ...services, background })
     routes.add(...webhookRoutes(delivering.webhooks, delivering.test))
     const { triggers } = config
     const inbound = new InboundStore(db)
-    const gate = new InboundGate(triggers, inbound, createLimiter({ tokens: triggers.rate_limit_per_minute, windowMs: 60_000, maxKeys: 10_000, now: () => performance.now() }))
+    const gate = new InboundGate(
+      triggers,
+      inbound,
+      createLimiter({
+        tokens: triggers.rate_limit_per_minute,
+        windowMs: 60_000,
+        maxKeys: 10_000,
+        now: () => performance.now(),
+      }),
+    )
     const waker = new Waker({ store: inbound, audit, agents, chat, turns, log })
-    routes.add(...inboundRoutes({ gate, waker, chat, turns, audit, hooks, models: { hooks, inference: () => ctx.optional('inference'), catalog: () => ctx.optional('catalog') }, maxBytes: triggers.max_payload_bytes, background }))
+    routes.add(
+      ...inboundRoutes({
+        gate,
+        waker,
+        chat,
+        turns,
+        audit,
+        hooks,
+        models: { hooks, inference: () => ctx.optional('inference'), catalog: () => ctx.optional('catalog') },
+        maxBytes: triggers.max_payload_bytes,
+        background,
+      }),
+    )
     if (gate.problem !== undefined) log.warn(gate.problem)
     for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => delivering.wake())
     hooks.on(DaemonListening, () => delivering.begin())

@@ -2,70 +2,182 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { defineRoute, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { Delivery, DeliveryList, DeliveryParams, DeliveryQuery, EventWebhook, EventWebhookChange, NewEventWebhook, NewWebhook, Payload, TestResult, Webhook, WebhookChange, WebhookList, WebhookParams } from './schema.ts'
+import {
+  Delivery,
+  DeliveryList,
+  DeliveryParams,
+  DeliveryQuery,
+  EventWebhook,
+  EventWebhookChange,
+  NewEventWebhook,
+  NewWebhook,
+  Payload,
+  TestResult,
+  Webhook,
+  WebhookChange,
+  WebhookList,
+  WebhookParams,
+} from './schema.ts'
 import type { DeliveryRow, Target } from './schema.ts'
 import type { Sent } from './sending.ts'
 import type { Webhooks } from './service.ts'
 
-const HOW = 'Every event is sent as `POST` with `{id, event, timestamp, webhook_id, data}`, at least once, in order, and with the same id and the same bytes at every attempt; any answer but 2xx is tried again with growing pauses. '
-  + 'With a secret, `X-Webhook-Signature: sha256=<hex>` is the HMAC-SHA256 of the raw body, and `webhook-signature` that of `<webhook-id>.<webhook-timestamp>.<body>` as in the Standard Webhooks specification. '
-  + 'An address of this machine or of a private network is refused unless `[outbound] allow` names it.'
-const example = { id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11', url: 'https://example.com/hook', secret: '***' as const, enabled: true, created_at: '2026-01-31T12:00:00.000Z', updated_at: '2026-01-31T12:00:00.000Z' }
+const HOW =
+  'Every event is sent as `POST` with `{id, event, timestamp, webhook_id, data}`, at least once, in order, and with the same id and the same bytes at every attempt; any answer but 2xx is tried again with growing pauses. ' +
+  'With a secret, `X-Webhook-Signature: sha256=<hex>` is the HMAC-SHA256 of the raw body, and `webhook-signature` that of `<webhook-id>.<webhook-timestamp>.<body>` as in the Standard Webhooks specification. ' +
+  'An address of this machine or of a private network is refused unless `[outbound] allow` names it.'
+const example = {
+  id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11',
+  url: 'https://example.com/hook',
+  secret: '***' as const,
+  enabled: true,
+  created_at: '2026-01-31T12:00:00.000Z',
+  updated_at: '2026-01-31T12:00:00.000Z',
+}
 const auth = 'bearer' as const
 const callback = {
-  name: 'event', to: 'url', summary: 'An event', body: Payload,
+  name: 'event',
+  to: 'url',
+  summary: 'An event',
+  body: Payload,
   headers: {
-    'X-Webhook-Id': 'The id of the body; the same at every attempt', 'X-Webhook-Signature': '`sha256=` and the HMAC-SHA256 of the raw body in hex; when there is a secret', 'X-Webhook-Timestamp': 'Seconds; of this attempt',
-    'webhook-id': 'As X-Webhook-Id', 'webhook-timestamp': 'As X-Webhook-Timestamp', 'webhook-signature': 'As in the Standard Webhooks specification; when there is a secret',
+    'X-Webhook-Id': 'The id of the body; the same at every attempt',
+    'X-Webhook-Signature': '`sha256=` and the HMAC-SHA256 of the raw body in hex; when there is a secret',
+    'X-Webhook-Timestamp': 'Seconds; of this attempt',
+    'webhook-id': 'As X-Webhook-Id',
+    'webhook-timestamp': 'As X-Webhook-Timestamp',
+    'webhook-signature': 'As in the Standard Webhooks specification; when there is a secret',
   },
   example: {
-    id: 'evt_0123456789abcdef0123456789abcdef', event: 'message_completed', timestamp: '2026-01-31T12:00:00.000Z', webhook_id: example.id,
+    id: 'evt_0123456789abcdef0123456789abcdef',
+    event: 'message_completed',
+    timestamp: '2026-01-31T12:00:00.000Z',
+    webhook_id: example.id,
     data: {
-      audit_id: 42, agent_id: '7a0d7e9c-40f5-4d5b-8a62-2f2a4f5a0f11', agent_name: 'assistant', turn_id: '1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77', session_id: 'c3a1f0de-52d6-4a4e-9b0f-6f1d2e3c4b5a', door: 'rest', status: 'done',
-      response: 'Hello!', iterations: 1, usage: { input_tokens: 812, output_tokens: 9 }, cost_usd: 0.0021, received_at: '2026-01-31T11:59:58.000Z', details: 'turn 1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77 by rest done',
+      audit_id: 42,
+      agent_id: '7a0d7e9c-40f5-4d5b-8a62-2f2a4f5a0f11',
+      agent_name: 'assistant',
+      turn_id: '1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77',
+      session_id: 'c3a1f0de-52d6-4a4e-9b0f-6f1d2e3c4b5a',
+      door: 'rest',
+      status: 'done',
+      response: 'Hello!',
+      iterations: 1,
+      usage: { input_tokens: 812, output_tokens: 9 },
+      cost_usd: 0.0021,
+      received_at: '2026-01-31T11:59:58.000Z',
+      details: 'turn 1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77 by rest done',
     },
   },
 }
 
 export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Sent>): readonly AnyRoute[] {
-  return [...outboundRoutes(webhooks, test), ...eventRoutes(webhooks), ...deliveryRoutes(webhooks, 'outbound', '/api/webhooks'), ...deliveryRoutes(webhooks, 'event', '/api/webhooks/events')]
+  return [
+    ...outboundRoutes(webhooks, test),
+    ...eventRoutes(webhooks),
+    ...deliveryRoutes(webhooks, 'outbound', '/api/webhooks'),
+    ...deliveryRoutes(webhooks, 'event', '/api/webhooks/events'),
+  ]
 }
 
 function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Sent>): readonly AnyRoute[] {
   const shown = { ...example, name: 'ci', events: ['agent_spawned', 'message_completed'] }
   return [
     defineRoute({
-      method: 'GET', path: '/api/webhooks', summary: 'The outbound webhooks', auth, cost: 5, returns: WebhookList, example: { returns: { webhooks: [shown], total: 1 } },
+      method: 'GET',
+      path: '/api/webhooks',
+      summary: 'The outbound webhooks',
+      auth,
+      cost: 5,
+      returns: WebhookList,
+      example: { returns: { webhooks: [shown], total: 1 } },
       async handle() {
         const found = await webhooks.list('outbound')
         return { webhooks: found.map(toWebhook), total: found.length }
       },
     }),
     defineRoute({
-      method: 'POST', path: '/api/webhooks', summary: 'Send events to an address', description: HOW, callback, auth, ownerOnly: true, cost: 5, body: NewWebhook, returns: Webhook, status: 201, errors: ['conflict'], idempotent: true,
-      example: { body: { name: 'ci', url: 'https://example.com/hook', events: ['agent_spawned', 'message_completed'], secret: 'a long random text' }, returns: shown },
+      method: 'POST',
+      path: '/api/webhooks',
+      summary: 'Send events to an address',
+      description: HOW,
+      callback,
+      auth,
+      ownerOnly: true,
+      cost: 5,
+      body: NewWebhook,
+      returns: Webhook,
+      status: 201,
+      errors: ['conflict'],
+      idempotent: true,
+      example: {
+        body: {
+          name: 'ci',
+          url: 'https://example.com/hook',
+          events: ['agent_spawned', 'message_completed'],
+          secret: 'a long random text',
+        },
+        returns: shown,
+      },
       async handle({ body, effectId }) {
-        return toWebhook(await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }))
+        return toWebhook(
+          await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
+        )
       },
     }),
     defineRoute({
-      method: 'GET', path: '/api/webhooks/:id', summary: 'Read an outbound webhook', auth, cost: 2, params: WebhookParams, returns: Webhook, errors: ['webhook_not_found'], example: { returns: shown },
-      async handle({ params }) { return toWebhook(await webhooks.require('outbound', params.id)) },
+      method: 'GET',
+      path: '/api/webhooks/:id',
+      summary: 'Read an outbound webhook',
+      auth,
+      cost: 2,
+      params: WebhookParams,
+      returns: Webhook,
+      errors: ['webhook_not_found'],
+      example: { returns: shown },
+      async handle({ params }) {
+        return toWebhook(await webhooks.require('outbound', params.id))
+      },
     }),
     defineRoute({
-      method: 'PUT', path: '/api/webhooks/:id', summary: 'Change an outbound webhook', description: 'What is not given stays. An empty secret takes it away.', auth, ownerOnly: true, cost: 5,
-      params: WebhookParams, body: WebhookChange, returns: Webhook, errors: ['webhook_not_found'], example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
-      async handle({ params, body }) { return toWebhook(await webhooks.change('outbound', params.id, body)) },
+      method: 'PUT',
+      path: '/api/webhooks/:id',
+      summary: 'Change an outbound webhook',
+      description: 'What is not given stays. An empty secret takes it away.',
+      auth,
+      ownerOnly: true,
+      cost: 5,
+      params: WebhookParams,
+      body: WebhookChange,
+      returns: Webhook,
+      errors: ['webhook_not_found'],
+      example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
+      async handle({ params, body }) {
+        return toWebhook(await webhooks.change('outbound', params.id, body))
+      },
     }),
     remove(webhooks, 'outbound', '/api/webhooks/:id'),
     defineRoute({
-      method: 'POST', path: '/api/webhooks/:id/test', summary: 'Send a test to an outbound webhook',
-      description: 'Once, at once, whether or not it is enabled. Answers 200 with the status the receiver gave, and 502 when there was no answer.',
-      auth, ownerOnly: true, cost: 20, params: WebhookParams, returns: TestResult, errors: ['webhook_not_found'], example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
+      method: 'POST',
+      path: '/api/webhooks/:id/test',
+      summary: 'Send a test to an outbound webhook',
+      description:
+        'Once, at once, whether or not it is enabled. Answers 200 with the status the receiver gave, and 502 when there was no answer.',
+      auth,
+      ownerOnly: true,
+      cost: 20,
+      params: WebhookParams,
+      returns: TestResult,
+      errors: ['webhook_not_found'],
+      example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
       async handle({ params }) {
         const { status, error } = await test(await webhooks.require('outbound', params.id))
         if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }
-        return reply(JSON.stringify({ status: 'error', error: error ?? 'no answer', webhook_id: params.id }), { 'content-type': 'application/json' }, 502)
+        return reply(
+          JSON.stringify({ status: 'error', error: error ?? 'no answer', webhook_id: params.id }),
+          { 'content-type': 'application/json' },
+          502,
+        )
       },
     }),
   ]
@@ -73,26 +185,75 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
 
 function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
   const shown = { ...example, event_type: 'agent_spawned', events: ['agent_spawned'] }
-  const namesOf = (body: { readonly event_type?: string | undefined; readonly events?: readonly string[] | undefined }): readonly string[] | undefined =>
-    body.event_type === undefined ? body.events : [body.event_type, ...(body.events ?? []).filter((name) => name !== body.event_type)]
+  const namesOf = (body: {
+    readonly event_type?: string | undefined
+    readonly events?: readonly string[] | undefined
+  }): readonly string[] | undefined =>
+    body.event_type === undefined
+      ? body.events
+      : [body.event_type, ...(body.events ?? []).filter((name) => name !== body.event_type)]
   return [
     defineRoute({
-      method: 'GET', path: '/api/webhooks/events', summary: 'The event subscriptions', auth, cost: 5, returns: v.array(EventWebhook), example: { returns: [shown] },
-      async handle() { return (await webhooks.list('event')).map(toEventWebhook) },
-    }),
-    defineRoute({
-      method: 'POST', path: '/api/webhooks/events', summary: 'Subscribe an address to events', description: HOW, callback, auth, ownerOnly: true, cost: 5, body: NewEventWebhook, returns: EventWebhook, status: 201, errors: ['conflict'], idempotent: true,
-      example: { body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' }, returns: shown },
-      async handle({ body, effectId }) {
-        return toEventWebhook(await webhooks.add('event', { id: effectId ?? randomUUID(), name: '', url: body.url, events: namesOf(body) ?? [], secret: body.secret ?? undefined, enabled: body.enabled }))
+      method: 'GET',
+      path: '/api/webhooks/events',
+      summary: 'The event subscriptions',
+      auth,
+      cost: 5,
+      returns: v.array(EventWebhook),
+      example: { returns: [shown] },
+      async handle() {
+        return (await webhooks.list('event')).map(toEventWebhook)
       },
     }),
     defineRoute({
-      method: 'PUT', path: '/api/webhooks/events/:id', summary: 'Change an event subscription', description: 'What is not given stays. An empty secret takes it away.', auth, ownerOnly: true, cost: 5,
-      params: WebhookParams, body: EventWebhookChange, returns: EventWebhook, errors: ['webhook_not_found'], example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
+      method: 'POST',
+      path: '/api/webhooks/events',
+      summary: 'Subscribe an address to events',
+      description: HOW,
+      callback,
+      auth,
+      ownerOnly: true,
+      cost: 5,
+      body: NewEventWebhook,
+      returns: EventWebhook,
+      status: 201,
+      errors: ['conflict'],
+      idempotent: true,
+      example: {
+        body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' },
+        returns: shown,
+      },
+      async handle({ body, effectId }) {
+        return toEventWebhook(
+          await webhooks.add('event', {
+            id: effectId ?? randomUUID(),
+            name: '',
+            url: body.url,
+            events: namesOf(body) ?? [],
+            secret: body.secret ?? undefined,
+            enabled: body.enabled,
+          }),
+        )
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/api/webhooks/events/:id',
+      summary: 'Change an event subscription',
+      description: 'What is not given stays. An empty secret takes it away.',
+      auth,
+      ownerOnly: true,
+      cost: 5,
+      params: WebhookParams,
+      body: EventWebhookChange,
+      returns: EventWebhook,
+      errors: ['webhook_not_found'],
+      example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
       async handle({ params, body: { event_type, events, ...body } }) {
         const named = namesOf({ event_type, events })
-        return toEventWebhook(await webhooks.change('event', params.id, { ...body, ...(named === undefined ? {} : { events: named }) }))
+        return toEventWebhook(
+          await webhooks.change('event', params.id, { ...body, ...(named === undefined ? {} : { events: named }) }),
+        )
       },
     }),
     remove(webhooks, 'event', '/api/webhooks/events/:id'),
@@ -101,8 +262,17 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
 
 function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): AnyRoute {
   return defineRoute({
-    method: 'DELETE', path, summary: kind === 'event' ? 'Remove an event subscription' : 'Remove an outbound webhook', description: 'What waits for it is dropped.', auth, ownerOnly: true, cost: 5,
-    params: WebhookParams, returns: v.null(), status: 204, errors: ['webhook_not_found'],
+    method: 'DELETE',
+    path,
+    summary: kind === 'event' ? 'Remove an event subscription' : 'Remove an outbound webhook',
+    description: 'What waits for it is dropped.',
+    auth,
+    ownerOnly: true,
+    cost: 5,
+    params: WebhookParams,
+    returns: v.null(),
+    status: 204,
+    errors: ['webhook_not_found'],
     async handle({ params }) {
       await webhooks.remove(kind, params.id)
       return null
@@ -113,18 +283,34 @@ function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): A
 function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${string}`): readonly AnyRoute[] {
   return [
     defineRoute({
-      method: 'GET', path: `${base}/:id/deliveries`, summary: `What was sent to ${kind === 'event' ? 'an event subscription' : 'an outbound webhook'}, the newest first`,
-      description: '`dead` is what could not be delivered in all attempts. `total` counts those in the state that was asked for.',
-      auth, cost: 5, params: WebhookParams, query: DeliveryQuery, returns: DeliveryList, errors: ['webhook_not_found'],
+      method: 'GET',
+      path: `${base}/:id/deliveries`,
+      summary: `What was sent to ${kind === 'event' ? 'an event subscription' : 'an outbound webhook'}, the newest first`,
+      description:
+        '`dead` is what could not be delivered in all attempts. `total` counts those in the state that was asked for.',
+      auth,
+      cost: 5,
+      params: WebhookParams,
+      query: DeliveryQuery,
+      returns: DeliveryList,
+      errors: ['webhook_not_found'],
       async handle({ params, query }) {
         const { deliveries, ...counts } = await webhooks.deliveries(kind, params.id, query.state, query.limit)
         return { deliveries: deliveries.map(toDelivery), ...counts }
       },
     }),
     defineRoute({
-      method: 'POST', path: `${base}/:id/deliveries/:delivery_id/retry`, summary: 'Try a dead letter again', auth, cost: 5, params: DeliveryParams, returns: Delivery,
+      method: 'POST',
+      path: `${base}/:id/deliveries/:delivery_id/retry`,
+      summary: 'Try a dead letter again',
+      auth,
+      cost: 5,
+      params: DeliveryParams,
+      returns: Delivery,
       errors: ['webhook_not_found', 'delivery_not_found', 'conflict'],
-      async handle({ params }) { return toDelivery(await webhooks.retry(kind, params.id, params.delivery_id)) },
+      async handle({ params }) {
+        return toDelivery(await webhooks.retry(kind, params.id, params.delivery_id))
+      },
     }),
   ]
 }
@@ -140,7 +326,15 @@ function toEventWebhook(target: Target): v.InferOutput<typeof EventWebhook> {
 }
 function toDelivery(row: DeliveryRow): v.InferOutput<typeof Delivery> {
   return {
-    id: row.event_id, webhook_id: row.target_id, event: row.event, timestamp: row.occurred_at, state: row.state, attempts: row.attempts,
-    next_attempt_at: row.state === 'pending' ? row.due_at : null, response_status: row.status, error: row.error, settled_at: row.settled_at,
+    id: row.event_id,
+    webhook_id: row.target_id,
+    event: row.event,
+    timestamp: row.occurred_at,
+    state: row.state,
+    attempts: row.attempts,
+    next_attempt_at: row.state === 'pending' ? row.due_at : null,
+    response_status: row.status,
+    error: row.error,
+    settled_at: row.settled_at,
   }
 }

@@ -19,75 +19,207 @@ export const Settings = v.object({
   poll_ms: v.optional(whole(10, 60_000), 1_000),
   /** Pause between two beats, at which what waits for one is handed to agents. */
   heartbeat_secs: v.optional(whole(1, 86_400), 30),
-  triggers: v.optional(v.object({
-    enabled: v.boolean(), token: v.optional(v.string()), token_env: v.string(), max_payload_bytes: v.number(), rate_limit_per_minute: v.number(), require_signature: v.boolean(),
-  }), { enabled: false, token_env: 'SVC_WEBHOOK_TOKEN', max_payload_bytes: 65_536, rate_limit_per_minute: 30, require_signature: false }),
+  triggers: v.optional(
+    v.object({
+      enabled: v.boolean(),
+      token: v.optional(v.string()),
+      token_env: v.string(),
+      max_payload_bytes: v.number(),
+      rate_limit_per_minute: v.number(),
+      require_signature: v.boolean(),
+    }),
+    {
+      enabled: false,
+      token_env: 'SVC_WEBHOOK_TOKEN',
+      max_payload_bytes: 65_536,
+      rate_limit_per_minute: 30,
+      require_signature: false,
+    },
+  ),
 })
 export type Settings = v.InferOutput<typeof Settings>
 
-const EventName = v.pipe(v.string(), v.maxLength(64), v.check((name) => toEvent(name) !== undefined, `must be one of ${eventNames.join(', ')}`))
+const EventName = v.pipe(
+  v.string(),
+  v.maxLength(64),
+  v.check((name) => toEvent(name) !== undefined, `must be one of ${eventNames.join(', ')}`),
+)
 const Events = v.pipe(v.array(EventName), v.minLength(1, 'must name at least one event'), v.maxLength(64))
-const Url = v.pipe(v.string(), v.minLength(1), v.maxLength(2_048), v.check((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http or https address'))
+const Url = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.maxLength(2_048),
+  v.check((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http or https address'),
+)
 const Secret = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256))
 const Name = v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(128))
 
-export const NewWebhook = v.object({ name: Name, url: Url, events: Events, secret: v.optional(v.nullable(Secret)), enabled: v.optional(v.boolean(), true) })
+export const NewWebhook = v.object({
+  name: Name,
+  url: Url,
+  events: Events,
+  secret: v.optional(v.nullable(Secret)),
+  enabled: v.optional(v.boolean(), true),
+})
 /** An empty secret takes it away. */
 export const WebhookChange = v.object({
-  name: v.optional(Name), url: v.optional(Url), events: v.optional(Events), secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))), enabled: v.optional(v.boolean()),
+  name: v.optional(Name),
+  url: v.optional(Url),
+  events: v.optional(Events),
+  secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))),
+  enabled: v.optional(v.boolean()),
 })
 /** The interface names one `event_type`, compatible services a list of `events`. */
 export const NewEventWebhook = v.pipe(
-  v.object({ event_type: v.optional(EventName), events: v.optional(Events), url: Url, secret: v.optional(v.nullable(Secret)), enabled: v.optional(v.boolean(), true) }),
-  v.check(({ event_type, events }) => event_type !== undefined || events !== undefined, `event_type: one of ${eventNames.join(', ')} is needed`),
+  v.object({
+    event_type: v.optional(EventName),
+    events: v.optional(Events),
+    url: Url,
+    secret: v.optional(v.nullable(Secret)),
+    enabled: v.optional(v.boolean(), true),
+  }),
+  v.check(
+    ({ event_type, events }) => event_type !== undefined || events !== undefined,
+    `event_type: one of ${eventNames.join(', ')} is needed`,
+  ),
 )
 export const EventWebhookChange = v.object({
-  event_type: v.optional(EventName), events: v.optional(Events), url: v.optional(Url), secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))), enabled: v.optional(v.boolean()),
+  event_type: v.optional(EventName),
+  events: v.optional(Events),
+  url: v.optional(Url),
+  secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))),
+  enabled: v.optional(v.boolean()),
 })
 
 export const WebhookParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid webhook ID')) })
-export const DeliveryParams = v.object({ ...WebhookParams.entries, delivery_id: v.pipe(v.string(), v.regex(/^evt_[0-9a-f]{32}$/, 'Invalid delivery ID')) })
+export const DeliveryParams = v.object({
+  ...WebhookParams.entries,
+  delivery_id: v.pipe(v.string(), v.regex(/^evt_[0-9a-f]{32}$/, 'Invalid delivery ID')),
+})
 export const states = ['pending', 'delivered', 'dead'] as const
 export const DeliveryQuery = v.object({
-  state: v.optional(v.picklist(states)), limit: v.optional(v.pipe(v.string(), v.regex(/^(?:[1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500'), v.transform(Number)), '50'),
+  state: v.optional(v.picklist(states)),
+  limit: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(?:[1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500'),
+      v.transform(Number),
+    ),
+    '50',
+  ),
 })
 
 /** A secret is shown as `***`, never as it is. */
 export const Webhook = v.object({
-  id: v.string(), name: v.string(), url: v.string(), secret: v.nullable(v.literal('***')), events: v.array(v.string()), enabled: v.boolean(), created_at: v.string(), updated_at: v.string(),
+  id: v.string(),
+  name: v.string(),
+  url: v.string(),
+  secret: v.nullable(v.literal('***')),
+  events: v.array(v.string()),
+  enabled: v.boolean(),
+  created_at: v.string(),
+  updated_at: v.string(),
 })
 export const EventWebhook = v.object({
-  id: v.string(), event_type: v.string(), events: v.array(v.string()), url: v.string(), secret: v.nullable(v.literal('***')), enabled: v.boolean(), created_at: v.string(), updated_at: v.string(),
+  id: v.string(),
+  event_type: v.string(),
+  events: v.array(v.string()),
+  url: v.string(),
+  secret: v.nullable(v.literal('***')),
+  enabled: v.boolean(),
+  created_at: v.string(),
+  updated_at: v.string(),
 })
 const count = v.pipe(v.number(), v.integer())
 export const WebhookList = v.object({ webhooks: v.array(Webhook), total: count })
 export const Delivery = v.object({
-  id: v.string(), webhook_id: v.string(), event: v.string(), timestamp: v.string(), state: v.picklist(states), attempts: count, next_attempt_at: v.nullable(v.string()),
-  response_status: v.nullable(count), error: v.nullable(v.string()), settled_at: v.nullable(v.string()),
+  id: v.string(),
+  webhook_id: v.string(),
+  event: v.string(),
+  timestamp: v.string(),
+  state: v.picklist(states),
+  attempts: count,
+  next_attempt_at: v.nullable(v.string()),
+  response_status: v.nullable(count),
+  error: v.nullable(v.string()),
+  settled_at: v.nullable(v.string()),
 })
 export const DeliveryList = v.object({ deliveries: v.array(Delivery), total: count, dead: count, pending: count })
-export const TestResult = v.object({ status: v.picklist(['sent', 'error']), webhook_id: v.string(), response_status: v.optional(count), error: v.optional(v.string()) })
+export const TestResult = v.object({
+  status: v.picklist(['sent', 'error']),
+  webhook_id: v.string(),
+  response_status: v.optional(count),
+  error: v.optional(v.string()),
+})
 /** What is sent to a receiver; for the OpenAPI document. Which of the data there are depends on the event. */
 export const Payload = v.object({
-  id: v.string(), event: v.string(), timestamp: v.string(), webhook_id: v.string(),
+  id: v.string(),
+  event: v.string(),
+  timestamp: v.string(),
+  webhook_id: v.string(),
   data: v.looseObject({
-    audit_id: v.number(), details: v.string(), agent_id: v.optional(v.string()), agent_name: v.optional(v.string()), turn_id: v.optional(v.string()), session_id: v.optional(v.string()), door: v.optional(v.string()),
-    status: v.optional(v.string()), reason: v.optional(v.string()), tool: v.optional(v.string()), failed: v.optional(v.boolean()), approval_id: v.optional(v.string()), response: v.optional(v.string()), error: v.optional(v.string()),
-    iterations: v.optional(v.number()), usage: v.optional(v.object({ input_tokens: v.number(), output_tokens: v.number() })), cost_usd: v.optional(v.nullable(v.number())), received_at: v.optional(v.string()),
+    audit_id: v.number(),
+    details: v.string(),
+    agent_id: v.optional(v.string()),
+    agent_name: v.optional(v.string()),
+    turn_id: v.optional(v.string()),
+    session_id: v.optional(v.string()),
+    door: v.optional(v.string()),
+    status: v.optional(v.string()),
+    reason: v.optional(v.string()),
+    tool: v.optional(v.string()),
+    failed: v.optional(v.boolean()),
+    approval_id: v.optional(v.string()),
+    response: v.optional(v.string()),
+    error: v.optional(v.string()),
+    iterations: v.optional(v.number()),
+    usage: v.optional(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
+    cost_usd: v.optional(v.nullable(v.number())),
+    received_at: v.optional(v.string()),
   }),
 })
 
 const row = { id: v.string(), created_at: v.string() }
 const number = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
 export const TargetRow = v.object({
-  ...row, kind: v.picklist(['outbound', 'event']), name: v.string(), url: v.string(), events: v.pipe(v.string(), v.parseJson(), v.array(v.string())),
-  enabled: v.pipe(number, v.transform((it) => it === 1)), has_secret: v.pipe(number, v.transform((it) => it === 1)), position: number, updated_at: v.string(),
+  ...row,
+  kind: v.picklist(['outbound', 'event']),
+  name: v.string(),
+  url: v.string(),
+  events: v.pipe(v.string(), v.parseJson(), v.array(v.string())),
+  enabled: v.pipe(
+    number,
+    v.transform((it) => it === 1),
+  ),
+  has_secret: v.pipe(
+    number,
+    v.transform((it) => it === 1),
+  ),
+  position: number,
+  updated_at: v.string(),
 })
 export type Target = v.InferOutput<typeof TargetRow>
 export const DeliveryRow = v.object({
-  target_id: v.string(), event_id: v.string(), seq: number, event: v.string(), occurred_at: v.string(), data: v.string(), state: v.picklist(states), attempts: number,
-  due_at: v.string(), lease_until: v.nullable(v.string()), status: v.nullable(number), error: v.nullable(v.string()), settled_at: v.nullable(v.string()),
+  target_id: v.string(),
+  event_id: v.string(),
+  seq: number,
+  event: v.string(),
+  occurred_at: v.string(),
+  data: v.string(),
+  state: v.picklist(states),
+  attempts: number,
+  due_at: v.string(),
+  lease_until: v.nullable(v.string()),
+  status: v.nullable(number),
+  error: v.nullable(v.string()),
+  settled_at: v.nullable(v.string()),
 })
 export type DeliveryRow = v.InferOutput<typeof DeliveryRow>
-export const WakeRow = v.object({ ...row, agent: v.nullable(v.string()), mode: v.picklist(['now', 'next_heartbeat']), text: v.string(), attempts: number })
+export const WakeRow = v.object({
+  ...row,
+  agent: v.nullable(v.string()),
+  mode: v.picklist(['now', 'next_heartbeat']),
+  text: v.string(),
+  attempts: number,
+})
 export type WakeRow = v.InferOutput<typeof WakeRow>

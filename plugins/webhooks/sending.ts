@@ -3,30 +3,75 @@ import type { Fetch } from 'svc/sdk'
 import type { DeliveryRow, Target } from './schema.ts'
 import { bodySignature, standardSignature } from './signature.ts'
 
-export interface Sent { readonly status: number | null; readonly error: string | null; readonly retryAfterMs: number | undefined }
-export interface Message { readonly id: string; readonly body: string }
+export interface Sent {
+  readonly status: number | null
+  readonly error: string | null
+  readonly retryAfterMs: number | undefined
+}
+export interface Message {
+  readonly id: string
+  readonly body: string
+}
 
 /** The same bytes at every attempt. */
-export function messageOf(target: Pick<Target, 'id'>, { event_id: id, event, occurred_at: timestamp, data }: DeliveryRow): Message {
-  return { id, body: `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"timestamp":${JSON.stringify(timestamp)},"webhook_id":${JSON.stringify(target.id)},"data":${data}}` }
+export function messageOf(
+  target: Pick<Target, 'id'>,
+  { event_id: id, event, occurred_at: timestamp, data }: DeliveryRow,
+): Message {
+  return {
+    id,
+    body: `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"timestamp":${JSON.stringify(timestamp)},"webhook_id":${JSON.stringify(target.id)},"data":${data}}`,
+  }
 }
 
 /** One attempt. Never rejects for what the other side does; redirects are not followed, because nobody subscribed to where they lead. */
-export async function send(fetch: Fetch, target: Pick<Target, 'url'>, { id, body }: Message, options: { readonly secret: string | undefined; readonly timeoutMs: number; readonly seconds: number; readonly signal: AbortSignal }): Promise<Sent> {
+export async function send(
+  fetch: Fetch,
+  target: Pick<Target, 'url'>,
+  { id, body }: Message,
+  options: {
+    readonly secret: string | undefined
+    readonly timeoutMs: number
+    readonly seconds: number
+    readonly signal: AbortSignal
+  },
+): Promise<Sent> {
   const { secret, timeoutMs, seconds, signal } = options
   const url = new URL(target.url)
   try {
     const answer = await fetch(url, {
-      method: 'POST', body, signal, headersTimeoutMs: timeoutMs, totalTimeoutMs: timeoutMs, maxBytes: 65_536,
+      method: 'POST',
+      body,
+      signal,
+      headersTimeoutMs: timeoutMs,
+      totalTimeoutMs: timeoutMs,
+      maxBytes: 65_536,
       headers: {
-        'content-type': 'application/json', 'user-agent': 'Svc-Webhook/1.0', 'x-webhook-id': id, 'x-webhook-timestamp': String(seconds), 'webhook-id': id, 'webhook-timestamp': String(seconds),
-        ...(secret === undefined ? {} : { 'x-webhook-signature': bodySignature(secret, body), 'webhook-signature': standardSignature(secret, id, seconds, body) }),
+        'content-type': 'application/json',
+        'user-agent': 'Svc-Webhook/1.0',
+        'x-webhook-id': id,
+        'x-webhook-timestamp': String(seconds),
+        'webhook-id': id,
+        'webhook-timestamp': String(seconds),
+        ...(secret === undefined
+          ? {}
+          : {
+              'x-webhook-signature': bodySignature(secret, body),
+              'webhook-signature': standardSignature(secret, id, seconds, body),
+            }),
       },
-      check(next) { if (next.href !== url.href) throw new Refusal('forbidden', `it redirected to ${next.origin}, which is not followed`) },
+      check(next) {
+        if (next.href !== url.href)
+          throw new Refusal('forbidden', `it redirected to ${next.origin}, which is not followed`)
+      },
     })
     // What it says beyond the status is nobody's business; ending the reading closes the connection.
     for await (const _ of answer.chunks()) break
-    return { status: answer.status, error: answer.ok ? null : `the receiver answered ${answer.status}`, retryAfterMs: retryAfter(answer.header('retry-after')) }
+    return {
+      status: answer.status,
+      error: answer.ok ? null : `the receiver answered ${answer.status}`,
+      retryAfterMs: retryAfter(answer.header('retry-after')),
+    }
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (!(error instanceof Refusal || error instanceof UpstreamFailure)) throw error

@@ -4,77 +4,140 @@ import { DeliveryRow, TargetRow } from './schema.ts'
 import type { Target } from './schema.ts'
 
 const Count = v.object({ n: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
-export interface NewDelivery { readonly targetId: string; readonly eventId: string; readonly event: string; readonly at: string; readonly data: string; readonly dead?: string }
+export interface NewDelivery {
+  readonly targetId: string
+  readonly eventId: string
+  readonly event: string
+  readonly at: string
+  readonly data: string
+  readonly dead?: string
+}
 
 export class WebhookStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
-  async find(id: string): Promise<Target | undefined> { return v.parse(v.optional(TargetRow), await this.#db.one`SELECT * FROM webhooks_target WHERE id = ${id}`) }
+  async find(id: string): Promise<Target | undefined> {
+    return v.parse(v.optional(TargetRow), await this.#db.one`SELECT * FROM webhooks_target WHERE id = ${id}`)
+  }
   /** Oldest first. */
   async list(kind: Target['kind']): Promise<readonly Target[]> {
-    return v.parse(v.array(TargetRow), await this.#db.all`SELECT * FROM webhooks_target WHERE kind = ${kind} ORDER BY created_at, id`)
+    return v.parse(
+      v.array(TargetRow),
+      await this.#db.all`SELECT * FROM webhooks_target WHERE kind = ${kind} ORDER BY created_at, id`,
+    )
   }
-  async enabled(): Promise<readonly Target[]> { return v.parse(v.array(TargetRow), await this.#db.all`SELECT * FROM webhooks_target WHERE enabled = 1 ORDER BY id`) }
+  async enabled(): Promise<readonly Target[]> {
+    return v.parse(v.array(TargetRow), await this.#db.all`SELECT * FROM webhooks_target WHERE enabled = 1 ORDER BY id`)
+  }
 
   insert(target: Target): Statement {
-    return this.#db.sql`INSERT INTO webhooks_target (id, kind, name, url, events, enabled, has_secret, position, created_at, updated_at)
+    return this.#db
+      .sql`INSERT INTO webhooks_target (id, kind, name, url, events, enabled, has_secret, position, created_at, updated_at)
       VALUES (${target.id}, ${target.kind}, ${target.name}, ${target.url}, ${JSON.stringify(target.events)}, ${target.enabled ? 1 : 0}, ${target.has_secret ? 1 : 0}, ${target.position}, ${target.created_at}, ${target.updated_at})`
   }
   /** `position` never moves back. */
   update(target: Target): Statement {
-    return this.#db.sql`UPDATE webhooks_target SET name = ${target.name}, url = ${target.url}, events = ${JSON.stringify(target.events)}, enabled = ${target.enabled ? 1 : 0},
+    return this.#db
+      .sql`UPDATE webhooks_target SET name = ${target.name}, url = ${target.url}, events = ${JSON.stringify(target.events)}, enabled = ${target.enabled ? 1 : 0},
       has_secret = ${target.has_secret ? 1 : 0}, position = CASE WHEN position < ${target.position} THEN ${target.position} ELSE position END, updated_at = ${target.updated_at} WHERE id = ${target.id}`
   }
   remove(id: string): readonly Statement[] {
-    return [this.#db.sql`DELETE FROM webhooks_delivery WHERE target_id = ${id}`, this.#db.sql`DELETE FROM webhooks_target WHERE id = ${id}`]
+    return [
+      this.#db.sql`DELETE FROM webhooks_delivery WHERE target_id = ${id}`,
+      this.#db.sql`DELETE FROM webhooks_target WHERE id = ${id}`,
+    ]
   }
 
   /** Nothing when it is there already: two processes may read the same entry of the trail. */
   enqueue({ targetId, eventId, event, at, data, dead }: NewDelivery, now: string): Statement {
-    return this.#db.sql`INSERT INTO webhooks_delivery (target_id, event_id, seq, event, occurred_at, data, state, attempts, due_at, error, settled_at)
+    return this.#db
+      .sql`INSERT INTO webhooks_delivery (target_id, event_id, seq, event, occurred_at, data, state, attempts, due_at, error, settled_at)
       VALUES (${targetId}, ${eventId}, (SELECT COALESCE(MAX(d.seq), 0) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}), ${event}, ${at}, ${data},
         ${dead === undefined ? 'pending' : 'dead'}, 0, ${now}, ${dead ?? null}, ${dead === undefined ? null : now})
       ON CONFLICT (target_id, event_id) DO NOTHING`
   }
-  told(id: string, position: number): Statement { return this.#db.sql`UPDATE webhooks_target SET position = ${position} WHERE id = ${id} AND position < ${position}` }
+  told(id: string, position: number): Statement {
+    return this.#db.sql`UPDATE webhooks_target SET position = ${position} WHERE id = ${id} AND position < ${position}`
+  }
 
   /** The one that has to be delivered before all others. */
   async head(targetId: string): Promise<DeliveryRow | undefined> {
-    return v.parse(v.optional(DeliveryRow), await this.#db.one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT 1`)
+    return v.parse(
+      v.optional(DeliveryRow),
+      await this.#db
+        .one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT 1`,
+    )
   }
   async delivery(targetId: string, eventId: string): Promise<DeliveryRow | undefined> {
-    return v.parse(v.optional(DeliveryRow), await this.#db.one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND event_id = ${eventId}`)
+    return v.parse(
+      v.optional(DeliveryRow),
+      await this.#db.one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND event_id = ${eventId}`,
+    )
   }
   /** Newest first. */
   async deliveries(targetId: string, state: string | undefined, limit: number): Promise<readonly DeliveryRow[]> {
-    return v.parse(v.array(DeliveryRow), state === undefined
-      ? await this.#db.all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} ORDER BY seq DESC LIMIT ${limit}`
-      : await this.#db.all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state} ORDER BY seq DESC LIMIT ${limit}`)
+    return v.parse(
+      v.array(DeliveryRow),
+      state === undefined
+        ? await this.#db
+            .all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} ORDER BY seq DESC LIMIT ${limit}`
+        : await this.#db
+            .all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state} ORDER BY seq DESC LIMIT ${limit}`,
+    )
   }
   async count(targetId: string, state?: string): Promise<number> {
-    return v.parse(Count, state === undefined
-      ? await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId}`
-      : await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state}`).n
+    return v.parse(
+      Count,
+      state === undefined
+        ? await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId}`
+        : await this.#db
+            .one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state}`,
+    ).n
   }
 
   /** Takes a delivery for this attempt; whether nobody else had. The attempt counts from here, so that one that kills the daemon counts too. */
-  async claim({ target_id: target, event_id: event, attempts }: DeliveryRow, now: string, leaseUntil: string): Promise<boolean> {
-    const { changes } = await this.#db.run`UPDATE webhooks_delivery SET attempts = ${attempts + 1}, lease_until = ${leaseUntil}
+  async claim(
+    { target_id: target, event_id: event, attempts }: DeliveryRow,
+    now: string,
+    leaseUntil: string,
+  ): Promise<boolean> {
+    const { changes } = await this.#db
+      .run`UPDATE webhooks_delivery SET attempts = ${attempts + 1}, lease_until = ${leaseUntil}
       WHERE target_id = ${target} AND event_id = ${event} AND state = 'pending' AND attempts = ${attempts} AND (lease_until IS NULL OR lease_until <= ${now})`
     return changes === 1
   }
-  async settle({ target_id: target, event_id: event }: DeliveryRow, outcome: { readonly state: DeliveryRow['state']; readonly dueAt: string; readonly status: number | null; readonly error: string | null; readonly settledAt: string | null }): Promise<void> {
-    await this.#db.run`UPDATE webhooks_delivery SET state = ${outcome.state}, due_at = ${outcome.dueAt}, lease_until = NULL, status = ${outcome.status}, error = ${outcome.error}, settled_at = ${outcome.settledAt}
+  async settle(
+    { target_id: target, event_id: event }: DeliveryRow,
+    outcome: {
+      readonly state: DeliveryRow['state']
+      readonly dueAt: string
+      readonly status: number | null
+      readonly error: string | null
+      readonly settledAt: string | null
+    },
+  ): Promise<void> {
+    await this.#db
+      .run`UPDATE webhooks_delivery SET state = ${outcome.state}, due_at = ${outcome.dueAt}, lease_until = NULL, status = ${outcome.status}, error = ${outcome.error}, settled_at = ${outcome.settledAt}
       WHERE target_id = ${target} AND event_id = ${event} AND state = 'pending'`
   }
   /** A dead letter waits again, behind the others. */
   revive(targetId: string, eventId: string, now: string): Statement {
-    return this.#db.sql`UPDATE webhooks_delivery SET state = 'pending', attempts = 0, due_at = ${now}, lease_until = NULL, settled_at = NULL,
+    return this.#db
+      .sql`UPDATE webhooks_delivery SET state = 'pending', attempts = 0, due_at = ${now}, lease_until = NULL, settled_at = NULL,
       seq = (SELECT MAX(d.seq) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}) WHERE target_id = ${targetId} AND event_id = ${eventId} AND state = 'dead'`
   }
   /** Where one process alone writes, whoever held a lease is gone when it starts. */
-  async releaseAll(): Promise<void> { await this.#db.run`UPDATE webhooks_delivery SET lease_until = NULL WHERE state = 'pending' AND lease_until IS NOT NULL` }
-  forget(before: string): Statement { return this.#db.sql`DELETE FROM webhooks_delivery WHERE state <> 'pending' AND settled_at < ${before}` }
-  commit(statements: readonly Statement[]) { return this.#db.batch(statements) }
+  async releaseAll(): Promise<void> {
+    await this.#db
+      .run`UPDATE webhooks_delivery SET lease_until = NULL WHERE state = 'pending' AND lease_until IS NOT NULL`
+  }
+  forget(before: string): Statement {
+    return this.#db.sql`DELETE FROM webhooks_delivery WHERE state <> 'pending' AND settled_at < ${before}`
+  }
+  commit(statements: readonly Statement[]) {
+    return this.#db.batch(statements)
+  }
 }

@@ -8,8 +8,12 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const manifest = (name: string, rest = ''): string => `name = ${JSON.stringify(name)}\n${rest}`
 
 let host: TestHost
-beforeAll(async () => { host = await startHost({ plugins }) })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  host = await startHost({ plugins })
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 async function spawn(name: string, rest = ''): Promise<string> {
   const { status, body } = await host.json('POST', '/api/agents', { manifest_toml: manifest(name, rest) })
@@ -30,15 +34,20 @@ describe('GET /api/agents', () => {
     expect(names.indexOf('list-a')).toBeLessThan(names.indexOf('list-b'))
     const last = body.find((agent: { name: string }) => agent.name === 'list-b')
     expect(last).toEqual({
-      id: expect.stringMatching(uuid), name: 'list-b', state: 'Running', created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-      model_provider: 'openai', model_name: 'gpt-4o',
+      id: expect.stringMatching(uuid),
+      name: 'list-b',
+      state: 'Running',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      model_provider: 'openai',
+      model_name: 'gpt-4o',
     })
   })
 
   it('searches names and descriptions, filters by state, pages', async () => {
     await spawn('filter-one', 'description = "Likes CHEESE"')
     await spawn('filter-two', 'enabled = false')
-    const names = async (query: string): Promise<string[]> => (await host.json('GET', `/api/agents?${query}`)).body.map((agent: { name: string }) => agent.name)
+    const names = async (query: string): Promise<string[]> =>
+      (await host.json('GET', `/api/agents?${query}`)).body.map((agent: { name: string }) => agent.name)
     expect(await names('q=cheese')).toEqual(['filter-one'])
     expect(await names('q=FILTER-')).toEqual(['filter-one', 'filter-two'])
     expect(await names('q=filter-&state=Stopped')).toEqual(['filter-two'])
@@ -70,13 +79,20 @@ describe('POST /api/agents', () => {
   })
 
   it('takes null for what may be left out', async () => {
-    const { status, body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "of null"', template: null, name: null, signed_manifest: null })
+    const { status, body } = await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "of null"',
+      template: null,
+      name: null,
+      signed_manifest: null,
+    })
     expect([status, body.name]).toEqual([201, 'of null'])
     const copy = await host.json('POST', `/api/agents/${body.agent_id}/clone`, { new_name: null })
     expect([copy.status, copy.body.name]).toEqual([201, 'of null-clone'])
   })
   it('keeps unknown keys and tells of them', async () => {
-    const { body } = await host.json('POST', '/api/agents', { manifest_toml: manifest('with-unknown', 'colour = "red"') })
+    const { body } = await host.json('POST', '/api/agents', {
+      manifest_toml: manifest('with-unknown', 'colour = "red"'),
+    })
     expect(body.warnings).toEqual(['unknown key "colour" is kept and has no effect'])
     expect((await host.json('GET', `/api/agents/${body.id}`)).body.manifest_toml).toContain('colour = "red"')
   })
@@ -127,14 +143,20 @@ describe('POST /api/agents', () => {
   })
 
   it('fifty at once all exist afterwards, each once', async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => host.json('POST', '/api/agents', { manifest_toml: manifest(`parallel-${n}`) })))
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        host.json('POST', '/api/agents', { manifest_toml: manifest(`parallel-${n}`) }),
+      ),
+    )
     expect(answers.map((answer) => answer.status)).toEqual(Array.from({ length: 50 }, () => 201))
     expect(new Set(answers.map((answer) => answer.body.agent_id)).size).toBe(50)
     expect((await host.json('GET', '/api/agents?q=parallel-')).body).toHaveLength(50)
   })
 
   it('fifty at once under one name make one agent and one audit entry', async () => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => host.json('POST', '/api/agents', { manifest_toml: manifest('only-one') })))
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => host.json('POST', '/api/agents', { manifest_toml: manifest('only-one') })),
+    )
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1)
     expect(answers.filter((answer) => answer.status === 409)).toHaveLength(49)
     expect((await audited()).filter((entry) => entry.details.includes('"only-one"'))).toHaveLength(1)
@@ -154,13 +176,27 @@ describe('POST /api/agents', () => {
 
 describe('GET /api/agents/{id}', () => {
   it('has the fields of the interface', async () => {
-    const id = await spawn('detailed', 'description = "d"\ntags = ["t"]\n[model]\nprovider = "p"\nmodel = "m"\nsystem_prompt = "s"\n[capabilities]\ntools = ["kv_get"]\nnetwork = ["example.com"]')
+    const id = await spawn(
+      'detailed',
+      'description = "d"\ntags = ["t"]\n[model]\nprovider = "p"\nmodel = "m"\nsystem_prompt = "s"\n[capabilities]\ntools = ["kv_get"]\nnetwork = ["example.com"]',
+    )
     const { status, body } = await host.json('GET', `/api/agents/${id}`)
     expect(status).toBe(200)
     expect(body).toMatchObject({
-      id, name: 'detailed', state: 'Running', session_id: expect.stringMatching(uuid), description: 'd', tags: ['t'],
-      model: { provider: 'p', model: 'm' }, capabilities: { tools: ['kv_get'], network: ['example.com'] },
-      mode: 'Normal', system_prompt: 's', skills: [], skills_mode: 'all', mcp_servers: [], fallback_models: [],
+      id,
+      name: 'detailed',
+      state: 'Running',
+      session_id: expect.stringMatching(uuid),
+      description: 'd',
+      tags: ['t'],
+      model: { provider: 'p', model: 'm' },
+      capabilities: { tools: ['kv_get'], network: ['example.com'] },
+      mode: 'Normal',
+      system_prompt: 's',
+      skills: [],
+      skills_mode: 'all',
+      mcp_servers: [],
+      fallback_models: [],
     })
   })
 
@@ -181,7 +217,10 @@ describe('GET /api/agents/{id}', () => {
 describe('DELETE /api/agents/{id}', () => {
   it('removes the agent and frees its name', async () => {
     const id = await spawn('short-lived')
-    expect(await host.json('DELETE', `/api/agents/${id}`)).toMatchObject({ status: 200, body: { status: 'killed', agent_id: id } })
+    expect(await host.json('DELETE', `/api/agents/${id}`)).toMatchObject({
+      status: 200,
+      body: { status: 'killed', agent_id: id },
+    })
     expect((await host.json('GET', `/api/agents/${id}`)).status).toBe(404)
     expect((await host.json('GET', '/api/agents?q=short-lived')).body).toEqual([])
     expect(await spawn('short-lived')).not.toBe(id)
@@ -190,9 +229,14 @@ describe('DELETE /api/agents/{id}', () => {
 
   it('two at once: one kills, the other finds nothing', async () => {
     const id = await spawn('killed-once')
-    const answers = await Promise.all([host.json('DELETE', `/api/agents/${id}`), host.json('DELETE', `/api/agents/${id}`)])
+    const answers = await Promise.all([
+      host.json('DELETE', `/api/agents/${id}`),
+      host.json('DELETE', `/api/agents/${id}`),
+    ])
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 404])
-    expect((await audited()).filter((entry) => entry.event_type === 'agent_killed' && entry.agent_id === id)).toHaveLength(1)
+    expect(
+      (await audited()).filter((entry) => entry.event_type === 'agent_killed' && entry.agent_id === id),
+    ).toHaveLength(1)
   })
 
   it('takes what clients send: a JSON content type with an empty body', async () => {
@@ -206,14 +250,25 @@ describe('DELETE /api/agents/{id}', () => {
 describe('changing an agent', () => {
   it('PUT model changes the model, and the provider when it is given', async () => {
     const id = await spawn('remodelled', '[model]\nprovider = "a"\nmodel = "b"')
-    expect((await host.json('PUT', `/api/agents/${id}/model`, { model: 'c' })).body).toEqual({ status: 'updated', model: 'c', provider: 'a' })
-    expect((await host.json('PUT', `/api/agents/${id}/model`, { model: 'd', provider: 'e' })).body).toEqual({ status: 'updated', model: 'd', provider: 'e' })
+    expect((await host.json('PUT', `/api/agents/${id}/model`, { model: 'c' })).body).toEqual({
+      status: 'updated',
+      model: 'c',
+      provider: 'a',
+    })
+    expect((await host.json('PUT', `/api/agents/${id}/model`, { model: 'd', provider: 'e' })).body).toEqual({
+      status: 'updated',
+      model: 'd',
+      provider: 'e',
+    })
     expect((await host.json('GET', `/api/agents/${id}`)).body.model).toMatchObject({ provider: 'e', model: 'd' })
   })
 
   it('PUT update changes description, system prompt and tags', async () => {
     const id = await spawn('updated', 'colour = "red"')
-    expect((await host.json('PUT', `/api/agents/${id}/update`, { description: 'new', system_prompt: 'p', tags: ['x'] })).body).toEqual({ status: 'updated', agent_id: id })
+    expect(
+      (await host.json('PUT', `/api/agents/${id}/update`, { description: 'new', system_prompt: 'p', tags: ['x'] }))
+        .body,
+    ).toEqual({ status: 'updated', agent_id: id })
     const { body } = await host.json('GET', `/api/agents/${id}`)
     expect(body).toMatchObject({ description: 'new', system_prompt: 'p', tags: ['x'] })
     expect(body.manifest_toml).toContain('colour')
@@ -223,7 +278,11 @@ describe('changing an agent', () => {
   it('PATCH renames, and refuses a name that is taken', async () => {
     const id = await spawn('old-name')
     await spawn('other-name')
-    expect((await host.json('PATCH', `/api/agents/${id}`, { name: 'new-name' })).body).toMatchObject({ status: 'ok', agent_id: id, name: 'new-name' })
+    expect((await host.json('PATCH', `/api/agents/${id}`, { name: 'new-name' })).body).toMatchObject({
+      status: 'ok',
+      agent_id: id,
+      name: 'new-name',
+    })
     expect((await host.json('PATCH', `/api/agents/${id}`, { name: 'other-name' })).status).toBe(409)
     expect((await host.json('GET', `/api/agents/${id}`)).body.name).toBe('new-name')
     await spawn('old-name')
@@ -231,7 +290,10 @@ describe('changing an agent', () => {
 
   it('PATCH replaces the whole manifest', async () => {
     const id = await spawn('replaced', 'description = "a"\nbad_key = 1')
-    expect((await host.json('PATCH', `/api/agents/${id}`, { manifest_toml: manifest('replaced', 'tags = ["n"]') })).body.warnings).toEqual([])
+    expect(
+      (await host.json('PATCH', `/api/agents/${id}`, { manifest_toml: manifest('replaced', 'tags = ["n"]') })).body
+        .warnings,
+    ).toEqual([])
     expect((await host.json('GET', `/api/agents/${id}`)).body).toMatchObject({ description: '', tags: ['n'] })
     expect((await host.json('PATCH', `/api/agents/${id}`, { manifest_toml: 'x' })).status).toBe(400)
   })
@@ -254,13 +316,28 @@ describe('changing an agent', () => {
       host.json('PUT', `/api/agents/${id}/model`, { model: 'three' }),
       host.json('PATCH', `/api/agents/${id}`, { temperature: 1 }),
     ])
-    expect((await host.json('GET', `/api/agents/${id}`)).body).toMatchObject({ description: 'one', tags: ['two'], model: { model: 'three', temperature: 1 } })
+    expect((await host.json('GET', `/api/agents/${id}`)).body).toMatchObject({
+      description: 'one',
+      tags: ['two'],
+      model: { model: 'three', temperature: 1 },
+    })
   })
 
   it.each([
-    ['PATCH', '', {}], ['PATCH', '', { temperature: 3 }], ['PATCH', '', { name: '' }], ['PATCH', '', { tags: 'x' }],
-    ['PATCH', '', { description: 'x'.repeat(4097) }], ['PATCH', '', { manifest_toml: 'name = "a"', name: 'b' }],
-    ['PUT', '/model', {}], ['PUT', '/model', { model: '' }], ['PUT', '/model', { model: 5 }], ['PUT', '/model', { model: 'a\u0000b' }], ['PUT', '/model', { model: 'x'.repeat(5000) }], ['PUT', '/model', { model: 'x', provider: 'a\nb' }], ['PATCH', '', { model: 'a\u0000b' }], ['PUT', '/update', {}],
+    ['PATCH', '', {}],
+    ['PATCH', '', { temperature: 3 }],
+    ['PATCH', '', { name: '' }],
+    ['PATCH', '', { tags: 'x' }],
+    ['PATCH', '', { description: 'x'.repeat(4097) }],
+    ['PATCH', '', { manifest_toml: 'name = "a"', name: 'b' }],
+    ['PUT', '/model', {}],
+    ['PUT', '/model', { model: '' }],
+    ['PUT', '/model', { model: 5 }],
+    ['PUT', '/model', { model: 'a\u0000b' }],
+    ['PUT', '/model', { model: 'x'.repeat(5000) }],
+    ['PUT', '/model', { model: 'x', provider: 'a\nb' }],
+    ['PATCH', '', { model: 'a\u0000b' }],
+    ['PUT', '/update', {}],
   ])('%s %s with %j is 400 and changes nothing', async (method, path, body) => {
     const { body: agents } = await host.json('GET', '/api/agents?q=capitals')
     const id = agents[0].id
@@ -269,7 +346,11 @@ describe('changing an agent', () => {
     expect((await host.json('GET', `/api/agents/${id}`)).body).toEqual(before)
   })
 
-  it.each([['PATCH', '', { name: 'x' }], ['PUT', '/model', { model: 'x' }], ['PUT', '/update', { tags: [] }]])('%s %s of an unknown agent is 404', async (method, path, body) => {
+  it.each([
+    ['PATCH', '', { name: 'x' }],
+    ['PUT', '/model', { model: 'x' }],
+    ['PUT', '/update', { tags: [] }],
+  ])('%s %s of an unknown agent is 404', async (method, path, body) => {
     expect((await host.json(method, `/api/agents/${nobody}${path}`, body)).body.error.code).toBe('agent_not_found')
     expect((await host.json(method, `/api/agents/x${path}`, body)).status).toBe(400)
   })

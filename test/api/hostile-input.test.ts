@@ -8,11 +8,23 @@ import { fieldsOf, operations, sampleOf, takes, withValue } from '../support/ope
 import type { BodySchema, Field, Operation } from '../support/openapi-bodies.ts'
 
 /** Nothing that is tried here may reach the network. */
-const closed = (): Promise<never> => Promise.reject(new UpstreamFailure('nowhere', 'there is no network in this test', { reason: 'network', retry: 'never' }))
-const host = await startHost({ fetch: closed, config: { default_provider: 'builtin', http: { max_json_depth: 64 }, pairing: { enabled: true, push_provider: 'ntfy', ntfy_topic: 'topic' } } })
+const closed = (): Promise<never> =>
+  Promise.reject(
+    new UpstreamFailure('nowhere', 'there is no network in this test', { reason: 'network', retry: 'never' }),
+  )
+const host = await startHost({
+  fetch: closed,
+  config: {
+    default_provider: 'builtin',
+    http: { max_json_depth: 64 },
+    pairing: { enabled: true, push_provider: 'ntfy', ntfy_topic: 'topic' },
+  },
+})
 const agent: string = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "target"' })).body.agent_id
 /** Answers messages whatever is done to the other one. */
-const talker: string = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "talker"\n[model]\nprovider = "builtin"' })).body.agent_id
+const talker: string = (
+  await host.json('POST', '/api/agents', { manifest_toml: 'name = "talker"\n[model]\nprovider = "builtin"' })
+).body.agent_id
 await host.json('POST', `/api/agents/${agent}/message`, { message: 'hello' })
 const session: string = (await host.json('GET', `/api/agents/${agent}/session`)).body.session_id
 const routes = operations((await host.json('GET', '/api/openapi.json')).body)
@@ -34,14 +46,33 @@ function pathOf({ path }: Operation, hostile?: { readonly name: string; readonly
     if (hostile?.name === name) return hostile.value
     if (name === 'id' && path.includes('/agents/')) return path.includes('/message') ? talker : agent
     if (name === 'id' && path.includes('/sessions/')) return session
-    return known(name) ?? (name.endsWith('id') ? unknownId : name === 'name' && path.includes('/providers/') ? 'groq' : 'hostile')
+    return (
+      known(name) ??
+      (name.endsWith('id') ? unknownId : name === 'name' && path.includes('/providers/') ? 'groq' : 'hostile')
+    )
   })
 }
 
 /** Every table but those that a refusal may write: the record of who tried what, and the daemon's look at itself. */
 function stateNow(): ReadonlyMap<string, string> {
-  const tables = database.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'audit%' AND name NOT LIKE 'core_%' AND name NOT LIKE 'sqlite_%'`).pluck().all() as string[]
-  return new Map(tables.map((table) => [table, createHash('sha256').update(JSON.stringify(database.prepare(`SELECT * FROM "${table}"`).raw().all(), (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).digest('hex')]))
+  const tables = database
+    .prepare(
+      `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'audit%' AND name NOT LIKE 'core_%' AND name NOT LIKE 'sqlite_%'`,
+    )
+    .pluck()
+    .all() as string[]
+  return new Map(
+    tables.map((table) => [
+      table,
+      createHash('sha256')
+        .update(
+          JSON.stringify(database.prepare(`SELECT * FROM "${table}"`).raw().all(), (_, value: unknown) =>
+            typeof value === 'bigint' ? String(value) : value,
+          ),
+        )
+        .digest('hex'),
+    ]),
+  )
 }
 let seenVersion = -1
 let seenState: ReadonlyMap<string, string> = new Map()
@@ -59,10 +90,18 @@ function changed(): readonly string[] {
   return [...now].filter(([table, digest]) => seenState.get(table) !== digest).map(([table]) => table)
 }
 
-interface Answered { readonly status: number; readonly text: string; readonly type: string }
+interface Answered {
+  readonly status: number
+  readonly text: string
+  readonly type: string
+}
 async function send(method: string, path: string, body?: string): Promise<Answered> {
   const leave = new AbortController()
-  const response = await host.fetch(path, { method, signal: leave.signal, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body }) })
+  const response = await host.fetch(path, {
+    method,
+    signal: leave.signal,
+    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body }),
+  })
   const type = response.headers.get('content-type') ?? ''
   // A feed has no end.
   if (method === 'GET' && type.startsWith('text/event-stream')) {
@@ -74,89 +113,148 @@ async function send(method: string, path: string, body?: string): Promise<Answer
 /** What is wrong with an answer, whatever was asked; `undefined` when nothing is. */
 function faultOf({ status, text, type }: Answered): string | undefined {
   // A model that cannot be reached or cannot do what is asked of it, and a feature nobody set up, are not the input's fault: Interface 7 makes that a 500 or a 503.
-  if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text)) return `${status}: ${text.slice(0, 300)}`
+  if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text))
+    return `${status}: ${text.slice(0, 300)}`
   if (status < 400) return undefined
   if (!type.startsWith('application/json')) return `${status} is ${type}`
   const { error } = JSON.parse(text) as { error?: unknown }
   const message = typeof error === 'string' ? error : (error as { message?: unknown } | undefined)?.message
-  return typeof message === 'string' && message !== '' ? undefined : `${status} without a message: ${text.slice(0, 200)}`
+  return typeof message === 'string' && message !== ''
+    ? undefined
+    : `${status} without a message: ${text.slice(0, 200)}`
 }
 
 const values: readonly (readonly [name: string, json: string])[] = [
-  ['null', 'null'], ['true', 'true'], ['a number', '7'], ['a huge number', '1e400'], ['a large integer', '9007199254740993'], ['a negative number', '-1'], ['a fraction', '0.5'], ['an empty text', '""'],
-  ['a list', '[]'], ['a list of lists', '[[[[1]]]]'], ['an object', '{}'], ['NUL', '"a\\u0000b"'], ['half a surrogate pair', '"\\ud800"'], ['a long text', JSON.stringify('x'.repeat(300_000))],
-  ['a path', '"../../../etc/passwd"'], ['SQL', '"\'; DROP TABLE agents_agent; --"'], ['__proto__', '{"__proto__":{"polluted":true}}'], ['deep nesting', `${'['.repeat(500)}${']'.repeat(500)}`],
+  ['null', 'null'],
+  ['true', 'true'],
+  ['a number', '7'],
+  ['a huge number', '1e400'],
+  ['a large integer', '9007199254740993'],
+  ['a negative number', '-1'],
+  ['a fraction', '0.5'],
+  ['an empty text', '""'],
+  ['a list', '[]'],
+  ['a list of lists', '[[[[1]]]]'],
+  ['an object', '{}'],
+  ['NUL', '"a\\u0000b"'],
+  ['half a surrogate pair', '"\\ud800"'],
+  ['a long text', JSON.stringify('x'.repeat(300_000))],
+  ['a path', '"../../../etc/passwd"'],
+  ['SQL', '"\'; DROP TABLE agents_agent; --"'],
+  ['__proto__', '{"__proto__":{"polluted":true}}'],
+  ['deep nesting', `${'['.repeat(500)}${']'.repeat(500)}`],
 ]
 
 /** What is kept here is whatever JSON is sent. */
 const anyJson = new Set(['/api/memory/agents/{id}/kv/{key}'])
 
 describe('every field of every body', () => {
-  const bodies = routes.flatMap((route) => (route.body ? [[`${route.method} ${route.path}`, route, route.body] as const] : []))
+  const bodies = routes.flatMap((route) =>
+    route.body ? [[`${route.method} ${route.path}`, route, route.body] as const] : [],
+  )
 
-  it('is found in the document', () => { expect(bodies.length).toBeGreaterThan(30) })
+  it('is found in the document', () => {
+    expect(bodies.length).toBeGreaterThan(30)
+  })
 
-  it.each(bodies)('%s', async (_, route, schema) => {
-    const base = route.example ?? sampleOf(schema, 'body', known)
-    const target = pathOf(route)
-    const faults: string[] = []
-    const whole: Field = { keys: [], schema }
-    for (const field of [whole, ...fieldsOf(schema), { keys: ['no_such_field'], schema: {} }]) {
-      const name = field.keys.join('.') || 'body'
-      const parts = names(schema)
-      for (const [what, json] of values) {
-        const body = JSON.stringify(withValue(base, field.keys, '\u0001here')).replace(JSON.stringify('\u0001here'), () => json)
-        remember()
-        const answer = await send(route.method, target, body)
-        const at = `${name} is ${what}`
-        const fault = faultOf(answer)
-        if (fault !== undefined) faults.push(`${at}: ${fault}`)
-        // Too many requests, or too much money spent, is not said of the input.
-        if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
-          let half = changed()
-          // What goes on in the background, such as the delivery to a webhook that was made before, does not change the same again.
-          for (let again = 0; half.length > 0 && again < 3; again++) {
-            remember()
-            await send(route.method, target, body)
-            const twice = changed()
-            half = half.filter((table) => twice.includes(table))
+  it.each(bodies)(
+    '%s',
+    async (_, route, schema) => {
+      const base = route.example ?? sampleOf(schema, 'body', known)
+      const target = pathOf(route)
+      const faults: string[] = []
+      const whole: Field = { keys: [], schema }
+      for (const field of [whole, ...fieldsOf(schema), { keys: ['no_such_field'], schema: {} }]) {
+        const name = field.keys.join('.') || 'body'
+        const parts = names(schema)
+        for (const [what, json] of values) {
+          const body = JSON.stringify(withValue(base, field.keys, '\u0001here')).replace(
+            JSON.stringify('\u0001here'),
+            () => json,
+          )
+          remember()
+          const answer = await send(route.method, target, body)
+          const at = `${name} is ${what}`
+          const fault = faultOf(answer)
+          if (fault !== undefined) faults.push(`${at}: ${fault}`)
+          // Too many requests, or too much money spent, is not said of the input.
+          if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
+            let half = changed()
+            // What goes on in the background, such as the delivery to a webhook that was made before, does not change the same again.
+            for (let again = 0; half.length > 0 && again < 3; again++) {
+              remember()
+              await send(route.method, target, body)
+              const twice = changed()
+              half = half.filter((table) => twice.includes(table))
+            }
+            if (half.length > 0) faults.push(`${at}: refused with ${answer.status}, and ${half.join(', ')} changed`)
+            if (answer.status === 400 && !parts.some((part) => answer.text.includes(part)))
+              faults.push(`${at}: names no field: ${answer.text.slice(0, 200)}`)
           }
-          if (half.length > 0) faults.push(`${at}: refused with ${answer.status}, and ${half.join(', ')} changed`)
-          if (answer.status === 400 && !parts.some((part) => answer.text.includes(part))) faults.push(`${at}: names no field: ${answer.text.slice(0, 200)}`)
+          if (answer.status < 400 && !anyJson.has(route.path) && !takes(field.schema, JSON.parse(json)))
+            faults.push(`${at}: taken with ${answer.status}`)
         }
-        if (answer.status < 400 && !anyJson.has(route.path) && !takes(field.schema, JSON.parse(json))) faults.push(`${at}: taken with ${answer.status}`)
       }
-    }
-    expect(faults.slice(0, 12)).toEqual([])
-    expect('polluted' in {}).toBe(false)
-  }, 120_000)
+      expect(faults.slice(0, 12)).toEqual([])
+      expect('polluted' in {}).toBe(false)
+    },
+    120_000,
+  )
 })
 
 /** What a refusal may name: a field of the body, the body as a whole, or what JSON itself forbids. */
 function names(schema: BodySchema): readonly string[] {
-  return ['body', 'JSON', 'nested', ...fieldsOf(schema).flatMap(({ keys }) => keys.filter((key) => typeof key === 'string'))]
+  return [
+    'body',
+    'JSON',
+    'nested',
+    ...fieldsOf(schema).flatMap(({ keys }) => keys.filter((key) => typeof key === 'string')),
+  ]
 }
 
 describe('every parameter', () => {
-  const hostile = ['%00', '%2e%2e', '..%2f..%2fetc', '%ff', 'a'.repeat(5000), '%27%20OR%201=1', '__proto__', 'constructor', '%F0%9F%A6%8A', '-1', '1e400', '%0d%0aX-Injected:%20yes']
+  const hostile = [
+    '%00',
+    '%2e%2e',
+    '..%2f..%2fetc',
+    '%ff',
+    'a'.repeat(5000),
+    '%27%20OR%201=1',
+    '__proto__',
+    'constructor',
+    '%F0%9F%A6%8A',
+    '-1',
+    '1e400',
+    '%0d%0aX-Injected:%20yes',
+  ]
   // The process of this test would end, and nothing could be asked any more.
   const ends = new Set(['/api/shutdown', '/api/restart', '/api/restore'])
 
-  it.each(routes.filter(({ path }) => !ends.has(path)).map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_, route) => {
-    const faults: string[] = []
-    for (const value of hostile) {
-      for (const { name, in: where } of route.parameters) {
-        if (where === 'path') {
-          const answer = await send(route.method, pathOf(route, { name, value }), route.body ? JSON.stringify(sampleOf(route.body, 'body', known)) : undefined)
-          const fault = faultOf(answer)
-          if (fault !== undefined) faults.push(`${name} is ${value.slice(0, 30)}: ${fault}`)
-        } else if (where === 'query' && route.method === 'GET') {
-          const fault = faultOf(await send(route.method, `${pathOf(route)}?${name}=${value}`))
-          if (fault !== undefined) faults.push(`${name} is ${value.slice(0, 30)}: ${fault}`)
+  it.each(
+    routes.filter(({ path }) => !ends.has(path)).map((route) => [`${route.method} ${route.path}`, route] as const),
+  )(
+    '%s',
+    async (_, route) => {
+      const faults: string[] = []
+      for (const value of hostile) {
+        for (const { name, in: where } of route.parameters) {
+          if (where === 'path') {
+            const answer = await send(
+              route.method,
+              pathOf(route, { name, value }),
+              route.body ? JSON.stringify(sampleOf(route.body, 'body', known)) : undefined,
+            )
+            const fault = faultOf(answer)
+            if (fault !== undefined) faults.push(`${name} is ${value.slice(0, 30)}: ${fault}`)
+          } else if (where === 'query' && route.method === 'GET') {
+            const fault = faultOf(await send(route.method, `${pathOf(route)}?${name}=${value}`))
+            if (fault !== undefined) faults.push(`${name} is ${value.slice(0, 30)}: ${fault}`)
+          }
         }
       }
-    }
-    expect(faults.slice(0, 12)).toEqual([])
-    expect((await host.fetch('/api/health')).status).toBe(200)
-  }, 60_000)
+      expect(faults.slice(0, 12)).toEqual([])
+      expect((await host.fetch('/api/health')).status).toBe(200)
+    },
+    60_000,
+  )
 })

@@ -7,26 +7,39 @@ let host: TestHost
 let agent: string
 let other: string
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'kv', 'system'], config: { plugins: { kv: { max_keys_per_agent: 60, max_value_bytes: 4096, max_key_chars: 64 } } } })
+  host = await startHost({
+    plugins: ['audit', 'agents', 'kv', 'system'],
+    config: { plugins: { kv: { max_keys_per_agent: 60, max_value_bytes: 4096, max_key_chars: 64 } } },
+  })
   agent = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "kv-one"' })).body.agent_id
   other = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "kv-two"' })).body.agent_id
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 const path = (key: string, id = agent): string => `/api/memory/agents/${id}/kv/${encodeURIComponent(key)}`
 const put = (key: string, text: string, id = agent): Promise<Response> =>
   host.fetch(path(key, id), { method: 'PUT', headers: { 'content-type': 'application/json' }, body: text })
 const text = async (key: string): Promise<string> => (await host.fetch(path(key))).text()
 const memoryEntries = async (): Promise<{ details: string }[]> =>
-  (await host.json('GET', '/api/audit/recent?limit=500')).body.entries.filter((entry: { event_type: string }) => entry.event_type === 'memory_access')
+  (await host.json('GET', '/api/audit/recent?limit=500')).body.entries.filter(
+    (entry: { event_type: string }) => entry.event_type === 'memory_access',
+  )
 
 describe('one key', () => {
   it('is created, read, overwritten and deleted', async () => {
-    expect(await host.json('PUT', path('theme'), { value: 'dark' })).toMatchObject({ status: 200, body: { status: 'stored', key: 'theme' } })
+    expect(await host.json('PUT', path('theme'), { value: 'dark' })).toMatchObject({
+      status: 200,
+      body: { status: 'stored', key: 'theme' },
+    })
     expect(await host.json('GET', path('theme'))).toMatchObject({ status: 200, body: { key: 'theme', value: 'dark' } })
     await host.json('PUT', path('theme'), { value: { now: ['light'] } })
     expect((await host.json('GET', path('theme'))).body).toEqual({ key: 'theme', value: { now: ['light'] } })
-    expect(await host.json('DELETE', path('theme'))).toMatchObject({ status: 200, body: { status: 'deleted', key: 'theme' } })
+    expect(await host.json('DELETE', path('theme'))).toMatchObject({
+      status: 200,
+      body: { status: 'deleted', key: 'theme' },
+    })
     expect((await host.json('GET', path('theme'))).status).toBe(404)
   })
 
@@ -38,7 +51,10 @@ describe('one key', () => {
   })
 
   it('can be deleted although it is absent', async () => {
-    expect(await host.json('DELETE', path('never-there'))).toMatchObject({ status: 200, body: { status: 'deleted', key: 'never-there' } })
+    expect(await host.json('DELETE', path('never-there'))).toMatchObject({
+      status: 200,
+      body: { status: 'deleted', key: 'never-there' },
+    })
   })
 
   it('takes the whole body when it has no value', async () => {
@@ -49,15 +65,45 @@ describe('one key', () => {
   })
 
   it.each([
-    'null', 'true', '0', '-0', '""', '[]', '{}', '"\\u0000\\ud800"', '"🦊 名前 \\n"', '12345678901234567890', '1e400', '0.1000000000000000055511151231257827',
-    '{"__proto__":{"polluted":true}}', '{"constructor":1,"toString":2,"toJSON":3}', '[[[[[[[[]]]]]]]]', '{"value":{"value":1}}',
+    'null',
+    'true',
+    '0',
+    '-0',
+    '""',
+    '[]',
+    '{}',
+    '"\\u0000\\ud800"',
+    '"🦊 名前 \\n"',
+    '12345678901234567890',
+    '1e400',
+    '0.1000000000000000055511151231257827',
+    '{"__proto__":{"polluted":true}}',
+    '{"constructor":1,"toString":2,"toJSON":3}',
+    '[[[[[[[[]]]]]]]]',
+    '{"value":{"value":1}}',
   ])('the value %s comes back as it was sent', async (value) => {
     expect((await put('exact', `{"value":${value}}`)).status).toBe(200)
     expect(await text('exact')).toBe(`{"key":"exact","value":${value}}`)
     expect('polluted' in {}).toBe(false)
   })
 
-  it.each(['a/b', 'a b', '%', '%2F', 'ключ', '🦊', '?q=1#x', '__proto__', 'constructor', '"quoted"', '\n\t', '-', '..a', "';DROP TABLE kv_pair;--", '*'])('the key %j is its own', async (key) => {
+  it.each([
+    'a/b',
+    'a b',
+    '%',
+    '%2F',
+    'ключ',
+    '🦊',
+    '?q=1#x',
+    '__proto__',
+    'constructor',
+    '"quoted"',
+    '\n\t',
+    '-',
+    '..a',
+    "';DROP TABLE kv_pair;--",
+    '*',
+  ])('the key %j is its own', async (key) => {
     expect((await host.json('PUT', path(key), { value: key })).body).toEqual({ status: 'stored', key })
     expect((await host.json('GET', path(key))).body).toEqual({ key, value: key })
     expect((await host.json('GET', `/api/memory/agents/${agent}/kv`)).body.kv_pairs).toContainEqual({ key, value: key })
@@ -74,7 +120,9 @@ describe('the list', () => {
     expect(Object.keys(list.body)).toEqual(['kv_pairs'])
     expect(list.body.kv_pairs).toContainEqual({ key: 'mine', value: 1 })
     expect(list.body.kv_pairs.map((pair: { key: string }) => pair.key)).not.toContain('theirs')
-    expect((await host.json('GET', `/api/memory/agents/${other}/kv`)).body).toEqual({ kv_pairs: [{ key: 'theirs', value: 2 }] })
+    expect((await host.json('GET', `/api/memory/agents/${other}/kv`)).body).toEqual({
+      kv_pairs: [{ key: 'theirs', value: 2 }],
+    })
     expect((await host.json('GET', path('theirs'))).status).toBe(404)
     await host.json('DELETE', path('theirs'))
     expect((await host.json('GET', path('theirs', other))).status).toBe(200)
@@ -113,7 +161,12 @@ describe('bad requests', () => {
     expect((await host.json('GET', `/api/memory/agents/${agent}/kv/%zz`)).status).toBe(400)
   })
 
-  it.each([['GET', ''], ['GET', '/x'], ['PUT', '/x'], ['DELETE', '/x']])('%s of a bad agent id is 400, of an unknown agent 404', async (method, rest) => {
+  it.each([
+    ['GET', ''],
+    ['GET', '/x'],
+    ['PUT', '/x'],
+    ['DELETE', '/x'],
+  ])('%s of a bad agent id is 400, of an unknown agent 404', async (method, rest) => {
     const body = method === 'PUT' ? { value: 1 } : undefined
     const bad = await host.json(method, `/api/memory/agents/nope/kv${rest}`, body)
     expect([bad.status, bad.body.error.code]).toEqual([400, 'invalid_request'])

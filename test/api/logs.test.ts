@@ -3,16 +3,28 @@ import { LogFeed } from '../../core/log/feed.ts'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 
-interface Line { readonly seq: number; readonly level: string; readonly message: string; readonly detail: string; readonly timestamp: string; readonly missed?: number }
+interface Line {
+  readonly seq: number
+  readonly level: string
+  readonly message: string
+  readonly detail: string
+  readonly timestamp: string
+  readonly missed?: number
+}
 let host: TestHost
-beforeAll(async () => { host = await startHost({ plugins: ['audit', 'system', 'agents', 'kv'], config: { api_key: 'key-of-the-log' } }) })
+beforeAll(async () => {
+  host = await startHost({ plugins: ['audit', 'system', 'agents', 'kv'], config: { api_key: 'key-of-the-log' } })
+})
 afterAll(() => host[Symbol.asyncDispose]())
 const authorization = 'Bearer key-of-the-log'
 
 /** The lines of a stream one after the other, until the reader leaves. */
 async function* read(query = ''): AsyncGenerator<Line> {
   const controller = new AbortController()
-  const response = await host.fetch(`/api/logs/stream${query}`, { headers: { authorization }, signal: controller.signal })
+  const response = await host.fetch(`/api/logs/stream${query}`, {
+    headers: { authorization },
+    signal: controller.signal,
+  })
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
   let rest = ''
   try {
@@ -24,7 +36,9 @@ async function* read(query = ''): AsyncGenerator<Line> {
         if (event.startsWith('data: ')) yield JSON.parse(event.slice(6))
       }
     }
-  } finally { controller.abort() }
+  } finally {
+    controller.abort()
+  }
 }
 describe('GET /api/logs/stream', () => {
   it('gives the last lines and then each that is written', async () => {
@@ -65,7 +79,10 @@ describe('GET /api/logs/stream', () => {
   it('needs the key, and ends when its plugin goes', async () => {
     expect((await host.fetch('/api/logs/stream')).status).toBe(401)
     const lines = read('?tail=0&level=trace')
-    const ended = (async () => { for await (const _ of lines); return 'ended' })()
+    const ended = (async () => {
+      for await (const _ of lines);
+      return 'ended'
+    })()
     await host.json('POST', '/api/plugins/system/reload', undefined, { authorization })
     expect(await Promise.race([ended, ended.catch(() => 'ended')])).toBe('ended')
   })
@@ -74,8 +91,21 @@ describe('GET /api/logs/stream', () => {
 describe('the feed of the log', () => {
   it('remembers so many lines and numbers them', () => {
     const feed = new LogFeed(3)
-    for (let n = 0; n < 20; n++) feed.push({ time: new Date(), level: 'info', type: 'info', tag: '', message: String(n), fields: undefined, errors: [] })
-    expect(feed.recent(10).map(({ seq, line }) => [seq, line.message])).toEqual([[18, '17'], [19, '18'], [20, '19']])
+    for (let n = 0; n < 20; n++)
+      feed.push({
+        time: new Date(),
+        level: 'info',
+        type: 'info',
+        tag: '',
+        message: String(n),
+        fields: undefined,
+        errors: [],
+      })
+    expect(feed.recent(10).map(({ seq, line }) => [seq, line.message])).toEqual([
+      [18, '17'],
+      [19, '18'],
+      [20, '19'],
+    ])
     expect(feed.recent(0)).toEqual([])
   })
 })

@@ -4,11 +4,18 @@ import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 
 const signer = generateSigner()
-const toml = (name: string, version = '1.0.0', more = ''): string => `name = "${name}"\nversion = "${version}"\n\n[capabilities]\ntools = ["system_time"]\n${more}`
-const signed = (name: string, version = '1.0.0', more = '', key = signer.privatePem) => signManifest({ manifest: toml(name, version, more), name, version }, 'ops', key)
+const toml = (name: string, version = '1.0.0', more = ''): string =>
+  `name = "${name}"\nversion = "${version}"\n\n[capabilities]\ntools = ["system_time"]\n${more}`
+const signed = (name: string, version = '1.0.0', more = '', key = signer.privatePem) =>
+  signManifest({ manifest: toml(name, version, more), name, version }, 'ops', key)
 
 const start = (policy: 'off' | 'warn' | 'require'): Promise<TestHost> =>
-  startHost({ listen: false, memory: true, plugins: ['agents', 'audit', 'security', 'journal', 'sessions', 'delegation'], config: { manifest_signing: { policy, trusted_signers: [signer.publicKey] } } })
+  startHost({
+    listen: false,
+    memory: true,
+    plugins: ['agents', 'audit', 'security', 'journal', 'sessions', 'delegation'],
+    config: { manifest_signing: { policy, trusted_signers: [signer.publicKey] } },
+  })
 const spawn = (host: TestHost, body: object) => host.json('POST', '/api/agents', body)
 
 describe('signed manifests', () => {
@@ -16,8 +23,13 @@ describe('signed manifests', () => {
     await using host = await start('require')
     const made = await spawn(host, { signed_manifest: signed('scout') })
     expect(made).toMatchObject({ status: 201, body: { name: 'scout', warnings: [] } })
-    expect((await host.json('GET', `/api/agents/${made.body.agent_id}`)).body).toMatchObject({ manifest_toml: toml('scout'), signed_by: `ops (${signer.publicKey})` })
-    expect(await spawn(host, { manifest_toml: toml('second'), signed_manifest: JSON.stringify(signed('second')) })).toMatchObject({ status: 201 })
+    expect((await host.json('GET', `/api/agents/${made.body.agent_id}`)).body).toMatchObject({
+      manifest_toml: toml('scout'),
+      signed_by: `ops (${signer.publicKey})`,
+    })
+    expect(
+      await spawn(host, { manifest_toml: toml('second'), signed_manifest: JSON.stringify(signed('second')) }),
+    ).toMatchObject({ status: 201 })
   })
 
   it('are refused when they are not believed, whatever the policy, and the audit log says so', async () => {
@@ -25,13 +37,20 @@ describe('signed manifests', () => {
       await using host = await start(policy)
       const envelope = signed('scout')
       for (const [change, message] of [
-        [{ manifest: toml('scout').replace('system_time', '*') }, 'hash'], [{ signature: '0'.repeat(128) }, 'signature'],
-        [signed('scout', '1.0.0', '', generateSigner().privatePem), 'trusted_signers'], [{ signer_id: 'root' }, 'signature'],
+        [{ manifest: toml('scout').replace('system_time', '*') }, 'hash'],
+        [{ signature: '0'.repeat(128) }, 'signature'],
+        [signed('scout', '1.0.0', '', generateSigner().privatePem), 'trusted_signers'],
+        [{ signer_id: 'root' }, 'signature'],
       ] as const) {
-        expect(await spawn(host, { signed_manifest: { ...envelope, ...change } })).toMatchObject({ status: 403, body: { error: { code: 'forbidden', message: expect.stringContaining(message) as string } } })
+        expect(await spawn(host, { signed_manifest: { ...envelope, ...change } })).toMatchObject({
+          status: 403,
+          body: { error: { code: 'forbidden', message: expect.stringContaining(message) as string } },
+        })
       }
       expect((await host.json('GET', '/api/audit/recent?event_type=auth_attempt')).body.total).toBe(4)
-      expect((await host.json('GET', '/api/agents')).body.map(({ name }: { name: string }) => name)).toEqual(['assistant'])
+      expect((await host.json('GET', '/api/agents')).body.map(({ name }: { name: string }) => name)).toEqual([
+        'assistant',
+      ])
     }
   })
 
@@ -39,9 +58,14 @@ describe('signed manifests', () => {
     await using host = await start('warn')
     const envelope = signed('scout')
     for (const body of [
-      { signed_manifest: 7 }, { signed_manifest: '{' }, { signed_manifest: { ...envelope, signature: 'ab' } },
-      { signed_manifest: envelope, manifest_toml: toml('other') }, { signed_manifest: envelope, name: 'other' }, { signed_manifest: envelope, template: 'assistant' },
-    ]) expect(await spawn(host, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
+      { signed_manifest: 7 },
+      { signed_manifest: '{' },
+      { signed_manifest: { ...envelope, signature: 'ab' } },
+      { signed_manifest: envelope, manifest_toml: toml('other') },
+      { signed_manifest: envelope, name: 'other' },
+      { signed_manifest: envelope, template: 'assistant' },
+    ])
+      expect(await spawn(host, body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
   })
 })
 
@@ -49,31 +73,61 @@ describe('the policy', () => {
   it('require lets no unsigned manifest through any door', async () => {
     await using host = await start('require')
     const scout = (await spawn(host, { signed_manifest: signed('scout') })).body.agent_id
-    expect(await spawn(host, { manifest_toml: toml('plain') })).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('signed_manifest') as string } } })
-    expect((await host.json('POST', '/api/agents/bulk', { agents: [{ manifest_toml: toml('bulk') }, { signed_manifest: signed('bulk-signed') }, { template: 'assistant', name: 'shipped' }] })).body)
-      .toMatchObject({ succeeded: 2, failed: 1, results: [{ success: false }, { success: true }, { success: true }] })
-    expect(await host.json('PATCH', `/api/agents/${scout}`, { manifest_toml: toml('scout', '1.1.0') })).toMatchObject({ status: 403 })
-    expect(await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: ['*'] })).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('capabilities.tools') as string } } })
-    expect((await host.json('GET', `/api/agents/${scout}`)).body).toMatchObject({ version: '1.0.0', capabilities: { tools: ['system_time'] } })
+    expect(await spawn(host, { manifest_toml: toml('plain') })).toMatchObject({
+      status: 403,
+      body: { error: { message: expect.stringContaining('signed_manifest') as string } },
+    })
+    expect(
+      (
+        await host.json('POST', '/api/agents/bulk', {
+          agents: [
+            { manifest_toml: toml('bulk') },
+            { signed_manifest: signed('bulk-signed') },
+            { template: 'assistant', name: 'shipped' },
+          ],
+        })
+      ).body,
+    ).toMatchObject({ succeeded: 2, failed: 1, results: [{ success: false }, { success: true }, { success: true }] })
+    expect(await host.json('PATCH', `/api/agents/${scout}`, { manifest_toml: toml('scout', '1.1.0') })).toMatchObject({
+      status: 403,
+    })
+    expect(await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: ['*'] })).toMatchObject({
+      status: 403,
+      body: { error: { message: expect.stringContaining('capabilities.tools') as string } },
+    })
+    expect((await host.json('GET', `/api/agents/${scout}`)).body).toMatchObject({
+      version: '1.0.0',
+      capabilities: { tools: ['system_time'] },
+    })
     // What takes rights away, or has nothing to do with rights, needs no new signature.
-    expect(await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: [] })).toMatchObject({ status: 200 })
-    expect(await host.json('PUT', `/api/agents/${scout}/update`, { description: 'looks around' })).toMatchObject({ status: 200 })
+    expect(await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: [] })).toMatchObject({
+      status: 200,
+    })
+    expect(await host.json('PUT', `/api/agents/${scout}/update`, { description: 'looks around' })).toMatchObject({
+      status: 200,
+    })
     expect(await host.json('POST', `/api/agents/${scout}/clone`, {})).toMatchObject({ status: 201 })
   })
 
   it('require takes a newer signed manifest in place of an older one, and not the other way round', async () => {
     await using host = await start('require')
     const scout = (await spawn(host, { signed_manifest: signed('scout', '1.2.0') })).body.agent_id
-    const replace = (version: string) => host.json('PATCH', `/api/agents/${scout}`, { signed_manifest: signed('scout', version) })
+    const replace = (version: string) =>
+      host.json('PATCH', `/api/agents/${scout}`, { signed_manifest: signed('scout', version) })
     expect(await replace('1.10.0')).toMatchObject({ status: 200 })
-    expect(await replace('1.9.9')).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining('1.9.9 is older') as string } } })
+    expect(await replace('1.9.9')).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('1.9.9 is older') as string } },
+    })
   })
 
   it('warn takes an unsigned manifest and says so; a right that is added later ends what the signature stood for', async () => {
     await using host = await start('warn')
     const { body: plain } = await spawn(host, { manifest_toml: toml('plain') })
     expect(plain.warnings).toEqual(['the manifest is not signed'])
-    expect((await host.json('PATCH', `/api/agents/${plain.agent_id}`, { manifest_toml: toml('plain') })).body.warnings).toEqual(['the manifest is not signed'])
+    expect(
+      (await host.json('PATCH', `/api/agents/${plain.agent_id}`, { manifest_toml: toml('plain') })).body.warnings,
+    ).toEqual(['the manifest is not signed'])
     expect((await host.json('PATCH', `/api/agents/${plain.agent_id}`, { description: 'x' })).body.warnings).toEqual([])
     const scout = (await spawn(host, { signed_manifest: signed('scout') })).body.agent_id
     await host.json('PUT', `/api/agents/${scout}/tools`, { capabilities_tools: ['*'] })

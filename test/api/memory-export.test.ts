@@ -5,28 +5,58 @@ import type { TestHost } from '../support/host.ts'
 const nobody = '00000000-0000-4000-8000-000000000000'
 let host: TestHost
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'kv'], config: { plugins: { kv: { max_keys_per_agent: 20, max_value_bytes: 1000, max_key_chars: 64, max_value_depth: 8, max_import_bytes: 20_000 } } } })
+  host = await startHost({
+    plugins: ['audit', 'agents', 'kv'],
+    config: {
+      plugins: {
+        kv: {
+          max_keys_per_agent: 20,
+          max_value_bytes: 1000,
+          max_key_chars: 64,
+          max_value_depth: 8,
+          max_import_bytes: 20_000,
+        },
+      },
+    },
+  })
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 let count = 0
-const spawn = async (): Promise<string> => (await host.json('POST', '/api/agents', { manifest_toml: `name = "agent-${count++}"` })).body.agent_id
-const put = (id: string, key: string, value: unknown) => host.json('PUT', `/api/memory/agents/${id}/kv/${encodeURIComponent(key)}`, { value })
-const keys = async (id: string): Promise<string[]> => (await host.json('GET', `/api/memory/agents/${id}/kv`)).body.kv_pairs.map((pair: { key: string }) => pair.key)
+const spawn = async (): Promise<string> =>
+  (await host.json('POST', '/api/agents', { manifest_toml: `name = "agent-${count++}"` })).body.agent_id
+const put = (id: string, key: string, value: unknown) =>
+  host.json('PUT', `/api/memory/agents/${id}/kv/${encodeURIComponent(key)}`, { value })
+const keys = async (id: string): Promise<string[]> =>
+  (await host.json('GET', `/api/memory/agents/${id}/kv`)).body.kv_pairs.map((pair: { key: string }) => pair.key)
 
-describe.each([['/api/agents/:id/memory/export', '/api/agents/:id/memory/import'], ['/api/memory/agents/:id/export', '/api/memory/agents/:id/import']])('%s and %s', (exportPath, importPath) => {
+describe.each([
+  ['/api/agents/:id/memory/export', '/api/agents/:id/memory/import'],
+  ['/api/memory/agents/:id/export', '/api/memory/agents/:id/import'],
+])('%s and %s', (exportPath, importPath) => {
   const get = (id: string) => host.json('GET', exportPath.replace(':id', id))
   const post = (id: string, body: unknown) => host.json('POST', importPath.replace(':id', id), body)
-  const send = (id: string, body: string) => host.fetch(importPath.replace(':id', id), { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const send = (id: string, body: string) =>
+    host.fetch(importPath.replace(':id', id), { method: 'POST', headers: { 'content-type': 'application/json' }, body })
 
   it('what one agent exports, another imports as it was', async () => {
     const from = await spawn()
     const to = await spawn()
     await put(from, 'theme', 'dark')
     await put(from, 'nested', { list: [1, null, true] })
-    await host.fetch(`/api/memory/agents/${from}/kv/__proto__`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{"value":12345678901234567890}' })
+    await host.fetch(`/api/memory/agents/${from}/kv/__proto__`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"value":12345678901234567890}',
+    })
     const text = await (await host.fetch(exportPath.replace(':id', from))).text()
-    expect(JSON.parse(text)).toMatchObject({ agent_id: from, version: 1, kv: { theme: 'dark', nested: { list: [1, null, true] } } })
+    expect(JSON.parse(text)).toMatchObject({
+      agent_id: from,
+      version: 1,
+      kv: { theme: 'dark', nested: { list: [1, null, true] } },
+    })
     const answer = await send(to, text)
     expect([answer.status, await answer.json()]).toEqual([200, { status: 'imported', agent_id: to, keys_imported: 3 }])
     const copy = await (await host.fetch(exportPath.replace(':id', to))).text()
@@ -72,8 +102,17 @@ describe.each([['/api/agents/:id/memory/export', '/api/agents/:id/memory/import'
   })
 
   it.each([
-    ['nothing', ''], ['no kv', '{}'], ['a list', '[]'], ['a list of memories', '[{"content":"x"}]'], ['kv of text', '{"kv":"x"}'], ['kv of null', '{"kv":null}'], ['kv of a list', '{"kv":[]}'],
-    ['another version', '{"kv":{},"version":2}'], ['clear_existing of text', '{"kv":{},"clear_existing":"yes"}'], ['broken JSON', '{"kv":'], ['deep nesting', `{"kv":{"a":${'['.repeat(50)}${']'.repeat(50)}}}`],
+    ['nothing', ''],
+    ['no kv', '{}'],
+    ['a list', '[]'],
+    ['a list of memories', '[{"content":"x"}]'],
+    ['kv of text', '{"kv":"x"}'],
+    ['kv of null', '{"kv":null}'],
+    ['kv of a list', '{"kv":[]}'],
+    ['another version', '{"kv":{},"version":2}'],
+    ['clear_existing of text', '{"kv":{},"clear_existing":"yes"}'],
+    ['broken JSON', '{"kv":'],
+    ['deep nesting', `{"kv":{"a":${'['.repeat(50)}${']'.repeat(50)}}}`],
   ])('%s is 400 and changes nothing', async (_, body) => {
     const id = await spawn()
     await put(id, 'there', 1)
@@ -84,7 +123,10 @@ describe.each([['/api/agents/:id/memory/export', '/api/agents/:id/memory/import'
   it('over its limit is 413; an unknown agent 404; no id 400', async () => {
     const id = await spawn()
     expect((await send(id, JSON.stringify({ kv: { a: 'x'.repeat(30_000) } }))).status).toBe(413)
-    for (const [target, status] of [[nobody, 404], ['x', 400]] as const) {
+    for (const [target, status] of [
+      [nobody, 404],
+      ['x', 400],
+    ] as const) {
       expect((await get(target)).status).toBe(status)
       expect((await post(target, { kv: { a: 1 } })).status).toBe(status)
     }

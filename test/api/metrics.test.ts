@@ -10,7 +10,13 @@ let text: string
 beforeAll(async () => {
   stage = await openChat()
   const agent = await stage.spawn('counted')
-  stage.fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }], usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 } }, { text: 'done', usage: { prompt_tokens: 130, completion_tokens: 5, total_tokens: 135 } })
+  stage.fake.script(
+    {
+      calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }],
+      usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+    },
+    { text: 'done', usage: { prompt_tokens: 130, completion_tokens: 5, total_tokens: 135 } },
+  )
   await stage.post(`/api/agents/${agent}/message`, { message: 'keep it' })
   await stage.host.fetch('/api/not/there')
   text = await (await stage.host.fetch('/api/metrics')).text()
@@ -31,7 +37,9 @@ describe('the metrics of a daemon that worked', () => {
     const agent = await stage.spawn('unlucky')
     stage.fake.script({ status: 400, body: '{"error":{"message":"no"}}' })
     await stage.post(`/api/agents/${agent}/message`, { message: 'try' })
-    expect(await (await stage.host.fetch('/api/metrics')).text()).toMatch(/^svc_llm_provider_errors_total\{provider="openai",reason="invalid_request"\} 1$/m)
+    expect(await (await stage.host.fetch('/api/metrics')).text()).toMatch(
+      /^svc_llm_provider_errors_total\{provider="openai",reason="invalid_request"\} 1$/m,
+    )
   })
   it.skipIf(!existsSync(promtool))('are accepted by the linter of Prometheus', () => {
     const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], { input: text, encoding: 'utf8' })

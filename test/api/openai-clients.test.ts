@@ -9,19 +9,29 @@ import type { ChatStage } from '../support/chat-stage.ts'
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 let stage: ChatStage
 let serial = 0
-beforeAll(async () => { stage = await openChat() })
-afterEach(() => { stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] }) })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await openChat()
+})
+afterEach(() => {
+  stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const spawn = async (tools: string[] = []): Promise<string> => {
   const name = `client-${serial++}`
   await stage.spawn(name, tools)
   return name
 }
 const last = () => stage.fake.requests.at(-1)?.body
-const said = () => last()?.messages?.filter(({ role }) => role !== 'system').map(({ role, content }) => `${role}: ${String(content)}`)
+const said = () =>
+  last()
+    ?.messages?.filter(({ role }) => role !== 'system')
+    .map(({ role, content }) => `${role}: ${String(content)}`)
 
 describe('the Vercel AI SDK', () => {
-  const model = (name: string, apiKey = 'none', url = stage.host.url) => createOpenAICompatible({ name: 'svc', baseURL: `${url}/v1`, apiKey, includeUsage: true })(name)
+  const model = (name: string, apiKey = 'none', url = stage.host.url) =>
+    createOpenAICompatible({ name: 'svc', baseURL: `${url}/v1`, apiKey, includeUsage: true })(name)
   const quiet = { maxRetries: 0 }
 
   it('generates a text with its usage', async () => {
@@ -41,8 +51,19 @@ describe('the Vercel AI SDK', () => {
   })
   it('keeps a conversation of its own, with system messages and options', async () => {
     const name = await spawn()
-    const messages = [{ role: 'user' as const, content: 'I am Ada' }, { role: 'assistant' as const, content: 'Hi Ada' }, { role: 'user' as const, content: 'who am I?' }]
-    await generateText({ ...quiet, model: model(name), system: 'Be brief.', messages, temperature: 0.5, maxOutputTokens: 99 })
+    const messages = [
+      { role: 'user' as const, content: 'I am Ada' },
+      { role: 'assistant' as const, content: 'Hi Ada' },
+      { role: 'user' as const, content: 'who am I?' },
+    ]
+    await generateText({
+      ...quiet,
+      model: model(name),
+      system: 'Be brief.',
+      messages,
+      temperature: 0.5,
+      maxOutputTokens: 99,
+    })
     expect(said()).toEqual(['user: I am Ada', 'assistant: Hi Ada', 'user: who am I?'])
     expect(String(last()?.messages?.[0]?.content)).toContain('Be brief.')
     expect(last()).toMatchObject({ temperature: 0.5 })
@@ -50,8 +71,17 @@ describe('the Vercel AI SDK', () => {
   })
   it('sends an image', async () => {
     await generateText({
-      ...quiet, model: model(await spawn()),
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'what is it?' }, { type: 'file', data: Buffer.from(png, 'base64'), mediaType: 'image/png' }] }],
+      ...quiet,
+      model: model(await spawn()),
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'what is it?' },
+            { type: 'file', data: Buffer.from(png, 'base64'), mediaType: 'image/png' },
+          ],
+        },
+      ],
     })
     expect(JSON.stringify(last()?.messages?.at(-1)?.content)).toContain(png)
   })
@@ -65,8 +95,16 @@ describe('the Vercel AI SDK', () => {
     stage.fake.script({ text: words.text })
     const index = stage.fake.requests.length
     const abort = new AbortController()
-    const result = streamText({ ...quiet, model: model(await spawn()), prompt: 'hello', abortSignal: abort.signal, onError: () => undefined })
-    const reading = (async () => { for await (const delta of result.textStream) if (delta !== '') abort.abort() })()
+    const result = streamText({
+      ...quiet,
+      model: model(await spawn()),
+      prompt: 'hello',
+      abortSignal: abort.signal,
+      onError: () => undefined,
+    })
+    const reading = (async () => {
+      for await (const delta of result.textStream) if (delta !== '') abort.abort()
+    })()
     words.say('endless')
     await reading
     expect(await (await stage.fake.request(index)).closed).toBe(false)
@@ -75,12 +113,25 @@ describe('the Vercel AI SDK', () => {
   it('throws what it can tell apart', async () => {
     const name = await spawn()
     stage.fake.script({ status: 401 })
-    await expect(generateText({ ...quiet, model: model(name), prompt: 'hello' })).rejects.toSatisfy((error) => APICallError.isInstance(error) && error.statusCode === 500)
+    await expect(generateText({ ...quiet, model: model(name), prompt: 'hello' })).rejects.toSatisfy(
+      (error) => APICallError.isInstance(error) && error.statusCode === 500,
+    )
     await using locked = await openChat({ config: { api_key: 'secret' } })
-    await expect(generateText({ ...quiet, model: model('x', 'wrong', locked.host.url), prompt: 'hello' })).rejects.toSatisfy((error) => APICallError.isInstance(error) && error.statusCode === 401 && error.message === 'Invalid API key')
+    await expect(
+      generateText({ ...quiet, model: model('x', 'wrong', locked.host.url), prompt: 'hello' }),
+    ).rejects.toSatisfy(
+      (error) => APICallError.isInstance(error) && error.statusCode === 401 && error.message === 'Invalid API key',
+    )
     stage.fake.script({ text: ['half'], fault: 'cut' })
     const failures: unknown[] = []
-    const result = streamText({ ...quiet, model: model(name), prompt: 'hello', onError: ({ error }) => { failures.push(error) } })
+    const result = streamText({
+      ...quiet,
+      model: model(name),
+      prompt: 'hello',
+      onError: ({ error }) => {
+        failures.push(error)
+      },
+    })
     let text = ''
     for await (const delta of result.textStream) text += delta
     expect(text).toBe('half')
@@ -88,7 +139,9 @@ describe('the Vercel AI SDK', () => {
   })
   it('asks eight times at once', async () => {
     const name = await spawn()
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => generateText({ ...quiet, model: model(name), prompt: `m${n}` })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => generateText({ ...quiet, model: model(name), prompt: `m${n}` })),
+    )
     expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 8 }, () => 'Hello from the fake.'))
   })
 })
@@ -100,7 +153,8 @@ function totalTokens(chunk: object): number {
 }
 
 describe('LangChain', () => {
-  const chat = (model: string, more: object = {}, url = stage.host.url, apiKey = 'none') => new ChatOpenAI({ model, apiKey, maxRetries: 0, configuration: { baseURL: `${url}/v1` }, ...more })
+  const chat = (model: string, more: object = {}, url = stage.host.url, apiKey = 'none') =>
+    new ChatOpenAI({ model, apiKey, maxRetries: 0, configuration: { baseURL: `${url}/v1` }, ...more })
 
   it('invokes', async () => {
     const answer = await chat(await spawn(), { temperature: 0.5, maxTokens: 99 }).invoke('hello')
@@ -120,12 +174,24 @@ describe('LangChain', () => {
     expect([text, tokens]).toEqual(['Hello from the fake.', 30])
   })
   it('keeps a conversation of its own', async () => {
-    await chat(await spawn()).invoke([new SystemMessage('Be brief.'), new HumanMessage('I am Ada'), new AIMessage('Hi Ada'), new HumanMessage('who am I?')])
+    await chat(await spawn()).invoke([
+      new SystemMessage('Be brief.'),
+      new HumanMessage('I am Ada'),
+      new AIMessage('Hi Ada'),
+      new HumanMessage('who am I?'),
+    ])
     expect(said()).toEqual(['user: I am Ada', 'assistant: Hi Ada', 'user: who am I?'])
     expect(String(last()?.messages?.[0]?.content)).toContain('Be brief.')
   })
   it('sends an image', async () => {
-    await chat(await spawn()).invoke([new HumanMessage({ content: [{ type: 'text', text: 'what is it?' }, { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }] })])
+    await chat(await spawn()).invoke([
+      new HumanMessage({
+        content: [
+          { type: 'text', text: 'what is it?' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+        ],
+      }),
+    ])
     expect(JSON.stringify(last()?.messages?.at(-1)?.content)).toContain(png)
   })
   it('aborts', async () => {
@@ -133,7 +199,10 @@ describe('LangChain', () => {
     stage.fake.script({ text: words.text })
     const index = stage.fake.requests.length
     const abort = new AbortController()
-    const reading = (async () => { for await (const chunk of await chat(await spawn()).stream('hello', { signal: abort.signal })) if (chunk.content !== '') abort.abort() })()
+    const reading = (async () => {
+      for await (const chunk of await chat(await spawn()).stream('hello', { signal: abort.signal }))
+        if (chunk.content !== '') abort.abort()
+    })()
     words.say('endless')
     await expect(reading).rejects.toThrow()
     expect(await (await stage.fake.request(index)).closed).toBe(false)

@@ -14,8 +14,12 @@ beforeAll(async () => {
   scribe = await stage.spawn('scribe')
   client = new OpenAI({ baseURL: `${stage.host.url}/v1`, apiKey: 'none', maxRetries: 0 })
 })
-afterEach(() => { stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] }) })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+afterEach(() => {
+  stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const last = () => stage.fake.requests.at(-1)?.body
 const hello = [{ role: 'user' as const, content: 'hello' }]
 
@@ -23,7 +27,10 @@ describe('the official client', () => {
   it('creates a completion', async () => {
     const answer = await client.chat.completions.create({ model: 'svc:scribe', messages: hello })
     expect(answer).toEqual({
-      id: expect.stringMatching(/^chatcmpl-[0-9a-f-]{36}$/), object: 'chat.completion', created: expect.any(Number), model: 'scribe',
+      id: expect.stringMatching(/^chatcmpl-[0-9a-f-]{36}$/),
+      object: 'chat.completion',
+      created: expect.any(Number),
+      model: 'scribe',
       choices: [{ index: 0, message: { role: 'assistant', content: 'Hello from the fake.' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 },
     })
@@ -31,7 +38,8 @@ describe('the official client', () => {
   it('streams one: the role first, one id, the usage last', async () => {
     stage.fake.script({ text: ['Hello', ' from', ' the', ' fake.'], gapMs: 3 })
     const chunks = []
-    for await (const chunk of await client.chat.completions.create({ model: 'scribe', messages: hello, stream: true })) chunks.push(chunk)
+    for await (const chunk of await client.chat.completions.create({ model: 'scribe', messages: hello, stream: true }))
+      chunks.push(chunk)
     expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant' })
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('Hello from the fake.')
@@ -48,18 +56,36 @@ describe('the official client', () => {
   })
   it('throws the class that fits the failure', async () => {
     stage.fake.script({ status: 401 })
-    await expect(client.chat.completions.create({ model: 'scribe', messages: hello })).rejects.toThrow(OpenAI.InternalServerError)
-    await expect(client.chat.completions.create({ model: 'scribe', messages: [] })).rejects.toThrow(OpenAI.BadRequestError)
+    await expect(client.chat.completions.create({ model: 'scribe', messages: hello })).rejects.toThrow(
+      OpenAI.InternalServerError,
+    )
+    await expect(client.chat.completions.create({ model: 'scribe', messages: [] })).rejects.toThrow(
+      OpenAI.BadRequestError,
+    )
     stage.fake.script({ text: ['half'], fault: 'cut' })
     const stream = await client.chat.completions.create({ model: 'scribe', messages: hello, stream: true })
     let text = ''
-    await expect((async () => { for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '' })()).rejects.toThrow(OpenAI.APIError)
+    await expect(
+      (async () => {
+        for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+      })(),
+    ).rejects.toThrow(OpenAI.APIError)
     expect(text).toBe('half')
   })
   it('passes temperature, max_tokens and images on', async () => {
     await client.chat.completions.create({
-      model: 'scribe', temperature: 0.25, max_tokens: 77,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'what is it?' }, { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }] }],
+      model: 'scribe',
+      temperature: 0.25,
+      max_tokens: 77,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'what is it?' },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+          ],
+        },
+      ],
     })
     expect(last()?.temperature).toBe(0.25)
     expect(last()?.max_tokens ?? last()?.max_completion_tokens).toBe(77)
@@ -70,40 +96,78 @@ describe('the official client', () => {
   it('raises the class that fits each status', async () => {
     await using locked = await openChat({ config: { api_key: 'secret' } })
     const at = (apiKey: string) => new OpenAI({ baseURL: `${locked.host.url}/v1`, apiKey, maxRetries: 0 })
-    await expect(at('wrong').chat.completions.create({ model: 'x', messages: hello })).rejects.toThrow(OpenAI.AuthenticationError)
+    await expect(at('wrong').chat.completions.create({ model: 'x', messages: hello })).rejects.toThrow(
+      OpenAI.AuthenticationError,
+    )
     expect((await at('secret').models.list()).data).toHaveLength(1)
     await expect(at('secret').models.retrieve('nobody')).rejects.toThrow(OpenAI.NotFoundError)
     expect(await at('secret').models.retrieve('svc:assistant')).toMatchObject({ id: 'svc:assistant', object: 'model' })
-    await expect(at('secret').chat.completions.create({ model: 'x', n: 2, messages: hello })).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'n', type: 'invalid_request_error' })
+    await expect(at('secret').chat.completions.create({ model: 'x', n: 2, messages: hello })).rejects.toMatchObject({
+      status: 400,
+      code: 'unsupported_parameter',
+      param: 'n',
+      type: 'invalid_request_error',
+    })
     locked.fake.script({ status: 503 }, { status: 503 }, { status: 503 })
-    await expect(at('secret').chat.completions.create({ model: 'x', messages: hello })).rejects.toMatchObject({ status: 503, constructor: OpenAI.InternalServerError })
+    await expect(at('secret').chat.completions.create({ model: 'x', messages: hello })).rejects.toMatchObject({
+      status: 503,
+      constructor: OpenAI.InternalServerError,
+    })
     await using poor = await openChat({ config: { rate_limit: { tokens_per_minute: 31 } } })
-    await expect(new OpenAI({ baseURL: `${poor.host.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat.completions.create({ model: 'x', messages: hello })).rejects.toMatchObject({
-      constructor: OpenAI.RateLimitError, status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded',
+    await expect(
+      new OpenAI({ baseURL: `${poor.host.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat.completions.create({
+        model: 'x',
+        messages: hello,
+      }),
+    ).rejects.toMatchObject({
+      constructor: OpenAI.RateLimitError,
+      status: 429,
+      type: 'rate_limit_error',
+      code: 'rate_limit_exceeded',
     })
   })
   it('has no use for tools of the client and says so; one that must be called is refused', async () => {
-    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object', properties: {} } } }]
-    expect(await client.chat.completions.create({ model: 'scribe', messages: hello, tools })).toMatchObject({ warnings: [expect.stringContaining('tools')], choices: [{ finish_reason: 'stop' }] })
-    await expect(client.chat.completions.create({ model: 'scribe', messages: hello, tools, tool_choice: 'required' })).rejects.toMatchObject({ status: 400, param: 'tool_choice' })
+    const tools = [
+      { type: 'function' as const, function: { name: 'weather', parameters: { type: 'object', properties: {} } } },
+    ]
+    expect(await client.chat.completions.create({ model: 'scribe', messages: hello, tools })).toMatchObject({
+      warnings: [expect.stringContaining('tools')],
+      choices: [{ finish_reason: 'stop' }],
+    })
+    await expect(
+      client.chat.completions.create({ model: 'scribe', messages: hello, tools, tool_choice: 'required' }),
+    ).rejects.toMatchObject({ status: 400, param: 'tool_choice' })
   })
   it('passes response_format on', async () => {
     stage.fake.always({ text: '{"n":42}' })
     const answer = await client.chat.completions.create({
-      model: 'scribe', messages: hello, response_format: { type: 'json_schema', json_schema: { name: 'n', strict: true, schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } } },
+      model: 'scribe',
+      messages: hello,
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'n',
+          strict: true,
+          schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+        },
+      },
     })
     expect(JSON.parse(answer.choices[0]?.message.content ?? '')).toEqual({ n: 42 })
     expect(JSON.stringify(last())).toContain('"required"')
   })
   it('is told the same again under a key, as an answer and as a stream', async () => {
     const before = stage.fake.requests.length
-    const ask = () => client.chat.completions.create({ model: 'scribe', messages: hello }, { headers: { 'Idempotency-Key': 'k1' } })
+    const ask = () =>
+      client.chat.completions.create({ model: 'scribe', messages: hello }, { headers: { 'Idempotency-Key': 'k1' } })
     const answers = await Promise.all(Array.from({ length: 50 }, ask))
     expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
     const stream = async () => {
       let text = ''
       let id = ''
-      for await (const chunk of await client.chat.completions.create({ model: 'scribe', messages: hello, stream: true }, { headers: { 'Idempotency-Key': 'k2' } })) {
+      for await (const chunk of await client.chat.completions.create(
+        { model: 'scribe', messages: hello, stream: true },
+        { headers: { 'Idempotency-Key': 'k2' } },
+      )) {
         id = chunk.id
         text += chunk.choices[0]?.delta.content ?? ''
       }
@@ -123,8 +187,12 @@ describe('the official client', () => {
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break
     stream.controller.abort()
     expect(await (await stage.fake.request(index)).closed).toBe(false)
-    expect((await client.chat.completions.create({ model: 'scribe', messages: hello })).choices[0]?.message.content).toBe('Hello from the fake.')
-    expect((await stage.session(scribe)).messages.some(({ mark, content }) => mark === 'cancelled' && content === 'endless')).toBe(true)
+    expect(
+      (await client.chat.completions.create({ model: 'scribe', messages: hello })).choices[0]?.message.content,
+    ).toBe('Hello from the fake.')
+    expect(
+      (await stage.session(scribe)).messages.some(({ mark, content }) => mark === 'cancelled' && content === 'endless'),
+    ).toBe(true)
     words.end()
   })
   it('that aborts a request without a stream frees the agent too', async () => {
@@ -140,13 +208,18 @@ describe('the official client', () => {
     words.end()
   })
   it('may ask eight times at once', async () => {
-    const answers = await Promise.all(Array.from({ length: 8 }, () => client.chat.completions.create({ model: 'scribe', messages: hello })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => client.chat.completions.create({ model: 'scribe', messages: hello })),
+    )
     expect(answers.every(({ choices }) => choices[0]?.message.content === 'Hello from the fake.')).toBe(true)
   })
 })
 
 describe('conversations', () => {
-  const said = () => last()?.messages?.filter(({ role }) => role !== 'system').map(({ role, content }) => `${role}: ${String(content)}`)
+  const said = () =>
+    last()
+      ?.messages?.filter(({ role }) => role !== 'system')
+      .map(({ role, content }) => `${role}: ${String(content)}`)
   const system = () => String(last()?.messages?.find(({ role }) => role === 'system')?.content ?? '')
   type Turn = { role: 'user' | 'assistant' | 'system'; content: string }
   const ask = async (model: string, messages: Turn[], more: object = {}, headers: Record<string, string> = {}) =>
@@ -181,13 +254,22 @@ describe('conversations', () => {
   })
   it('goes on in one session of its own, and forks where a message was changed', async () => {
     const [name, id] = await spawn()
-    const sessions = async () => (await stage.host.json('GET', `/api/agents/${id}/sessions`)).body.sessions.length as number
+    const sessions = async () =>
+      (await stage.host.json('GET', `/api/agents/${id}/sessions`)).body.sessions.length as number
     const talk: Turn[] = [{ role: 'system', content: 'Be brief.' }, user('a')]
     for (const next of ['b', 'c', 'd']) {
       talk.push(assistant(await ask(name, talk)), user(next))
     }
     await ask(name, talk)
-    expect(said()).toEqual(['user: a', 'assistant: Hello from the fake.', 'user: b', 'assistant: Hello from the fake.', 'user: c', 'assistant: Hello from the fake.', 'user: d'])
+    expect(said()).toEqual([
+      'user: a',
+      'assistant: Hello from the fake.',
+      'user: b',
+      'assistant: Hello from the fake.',
+      'user: c',
+      'assistant: Hello from the fake.',
+      'user: d',
+    ])
     expect(await sessions()).toBe(2)
     await ask(name, [...talk.slice(0, 3), user('other')])
     expect(said()).toEqual(['user: a', 'assistant: Hello from the fake.', 'user: other'])
@@ -206,8 +288,12 @@ describe('conversations', () => {
   it('the same history eight times at once is eight turns that do not see each other', async () => {
     const [name] = await spawn()
     const from = stage.fake.requests.length
-    await Promise.all(Array.from({ length: 8 }, (_, n) => ask(name, [user('start'), assistant('ok'), user(`branch ${n}`)])))
-    const asked = stage.fake.requests.slice(from).map(({ body }) => body.messages?.filter(({ role }) => role === 'user').map(({ content }) => content))
+    await Promise.all(
+      Array.from({ length: 8 }, (_, n) => ask(name, [user('start'), assistant('ok'), user(`branch ${n}`)])),
+    )
+    const asked = stage.fake.requests
+      .slice(from)
+      .map(({ body }) => body.messages?.filter(({ role }) => role === 'user').map(({ content }) => content))
     expect(asked).toHaveLength(8)
     expect(asked.every((texts) => texts?.length === 2)).toBe(true)
   })
@@ -224,47 +310,84 @@ describe('conversations', () => {
     expect(count).toBe(0)
     await ask(name, [user('here')], {}, { 'X-Svc-Session': active })
     expect((await stage.session(id)).message_count).toBe(2)
-    await expect(ask(name, [user('there')], {}, { 'X-Svc-Session': '00000000-0000-4000-8000-000000000000' })).rejects.toThrow(OpenAI.NotFoundError)
+    await expect(
+      ask(name, [user('there')], {}, { 'X-Svc-Session': '00000000-0000-4000-8000-000000000000' }),
+    ).rejects.toThrow(OpenAI.NotFoundError)
   })
 })
 
 describe('the model selects the agent', () => {
-  const answeredBy = async (model: string | undefined) => (await stage.host.json('POST', '/v1/chat/completions', { model, messages: hello })).body.model
+  const answeredBy = async (model: string | undefined) =>
+    (await stage.host.json('POST', '/v1/chat/completions', { model, messages: hello })).body.model
   it('by svc:name, by id, by name, and anything else is the first one', async () => {
     expect(await answeredBy('svc:scribe')).toBe('scribe')
     expect(await answeredBy(scribe)).toBe('scribe')
     expect(await answeredBy(`svc:${scribe}`)).toBe('scribe')
     expect(await answeredBy('scribe')).toBe('scribe')
-    for (const model of ['gpt-4o', '', 'svc:nobody', '00000000-0000-4000-8000-000000000000', undefined]) expect(await answeredBy(model)).toBe('assistant')
+    for (const model of ['gpt-4o', '', 'svc:nobody', '00000000-0000-4000-8000-000000000000', undefined])
+      expect(await answeredBy(model)).toBe('assistant')
   })
   it('and without any agent there is none', async () => {
     await using empty = await openChat({ listen: false })
     await empty.host.json('DELETE', `/api/agents/${empty.agent}`)
     const { status, body } = await empty.host.json('POST', '/v1/chat/completions', { model: 'x', messages: hello })
     expect(status).toBe(404)
-    expect(body).toEqual({ error: { message: expect.stringContaining("'x'"), type: 'invalid_request_error', param: null, code: 'model_not_found' } })
+    expect(body).toEqual({
+      error: {
+        message: expect.stringContaining("'x'"),
+        type: 'invalid_request_error',
+        param: null,
+        code: 'model_not_found',
+      },
+    })
   })
 })
 
 describe('bad requests', () => {
   it.each([
-    [{}], [{ messages: 'hello' }], [{ messages: {} }], [{ messages: [] }], [{ messages: ['x'] }], [{ messages: [{ role: 'system', content: 'x' }] }],
-    [{ messages: [{ role: 'user', content: '' }] }], [{ messages: [{ role: 'user', content: 5 }] }], [{ messages: hello, temperature: 'hot' }], [{ messages: hello, max_tokens: -1 }],
-    [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://example.com/a.png' } }] }] }],
-  ])('%j is 400 in OpenAI\'s shape', async (body) => {
+    [{}],
+    [{ messages: 'hello' }],
+    [{ messages: {} }],
+    [{ messages: [] }],
+    [{ messages: ['x'] }],
+    [{ messages: [{ role: 'system', content: 'x' }] }],
+    [{ messages: [{ role: 'user', content: '' }] }],
+    [{ messages: [{ role: 'user', content: 5 }] }],
+    [{ messages: hello, temperature: 'hot' }],
+    [{ messages: hello, max_tokens: -1 }],
+    [
+      {
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://example.com/a.png' } }] }],
+      },
+    ],
+  ])("%j is 400 in OpenAI's shape", async (body) => {
     const { status, body: answer } = await stage.host.json('POST', '/v1/chat/completions', body)
     expect(status).toBe(400)
-    expect(answer.error).toMatchObject({ type: 'invalid_request_error', message: expect.any(String), code: expect.any(String) })
+    expect(answer.error).toMatchObject({
+      type: 'invalid_request_error',
+      message: expect.any(String),
+      code: expect.any(String),
+    })
   })
   it('an unknown role counts as the user', async () => {
-    expect((await stage.host.json('POST', '/v1/chat/completions', { messages: [{ role: 'narrator', content: 'hi' }] })).status).toBe(200)
+    expect(
+      (await stage.host.json('POST', '/v1/chat/completions', { messages: [{ role: 'narrator', content: 'hi' }] }))
+        .status,
+    ).toBe(200)
   })
 })
 
 describe('curl', () => {
-  const curl = async (...args: string[]): Promise<string> => (await promisify(execFile)('curl', ['-sS', '-N', ...args])).stdout
+  const curl = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)('curl', ['-sS', '-N', ...args])).stdout
   it('reads a completion and a stream that ends with [DONE]', async () => {
-    const data = (stream: boolean): string[] => ['-H', 'content-type: application/json', '-d', JSON.stringify({ model: 'scribe', stream, messages: hello }), `${stage.host.url}/v1/chat/completions`]
+    const data = (stream: boolean): string[] => [
+      '-H',
+      'content-type: application/json',
+      '-d',
+      JSON.stringify({ model: 'scribe', stream, messages: hello }),
+      `${stage.host.url}/v1/chat/completions`,
+    ]
     expect(JSON.parse(await curl(...data(false))).choices[0].message.content).toBe('Hello from the fake.')
     const text = await curl(...data(true))
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true)

@@ -20,14 +20,20 @@ interface Operation {
 type Content = Readonly<Record<string, { readonly schema?: object; readonly example?: unknown }>>
 
 let host: TestHost
-let document: { readonly openapi: string; readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
+let document: {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
 beforeAll(async () => {
   host = await startHost({ memory: true })
   document = (await host.json('GET', '/api/openapi.json')).body
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
-const operations = () => Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ title: `${method.toUpperCase()} ${path}`, operation })))
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ title: `${method.toUpperCase()} ${path}`, operation })),
+  )
 
 describe('the OpenAPI document (Interface 9)', () => {
   it('is OpenAPI 3.0 to a schema validator', async () => {
@@ -38,9 +44,21 @@ describe('the OpenAPI document (Interface 9)', () => {
   })
 
   it('passes the linter of Redocly with the recommended rules and with valid examples', async () => {
-    const config = await createConfig({ extends: ['recommended'], rules: { 'no-invalid-media-type-examples': 'error', 'no-invalid-schema-examples': 'error', 'no-unresolved-refs': 'error' } })
+    const config = await createConfig({
+      extends: ['recommended'],
+      rules: {
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-schema-examples': 'error',
+        'no-unresolved-refs': 'error',
+      },
+    })
     const problems = await lintFromString({ source: JSON.stringify(document), config })
-    const described = problems.filter(({ severity }) => severity === 'error').map(({ ruleId, message, location }) => `${ruleId}: ${message} at ${location.map((at) => ('pointer' in at ? at.pointer : '')).join()}`)
+    const described = problems
+      .filter(({ severity }) => severity === 'error')
+      .map(
+        ({ ruleId, message, location }) =>
+          `${ruleId}: ${message} at ${location.map((at) => ('pointer' in at ? at.pointer : '')).join()}`,
+      )
     expect(described).toEqual([])
   })
 
@@ -68,12 +86,22 @@ describe('the OpenAPI document (Interface 9)', () => {
       5: ['GET /api/audit/recent', 'GET /api/audit/verify'],
       10: ['PUT /api/agents/{id}/update', 'POST /api/config/set'],
       20: ['POST /api/providers/{name}/test', 'POST /api/webhooks/{id}/test'],
-      30: ['POST /api/agents/{id}/message', 'POST /api/agents/{id}/message/stream', 'POST /v1/chat/completions', 'POST /api/hooks/wake', 'POST /api/hooks/agent'],
+      30: [
+        'POST /api/agents/{id}/message',
+        'POST /api/agents/{id}/message/stream',
+        'POST /v1/chat/completions',
+        'POST /api/hooks/wake',
+        'POST /api/hooks/agent',
+      ],
       50: ['POST /api/agents', 'POST /api/agents/{id}/clone', 'POST /api/backup'],
       100: ['POST /api/restore'],
     }
     const costs = new Map(operations().map(({ title, operation }) => [title, operation['x-cost']]))
-    const wrong = Object.entries(table).flatMap(([cost, titles]) => titles.filter((title) => costs.get(title) !== Number(cost)).map((title) => `${title}: ${costs.get(title)} instead of ${cost}`))
+    const wrong = Object.entries(table).flatMap(([cost, titles]) =>
+      titles
+        .filter((title) => costs.get(title) !== Number(cost))
+        .map((title) => `${title}: ${costs.get(title)} instead of ${cost}`),
+    )
     expect(wrong).toEqual([])
   })
 
@@ -83,22 +111,51 @@ describe('the OpenAPI document (Interface 9)', () => {
       await symlink(join(import.meta.dirname, '..', '..', 'node_modules'), join(folder, 'node_modules'))
       await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
       // A copy: the generator works on what it is given.
-      await writeFile(join(folder, 'schema.ts'), await openapiTS(structuredClone(document) as unknown as Parameters<typeof openapiTS>[0]))
+      await writeFile(
+        join(folder, 'schema.ts'),
+        await openapiTS(structuredClone(document) as unknown as Parameters<typeof openapiTS>[0]),
+      )
       await writeFile(join(folder, 'client.ts'), program)
       await writeFile(join(folder, 'mistakes.ts'), mistakes)
       expect(await compile(join(folder, 'client.ts'))).toEqual([])
-      expect(await compile(join(folder, 'mistakes.ts'))).toEqual(['mistakes.ts(4): TS2554', 'mistakes.ts(5): TS2322', 'mistakes.ts(6): TS2322'])
+      expect(await compile(join(folder, 'mistakes.ts'))).toEqual([
+        'mistakes.ts(4): TS2554',
+        'mistakes.ts(5): TS2322',
+        'mistakes.ts(6): TS2322',
+      ])
       const { talk }: { talk(url: string): Promise<unknown> } = await import(join(folder, 'client.ts'))
       expect(await talk(host.url)).toEqual({ answered: true, listed: true, missing: 'agent_not_found' })
-    } finally { await rm(folder, { recursive: true, force: true }) }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
   })
 })
 
 /** Errors of the compiler as file, line and code. */
 async function compile(file: string): Promise<string[]> {
-  const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--target', 'es2024', '--module', 'nodenext', '--allowImportingTsExtensions', '--types', 'node', '--pretty', 'false']
-  const output = await promisify(execFile)('tsc', [...options, file]).then(() => '', (error: unknown) => (typeof error === 'object' && error !== null && 'stdout' in error ? String(error.stdout) : String(error)))
-  return [...output.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(([, name, line, code]) => `${name}(${line}): ${code}`)
+  const options = [
+    '--ignoreConfig',
+    '--noEmit',
+    '--strict',
+    '--skipLibCheck',
+    '--target',
+    'es2024',
+    '--module',
+    'nodenext',
+    '--allowImportingTsExtensions',
+    '--types',
+    'node',
+    '--pretty',
+    'false',
+  ]
+  const output = await promisify(execFile)('tsc', [...options, file]).then(
+    () => '',
+    (error: unknown) =>
+      typeof error === 'object' && error !== null && 'stdout' in error ? String(error.stdout) : String(error),
+  )
+  return [...output.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(
+    ([, name, line, code]) => `${name}(${line}): ${code}`,
+  )
 }
 const program = `import createClient from 'openapi-fetch'
 import type { paths } from './schema.ts'

@@ -4,8 +4,12 @@ import { parseEvents } from '../support/chat-stage.ts'
 
 /** The rows of the interface's tables 4.1, 4.3, 4.10, 4.11, 4.12, 6.1 and 6.2 that these features answer, each with its status and the fields it promises. */
 const host = await startHost({ config: { default_provider: 'builtin', pairing: { enabled: true } } })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
-const spawn = async (name: string): Promise<string> => (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })).body.agent_id
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
+const spawn = async (name: string): Promise<string> =>
+  (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })).body
+    .agent_id
 const agent = await spawn('rows')
 const doomed = [await spawn('doomed-one'), await spawn('doomed-two'), await spawn('doomed-three')]
 await host.json('POST', `/api/agents/${agent}/message`, { message: 'echo first' })
@@ -14,10 +18,13 @@ const spare: string = (await host.json('POST', `/api/agents/${agent}/sessions`, 
 await host.json('POST', `/api/agents/${agent}/sessions/${session}/switch`)
 const form = new FormData()
 form.append('file', new Blob(['hello'], { type: 'text/plain' }), 'hello.txt')
-const upload: { file_id: string } = await (await host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', body: form })).json()
+const upload: { file_id: string } = await (
+  await host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', body: form })
+).json()
 
 const codeOf = async (): Promise<string> => (await host.json('POST', '/api/pairing/request')).body.pairing_code
-const leaving: string = (await host.json('POST', '/api/pairing/complete', { pairing_code: await codeOf() })).body.device_id
+const leaving: string = (await host.json('POST', '/api/pairing/complete', { pairing_code: await codeOf() })).body
+  .device_id
 const code = await codeOf()
 
 const A = `/api/agents/${agent}`
@@ -25,25 +32,91 @@ const detail = ['id', 'name', 'state', 'created_at', 'session_id', 'model', 'cap
 type Row = readonly [method: string, path: string, body: unknown, status: number, fields: readonly string[]]
 const rows: readonly Row[] = [
   // 4.1
-  ['GET', '/api/agents', undefined, 200, ['0.id', '0.name', '0.state', '0.created_at', '0.model_provider', '0.model_name']],
+  [
+    'GET',
+    '/api/agents',
+    undefined,
+    200,
+    ['0.id', '0.name', '0.state', '0.created_at', '0.model_provider', '0.model_name'],
+  ],
   ['POST', '/api/agents', { manifest_toml: 'name = "row-made"' }, 201, ['agent_id', 'name']],
-  ['POST', '/api/agents/bulk', { agents: [{ manifest_toml: 'name = "row-bulk"' }, { manifest_toml: 'name = ' }] }, 200, ['total', 'succeeded', 'failed', 'results.0.agent_id', 'results.1.error']],
-  ['POST', '/api/agents/bulk/stop', { agent_ids: [doomed[0]] }, 200, ['total', 'succeeded', 'failed', 'results.0.success']],
-  ['POST', '/api/agents/bulk/start', { agent_ids: [doomed[0]] }, 200, ['total', 'succeeded', 'failed', 'results.0.success']],
+  [
+    'POST',
+    '/api/agents/bulk',
+    { agents: [{ manifest_toml: 'name = "row-bulk"' }, { manifest_toml: 'name = ' }] },
+    200,
+    ['total', 'succeeded', 'failed', 'results.0.agent_id', 'results.1.error'],
+  ],
+  [
+    'POST',
+    '/api/agents/bulk/stop',
+    { agent_ids: [doomed[0]] },
+    200,
+    ['total', 'succeeded', 'failed', 'results.0.success'],
+  ],
+  [
+    'POST',
+    '/api/agents/bulk/start',
+    { agent_ids: [doomed[0]] },
+    200,
+    ['total', 'succeeded', 'failed', 'results.0.success'],
+  ],
   ['DELETE', '/api/agents/bulk', [doomed[0]], 200, ['total', 'succeeded', 'failed', 'results.0.agent_id']],
-  ['DELETE', '/api/agents/bulk', { agent_ids: [doomed[1]] }, 200, ['total', 'succeeded', 'failed', 'results.0.agent_id']],
-  ['GET', A, undefined, 200, [...detail, 'model.provider', 'model.model', 'capabilities.tools', 'capabilities.network']],
+  [
+    'DELETE',
+    '/api/agents/bulk',
+    { agent_ids: [doomed[1]] },
+    200,
+    ['total', 'succeeded', 'failed', 'results.0.agent_id'],
+  ],
+  [
+    'GET',
+    A,
+    undefined,
+    200,
+    [...detail, 'model.provider', 'model.model', 'capabilities.tools', 'capabilities.network'],
+  ],
   ['DELETE', `/api/agents/${doomed[2]}`, undefined, 200, ['status', 'agent_id']],
   ['PATCH', A, { description: 'patched' }, 200, ['status', 'agent_id']],
-  ['PUT', `${A}/update`, { description: 'updated', system_prompt: 'Be brief.', tags: ['row'] }, 200, ['status', 'agent_id']],
+  [
+    'PUT',
+    `${A}/update`,
+    { description: 'updated', system_prompt: 'Be brief.', tags: ['row'] },
+    200,
+    ['status', 'agent_id'],
+  ],
   ['PUT', `${A}/mode`, { mode: 'Stable' }, 200, ['status', 'mode', 'agent_id']],
   ['PUT', `${A}/mode`, { mode: 'Normal' }, 200, ['status', 'mode', 'agent_id']],
   ['PATCH', `${A}/identity`, { avatar: 'https://example.com/a.png', persona: 'dry' }, 200, ['status', 'agent_id']],
   ['PATCH', `${A}/config`, { temperature: 0.2 }, 200, ['status', 'agent_id']],
   ['POST', `${A}/clone`, undefined, 201, ['agent_id', 'name']],
-  ['POST', `${A}/message`, { message: 'echo hello' }, 200, ['response', 'input_tokens', 'output_tokens', 'iterations', 'cost_usd', 'session_id']],
-  ['GET', `${A}/session`, undefined, 200, ['session_id', 'agent_id', 'message_count', 'context_window_tokens', 'messages.0.role', 'messages.0.content']],
-  ['GET', `${A}/sessions`, undefined, 200, ['sessions.0.session_id', 'sessions.0.message_count', 'sessions.0.created_at', 'sessions.0.label', 'sessions.0.active']],
+  [
+    'POST',
+    `${A}/message`,
+    { message: 'echo hello' },
+    200,
+    ['response', 'input_tokens', 'output_tokens', 'iterations', 'cost_usd', 'session_id'],
+  ],
+  [
+    'GET',
+    `${A}/session`,
+    undefined,
+    200,
+    ['session_id', 'agent_id', 'message_count', 'context_window_tokens', 'messages.0.role', 'messages.0.content'],
+  ],
+  [
+    'GET',
+    `${A}/sessions`,
+    undefined,
+    200,
+    [
+      'sessions.0.session_id',
+      'sessions.0.message_count',
+      'sessions.0.created_at',
+      'sessions.0.label',
+      'sessions.0.active',
+    ],
+  ],
   ['POST', `${A}/sessions`, { label: 'another' }, 201, ['session_id', 'label']],
   ['POST', `${A}/sessions/${session}/switch`, undefined, 200, ['status', 'message']],
   ['GET', `${A}/sessions/by-label/kept`, undefined, 200, ['session_id', 'agent_id', 'label', 'message_count']],
@@ -76,26 +149,86 @@ const rows: readonly Row[] = [
   ['GET', `/api/memory/agents/${agent}/export`, undefined, 200, ['agent_id', 'kv']],
   ['POST', `/api/memory/agents/${agent}/import`, { kv: { again: true } }, 200, ['status', 'keys_imported']],
   // 4.10
-  ['GET', '/api/sessions', undefined, 200, ['sessions.0.id', 'sessions.0.agent_id', 'sessions.0.agent_name', 'sessions.0.message_count', 'sessions.0.created_at']],
-  ['GET', `/api/sessions/${session}`, undefined, 200, ['session_id', 'agent_id', 'message_count', 'context_window_tokens', 'messages']],
+  [
+    'GET',
+    '/api/sessions',
+    undefined,
+    200,
+    [
+      'sessions.0.id',
+      'sessions.0.agent_id',
+      'sessions.0.agent_name',
+      'sessions.0.message_count',
+      'sessions.0.created_at',
+    ],
+  ],
+  [
+    'GET',
+    `/api/sessions/${session}`,
+    undefined,
+    200,
+    ['session_id', 'agent_id', 'message_count', 'context_window_tokens', 'messages'],
+  ],
   ['PUT', `/api/sessions/${session}/label`, { label: 'renamed' }, 200, []],
   ['POST', `/api/sessions/${session}/compact`, undefined, 200, ['status', 'message']],
   ['DELETE', `/api/sessions/${spare}`, undefined, 200, ['status', 'session_id']],
   ['POST', '/api/sessions/cleanup', undefined, 200, []],
   // 4.11 and the tools and turns beside them
   ['GET', '/api/approvals', undefined, 200, ['approvals', 'total']],
-  ['POST', '/api/approvals', { agent_id: agent, action: 'row', description: 'why', payload: { a: 1 } }, 201, ['id', 'status']],
+  [
+    'POST',
+    '/api/approvals',
+    { agent_id: agent, action: 'row', description: 'why', payload: { a: 1 } },
+    201,
+    ['id', 'status'],
+  ],
   ['GET', '/api/tools', undefined, 200, ['tools.0', 'total']],
   ['GET', '/api/tools/kv_get', undefined, 200, ['name', 'description', 'input_schema']],
   ['GET', `${A}/turns`, undefined, 200, ['turns.0.turn_id', 'turns.0.state', 'turns.0.ahead']],
   ['GET', '/api/tasks/status', undefined, 200, ['pending', 'running', 'failed']],
   ['GET', '/api/tasks/list', undefined, 200, ['tasks']],
   ['POST', '/api/pairing/request', undefined, 200, ['pairing_code', 'expires_at']],
-  ['POST', '/api/pairing/complete', { pairing_code: code }, 200, ['device_id', 'display_name', 'platform', 'paired_at', 'api_key']],
-  ['GET', '/api/pairing/devices', undefined, 200, ['devices.0.device_id', 'devices.0.display_name', 'devices.0.platform', 'devices.0.paired_at', 'devices.0.last_seen']],
+  [
+    'POST',
+    '/api/pairing/complete',
+    { pairing_code: code },
+    200,
+    ['device_id', 'display_name', 'platform', 'paired_at', 'api_key'],
+  ],
+  [
+    'GET',
+    '/api/pairing/devices',
+    undefined,
+    200,
+    [
+      'devices.0.device_id',
+      'devices.0.display_name',
+      'devices.0.platform',
+      'devices.0.paired_at',
+      'devices.0.last_seen',
+    ],
+  ],
   ['DELETE', `/api/pairing/devices/${leaving}`, undefined, 200, ['ok', 'device_id']],
   // 4.12
-  ['POST', '/v1/chat/completions', { model: 'svc:rows', messages: [{ role: 'user', content: 'echo hello' }] }, 200, ['id', 'object', 'created', 'model', 'choices.0.index', 'choices.0.message.role', 'choices.0.message.content', 'choices.0.finish_reason', 'usage.prompt_tokens', 'usage.completion_tokens', 'usage.total_tokens']],
+  [
+    'POST',
+    '/v1/chat/completions',
+    { model: 'svc:rows', messages: [{ role: 'user', content: 'echo hello' }] },
+    200,
+    [
+      'id',
+      'object',
+      'created',
+      'model',
+      'choices.0.index',
+      'choices.0.message.role',
+      'choices.0.message.content',
+      'choices.0.finish_reason',
+      'usage.prompt_tokens',
+      'usage.completion_tokens',
+      'usage.total_tokens',
+    ],
+  ],
   ['GET', '/v1/models', undefined, 200, ['object', 'data.0.id', 'data.0.object', 'data.0.created', 'data.0.owned_by']],
 ]
 const at = (value: unknown, path: string): unknown => path.split('.').reduce<any>((found, key) => found?.[key], value)
@@ -109,14 +242,21 @@ describe('every row of the interface', () => {
   })
 
   const unknown = '00000000-0000-4000-8000-000000000000'
-  it.each(rows.filter(([, path]) => path.includes(agent)))('%s %s of nobody is 404, of no UUID 400', async (method, path, body) => {
-    expect((await host.json(method, path.replace(agent, unknown), body)).status).toBe(404)
-    expect((await host.json(method, path.replace(agent, 'not-a-uuid'), body)).status).toBe(400)
-  })
+  it.each(rows.filter(([, path]) => path.includes(agent)))(
+    '%s %s of nobody is 404, of no UUID 400',
+    async (method, path, body) => {
+      expect((await host.json(method, path.replace(agent, unknown), body)).status).toBe(404)
+      expect((await host.json(method, path.replace(agent, 'not-a-uuid'), body)).status).toBe(400)
+    },
+  )
 
   it('an upload is served as it was sent, and never as a page', async () => {
     const answer = await host.fetch(`/api/uploads/${upload.file_id}`)
-    expect([answer.status, await answer.text(), answer.headers.get('content-disposition')?.startsWith('attachment')]).toEqual([200, 'hello', true])
+    expect([
+      answer.status,
+      await answer.text(),
+      answer.headers.get('content-disposition')?.startsWith('attachment'),
+    ]).toEqual([200, 'hello', true])
     expect(answer.headers.get('content-security-policy')).toContain('sandbox')
   })
 
@@ -128,23 +268,49 @@ describe('every row of the interface', () => {
 })
 
 describe('the streams of 6.2', () => {
-  it.each([['POST', `${A}/message/stream`], ['GET', `${A}/stream?message=echo%20hello`]])('%s %s: chunks, then done with usage', async (method, path) => {
-    const answer = await host.fetch(path, { method, ...(method === 'POST' ? { headers: { 'content-type': 'application/json' }, body: '{"message":"echo hello"}' } : {}) })
+  it.each([
+    ['POST', `${A}/message/stream`],
+    ['GET', `${A}/stream?message=echo%20hello`],
+  ])('%s %s: chunks, then done with usage', async (method, path) => {
+    const answer = await host.fetch(path, {
+      method,
+      ...(method === 'POST'
+        ? { headers: { 'content-type': 'application/json' }, body: '{"message":"echo hello"}' }
+        : {}),
+    })
     expect(answer.headers.get('content-type')).toContain('text/event-stream')
     const events = parseEvents(await answer.text())
     const chunks = events.filter(({ event }) => event === 'chunk')
     expect(chunks.map(({ data }) => data.content).join('')).toBe('hello')
     expect(chunks.every(({ data }) => data.done === false && data.type === 'chunk')).toBe(true)
-    expect(events.at(-1)).toMatchObject({ event: 'done', data: { type: 'done', done: true, usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) } } })
+    expect(events.at(-1)).toMatchObject({
+      event: 'done',
+      data: {
+        type: 'done',
+        done: true,
+        usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
+      },
+    })
   })
 
   it('the OpenAI stream begins with the role and ends with usage and [DONE]', async () => {
-    const answer = await host.fetch('/v1/chat/completions', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ model: 'svc:rows', stream: true, messages: [{ role: 'user', content: 'echo hello' }] }) })
-    const lines = (await answer.text()).split('\n').filter((line) => line.startsWith('data: ')).map((line) => line.slice(6))
+    const answer = await host.fetch('/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'svc:rows', stream: true, messages: [{ role: 'user', content: 'echo hello' }] }),
+    })
+    const lines = (await answer.text())
+      .split('\n')
+      .filter((line) => line.startsWith('data: '))
+      .map((line) => line.slice(6))
     expect(lines.at(-1)).toBe('[DONE]')
     const chunks = lines.slice(0, -1).map((line) => JSON.parse(line))
     expect(chunks[0].choices[0].delta.role).toBe('assistant')
-    expect(chunks.at(-1)).toMatchObject({ object: 'chat.completion.chunk', choices: [{ delta: {}, finish_reason: 'stop' }], usage: { total_tokens: expect.any(Number) } })
+    expect(chunks.at(-1)).toMatchObject({
+      object: 'chat.completion.chunk',
+      choices: [{ delta: {}, finish_reason: 'stop' }],
+      usage: { total_tokens: expect.any(Number) },
+    })
   })
 })
 
@@ -153,22 +319,41 @@ describe('the frames of 6.1', () => {
     const socket = new WebSocket(`${host.url.replace('http', 'ws')}${A}/ws`)
     const frames: any[] = []
     let wake = (): void => {}
-    socket.addEventListener('message', ({ data }) => { frames.push(JSON.parse(String(data))); wake() })
+    socket.addEventListener('message', ({ data }) => {
+      frames.push(JSON.parse(String(data)))
+      wake()
+    })
     const next = async (type: string, from = 0): Promise<any> => {
       for (;;) {
         const found = frames.slice(from).find((frame) => frame.type === type)
         if (found) return found
-        await new Promise<void>((resolve) => { wake = resolve })
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
       }
     }
     expect(await next('connected')).toMatchObject({ agent_id: agent })
     socket.send('{"type":"ping"}')
     await next('pong')
-    for (const text of ['{"type":"message","content":"echo one"}', '{"message":"echo one"}', '{"type":"message","content":{"text":"echo one"}}', 'echo one']) {
+    for (const text of [
+      '{"type":"message","content":"echo one"}',
+      '{"message":"echo one"}',
+      '{"type":"message","content":{"text":"echo one"}}',
+      'echo one',
+    ]) {
       const from = frames.length
       socket.send(text)
-      expect(await next('response', from)).toMatchObject({ content: 'one', input_tokens: expect.any(Number), output_tokens: expect.any(Number), iterations: 1, cost_usd: expect.anything() })
-      const types = frames.slice(from).map(({ type }) => type).filter((type) => type !== 'agents_updated')
+      expect(await next('response', from)).toMatchObject({
+        content: 'one',
+        input_tokens: expect.any(Number),
+        output_tokens: expect.any(Number),
+        iterations: 1,
+        cost_usd: expect.anything(),
+      })
+      const types = frames
+        .slice(from)
+        .map(({ type }) => type)
+        .filter((type) => type !== 'agents_updated')
       expect([types[0], types.at(-1)]).toEqual(['thinking', 'response'])
     }
     const { agents } = await next('agents_updated')

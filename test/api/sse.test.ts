@@ -6,8 +6,12 @@ import type { ChatStage } from '../support/chat-stage.ts'
 
 let stage: ChatStage
 let serial = 0
-beforeAll(async () => { stage = await openChat() })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await openChat()
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const spawn = (): Promise<string> => stage.spawn(`sse-${serial++}`)
 const stream = async (agent: string, message: unknown) => {
   const response = await stage.post(`/api/agents/${agent}/message/stream`, { message })
@@ -24,7 +28,10 @@ describe('POST /api/agents/{id}/message/stream', () => {
     const chunks = events.filter(({ event }) => event === 'chunk')
     expect(chunks.map(({ data }) => data.content).join('')).toBe('Ein "Wort"\nmehr 世界')
     expect(chunks.every(({ data }) => data.done === false)).toBe(true)
-    expect(events.at(-1)).toMatchObject({ event: 'done', data: { done: true, usage: { input_tokens: 10, output_tokens: expect.any(Number) } } })
+    expect(events.at(-1)).toMatchObject({
+      event: 'done',
+      data: { done: true, usage: { input_tokens: 10, output_tokens: expect.any(Number) } },
+    })
     expect(events).toHaveLength(chunks.length + 1)
   })
   it('names tools when they start and gives their input when they have ended', async () => {
@@ -36,7 +43,12 @@ describe('POST /api/agents/{id}/message/stream', () => {
     expect(events[1]?.data).toMatchObject({ tool: 'kv_set', input: { key: 'a', value: 1 }, is_error: false })
   })
   it('refuses before the stream begins as any route does', async () => {
-    for (const [path, body, status] of [['x', { message: 'a' }, 400], [stage.agent, {}, 400], [stage.agent, { message: 'a'.repeat(100_001) }, 413], ['00000000-0000-4000-8000-000000000000', { message: 'a' }, 404]] as const) {
+    for (const [path, body, status] of [
+      ['x', { message: 'a' }, 400],
+      [stage.agent, {}, 400],
+      [stage.agent, { message: 'a'.repeat(100_001) }, 413],
+      ['00000000-0000-4000-8000-000000000000', { message: 'a' }, 404],
+    ] as const) {
       const response = await stage.post(`/api/agents/${path}/message/stream`, body)
       expect(response.status).toBe(status)
       expect(response.headers.get('content-type')).toMatch(/json/)
@@ -56,7 +68,11 @@ describe('POST /api/agents/{id}/message/stream', () => {
     stage.fake.script({ text: words })
     const index = stage.fake.requests.length
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const onward = request(`${stage.host.url}/api/agents/${agent}/message/stream`, { method: 'POST', headers: { 'content-type': 'application/json' } }, resolve)
+      const onward = request(
+        `${stage.host.url}/api/agents/${agent}/message/stream`,
+        { method: 'POST', headers: { 'content-type': 'application/json' } },
+        resolve,
+      )
       onward.on('error', reject)
       onward.end('{"message":"much"}')
     })
@@ -68,7 +84,12 @@ describe('POST /api/agents/{id}/message/stream', () => {
     answer.setEncoding('utf8')
     for await (const piece of answer) text += piece
     const events = parseEvents(text)
-    expect(events.filter(({ event }) => event === 'chunk').map(({ data }) => data.content).join('')).toBe(words.join(''))
+    expect(
+      events
+        .filter(({ event }) => event === 'chunk')
+        .map(({ data }) => data.content)
+        .join(''),
+    ).toBe(words.join(''))
     expect(events.at(-1)?.event).toBe('done')
     expect(events.length).toBeLessThan(words.length)
   })
@@ -79,11 +100,17 @@ describe('GET /api/agents/{id}/stream', () => {
     const agent = await spawn()
     const text = await new Promise<string>((resolve, reject) => {
       const body = '{"message":"hello"}'
-      const onward = request(`${stage.host.url}/api/agents/${agent}/stream`, { method: 'GET', headers: { 'content-type': 'application/json', 'content-length': body.length } }, (answer) => {
-        let read = ''
-        answer.on('data', (piece) => { read += String(piece) })
-        answer.on('end', () => resolve(read))
-      })
+      const onward = request(
+        `${stage.host.url}/api/agents/${agent}/stream`,
+        { method: 'GET', headers: { 'content-type': 'application/json', 'content-length': body.length } },
+        (answer) => {
+          let read = ''
+          answer.on('data', (piece) => {
+            read += String(piece)
+          })
+          answer.on('end', () => resolve(read))
+        },
+      )
       onward.on('error', reject)
       onward.end(body)
     })
@@ -105,7 +132,9 @@ describe('GET /api/agents/{id}/stream', () => {
       expect(id).toBe(first.headers.get('x-turn-id'))
       const asked = stage.fake.requests.length
       // 204 is what ends an EventSource.
-      const again = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, { headers: { 'last-event-id': id } })
+      const again = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, {
+        headers: { 'last-event-id': id },
+      })
       expect(again.status).toBe(204)
       expect(stage.fake.requests.length).toBe(asked)
       const { body } = await stage.host.json<{ turns: unknown[] }>('GET', `/api/agents/${agent}/turns`)
@@ -116,7 +145,9 @@ describe('GET /api/agents/{id}/stream', () => {
     const [agent, other] = [await spawn(), await spawn()]
     const first = await stage.host.fetch(`/api/agents/${other}/stream?message=hello`)
     await first.text()
-    const response = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, { headers: { 'last-event-id': first.headers.get('x-turn-id') ?? '' } })
+    const response = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`, {
+      headers: { 'last-event-id': first.headers.get('x-turn-id') ?? '' },
+    })
     expect(response.status).toBe(200)
     expect(parseEvents(await response.text()).at(-1)?.event).toBe('done')
   })

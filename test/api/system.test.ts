@@ -10,12 +10,18 @@ const broken = `import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 export default definePlugin({ name: 'broken', version: '1.0.0', config: v.object({}), setup() { throw new Error('the reason') } })`
 const events = async (host: TestHost): Promise<string[]> =>
-  (await host.json('GET', '/api/audit/recent?limit=500')).body.entries.map((entry: { event_type: string }) => entry.event_type)
+  (await host.json('GET', '/api/audit/recent?limit=500')).body.entries.map(
+    (entry: { event_type: string }) => entry.event_type,
+  )
 
 describe('what the daemon says', () => {
   let host: TestHost
-  beforeAll(async () => { host = await startHost({ plugins }) })
-  afterAll(async () => { await host[Symbol.asyncDispose]() })
+  beforeAll(async () => {
+    host = await startHost({ plugins })
+  })
+  afterAll(async () => {
+    await host[Symbol.asyncDispose]()
+  })
 
   it('GET /api/health has exactly four fields', async () => {
     const { status, body } = await host.json('GET', '/api/health')
@@ -26,34 +32,73 @@ describe('what the daemon says', () => {
 
   it('GET /api/health/detail adds agents, database and warnings', async () => {
     const { body } = await host.json('GET', '/api/health/detail')
-    expect(body).toMatchObject({ status: 'ok', panic_count: 0, restart_count: 0, agent_count: 1, database: 'connected', config_warnings: [], failed_plugins: [] })
+    expect(body).toMatchObject({
+      status: 'ok',
+      panic_count: 0,
+      restart_count: 0,
+      agent_count: 1,
+      database: 'connected',
+      config_warnings: [],
+      failed_plugins: [],
+    })
   })
 
   it('GET /api/status lists the agents and where things are', async () => {
     const { body } = await host.json('GET', '/api/status')
     expect(body).toMatchObject({
-      status: 'running', agent_count: 1, data_dir: expect.stringContaining(host.home), default_provider: expect.any(String), default_model: expect.any(String),
-      uptime_seconds: expect.any(Number), agents: [{ name: 'assistant', state: 'Running' }],
+      status: 'running',
+      agent_count: 1,
+      data_dir: expect.stringContaining(host.home),
+      default_provider: expect.any(String),
+      default_model: expect.any(String),
+      uptime_seconds: expect.any(Number),
+      agents: [{ name: 'assistant', state: 'Running' }],
     })
-    expect(Object.keys(body.agents[0]).sort()).toEqual(['created_at', 'id', 'model_name', 'model_provider', 'name', 'state'])
+    expect(Object.keys(body.agents[0]).sort()).toEqual([
+      'created_at',
+      'id',
+      'model_name',
+      'model_provider',
+      'name',
+      'state',
+    ])
   })
 
   it('GET /api/version has the fields of the interface', async () => {
     const { body } = await host.json('GET', '/api/version')
-    expect(Object.keys(body).sort()).toEqual(['arch', 'build_date', 'git_sha', 'name', 'platform', 'rust_version', 'version'])
-    expect(body).toMatchObject({ name: 'svc', version: expect.stringMatching(/^\d+\.\d+\.\d+/), rust_version: `none (node ${process.versions.node})` })
+    expect(Object.keys(body).sort()).toEqual([
+      'arch',
+      'build_date',
+      'git_sha',
+      'name',
+      'platform',
+      'rust_version',
+      'version',
+    ])
+    expect(body).toMatchObject({
+      name: 'svc',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      rust_version: `none (node ${process.versions.node})`,
+    })
   })
 
   it('GET /api/versions names the current version and its stability', async () => {
     const { body } = await host.json('GET', '/api/versions')
-    expect(body).toMatchObject({ current: 'v1', supported: ['v1'], deprecated: [], details: [{ version: 'v1', status: 'stable' }] })
+    expect(body).toMatchObject({
+      current: 'v1',
+      supported: ['v1'],
+      deprecated: [],
+      details: [{ version: 'v1', status: 'stable' }],
+    })
   })
 
   it('GET /api/openapi.json describes the routes that are live', async () => {
     const { status, body } = await host.json('GET', '/api/openapi.json')
     expect(status).toBe(200)
     expect(body.openapi).toMatch(/^3\.0\./)
-    expect(Object.keys(body.paths)).toEqual(expect.arrayContaining(['/api/health', '/api/agents', '/api/agents/{id}', '/api/memory/agents/{id}/kv/{key}']))
+    expect(Object.keys(body.paths)).toEqual(
+      expect.arrayContaining(['/api/health', '/api/agents', '/api/agents/{id}', '/api/memory/agents/{id}/kv/{key}']),
+    )
     expect(body.paths['/api/agents'].post.responses['201']).toBeDefined()
   })
 
@@ -62,7 +107,10 @@ describe('what the daemon says', () => {
     expect(body.tools).toEqual(expect.arrayContaining(['kv_delete', 'kv_get', 'kv_list', 'kv_set', 'system_time']))
     expect(body.total).toBe(body.tools.length)
     expect((await host.json('GET', '/api/tools/kv_set')).body).toMatchObject({
-      name: 'kv_set', description: expect.any(String), risk: 'write', input_schema: { type: 'object', required: ['key', 'value'] },
+      name: 'kv_set',
+      description: expect.any(String),
+      risk: 'write',
+      input_schema: { type: 'object', required: ['key', 'value'] },
     })
     expect((await host.json('GET', '/api/tools/no_such')).body.error.code).toBe('tool_not_found')
   })
@@ -115,13 +163,19 @@ describe('GET /api/metrics', () => {
 describe('with a key', () => {
   it('only the health check is public', async () => {
     await using host = await startHost({ plugins, config: { api_key: 'a-key-of-the-operator' } })
-    const { paths } = (await host.json('GET', '/api/openapi.json', undefined, { authorization: 'Bearer a-key-of-the-operator' })).body
+    const { paths } = (
+      await host.json('GET', '/api/openapi.json', undefined, { authorization: 'Bearer a-key-of-the-operator' })
+    ).body
     expect((await host.fetch('/api/health')).status).toBe(200)
     for (const [path, methods] of Object.entries<object>(paths)) {
       for (const method of Object.keys(methods)) {
         if (path === '/api/health') continue
         const target = path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace(/\{\w+\}/g, 'x')
-        expect([method, path, (await host.fetch(target, { method: method.toUpperCase() })).status]).toEqual([method, path, 401])
+        expect([method, path, (await host.fetch(target, { method: method.toUpperCase() })).status]).toEqual([
+          method,
+          path,
+          401,
+        ])
       }
     }
   })
@@ -129,16 +183,29 @@ describe('with a key', () => {
 
 describe('plugins', () => {
   let home: string
-  beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-system-')) })
-  afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'svc-system-'))
+  })
+  afterEach(async () => {
+    await rm(home, { recursive: true, force: true })
+  })
 
   it('are listed with what they need, give and registered', async () => {
     await using host = await startHost({ plugins, home })
     const { body } = await host.json('GET', '/api/plugins')
     expect(body.total).toBe(plugins.length)
     expect(body.plugins.find((plugin: { name: string }) => plugin.name === 'kv')).toEqual({
-      name: 'kv', display_name: 'Kv', version: '1.0.0', state: 'loaded', source: 'built-in', enabled: true,
-      requires: ['agents', 'audit'], provides: ['kv'], ledger_size: expect.any(Number), reloads: 0, error: null,
+      name: 'kv',
+      display_name: 'Kv',
+      version: '1.0.0',
+      state: 'loaded',
+      source: 'built-in',
+      enabled: true,
+      requires: ['agents', 'audit'],
+      provides: ['kv'],
+      ledger_size: expect.any(Number),
+      reloads: 0,
+      error: null,
     })
     const one = (await host.json('GET', '/api/plugins/kv')).body
     expect(one.ledger).toHaveLength(one.ledger_size)
@@ -153,8 +220,14 @@ describe('plugins', () => {
     await using host = await startHost({ plugins, home })
     host.defects()
     expect((await host.json('GET', '/api/health')).body.status).toBe('ok')
-    expect((await host.json('GET', '/api/health/detail')).body.failed_plugins).toEqual([{ name: 'broken', state: 'failed', reason: expect.stringContaining('the reason') }])
-    expect((await host.json('GET', '/api/plugins/broken')).body).toMatchObject({ state: 'failed', enabled: true, ledger: [] })
+    expect((await host.json('GET', '/api/health/detail')).body.failed_plugins).toEqual([
+      { name: 'broken', state: 'failed', reason: expect.stringContaining('the reason') },
+    ])
+    expect((await host.json('GET', '/api/plugins/broken')).body).toMatchObject({
+      state: 'failed',
+      enabled: true,
+      ledger: [],
+    })
     const reload = await host.json('POST', '/api/plugins/broken/reload')
     expect([reload.status, reload.body.error.code]).toEqual([409, 'conflict'])
     expect(reload.body.error.message).toContain('the reason')
@@ -163,14 +236,20 @@ describe('plugins', () => {
 
   it('one is reloaded before the answer', async () => {
     await using host = await startHost({ plugins, home })
-    expect(await host.json('POST', '/api/plugins/clock/reload')).toMatchObject({ status: 200, body: { status: 'reloaded', name: 'clock' } })
+    expect(await host.json('POST', '/api/plugins/clock/reload')).toMatchObject({
+      status: 200,
+      body: { status: 'reloaded', name: 'clock' },
+    })
     expect((await host.json('GET', '/api/plugins/clock')).body.reloads).toBe(1)
     expect(await events(host)).toContain('plugin_changed')
   })
 
   it.each(['system', 'audit'])('%s, which the answer needs, is reloaded after it', async (name) => {
     await using host = await startHost({ plugins, home })
-    expect(await host.json('POST', `/api/plugins/${name}/reload`)).toMatchObject({ status: 202, body: { status: 'reloading', name } })
+    expect(await host.json('POST', `/api/plugins/${name}/reload`)).toMatchObject({
+      status: 202,
+      body: { status: 'reloading', name },
+    })
     await host.plugin(name, 'loaded', (status) => status.reloads === 1)
     expect((await host.json('GET', '/api/plugins/system')).body.state).toBe('loaded')
     expect((await host.json('GET', '/api/agents')).body).toHaveLength(1)
@@ -184,10 +263,17 @@ describe('plugins', () => {
 
 describe('the end', () => {
   let home: string
-  beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-system-')) })
-  afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'svc-system-'))
+  })
+  afterEach(async () => {
+    await rm(home, { recursive: true, force: true })
+  })
 
-  it.each([['shutdown', 'shutting_down'], ['restart', 'restarting']])('POST /api/%s answers, then the daemon is asked to end', async (action, status) => {
+  it.each([
+    ['shutdown', 'shutting_down'],
+    ['restart', 'restarting'],
+  ])('POST /api/%s answers, then the daemon is asked to end', async (action, status) => {
     await using host = await startHost({ plugins, home })
     const answer = await host.json('POST', `/api/${action}`, undefined, { 'content-type': 'application/json' })
     expect(answer).toMatchObject({ status: 200, body: { status } })

@@ -5,8 +5,14 @@ import type { ChatStage } from '../support/chat-stage.ts'
 type Frame = { readonly type: string } & Record<string, any>
 let stage: ChatStage
 let serial = 0
-beforeAll(async () => { stage = await openChat({ config: { plugins: { chat: { agents_updated_ms: 200, agents_updated_first_ms: 1, text_flush_ms: 25 } } } }) })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await openChat({
+    config: { plugins: { chat: { agents_updated_ms: 200, agents_updated_first_ms: 1, text_flush_ms: 25 } } },
+  })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const spawn = (tools?: string[]): Promise<string> => stage.spawn(`ws-${serial++}`, tools)
 
 class Client {
@@ -28,12 +34,16 @@ class Client {
     await client.next('connected')
     return client
   }
-  send(frame: unknown): void { this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)) }
+  send(frame: unknown): void {
+    this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  }
   /** The next frame of a type that nobody has waited for yet. */
   next(...types: string[]): Promise<Frame> {
     const at = this.frames.findIndex((frame, index) => index >= this.#seen && types.includes(frame.type))
     const found = at === -1 ? undefined : this.frames[at]
-    const wait = found ? Promise.resolve(found) : new Promise<Frame>((resolve) => this.#waiting.push({ fits: (frame) => types.includes(frame.type), resolve }))
+    const wait = found
+      ? Promise.resolve(found)
+      : new Promise<Frame>((resolve) => this.#waiting.push({ fits: (frame) => types.includes(frame.type), resolve }))
     return wait.then((frame) => {
       this.#seen = this.frames.indexOf(frame) + 1
       return frame
@@ -44,7 +54,9 @@ class Client {
     return (await this.next('response', 'error'))['content']
   }
   /** Without the frames that come by the clock. */
-  types(): string[] { return this.frames.map(({ type }) => type).filter((type) => type !== 'agents_updated') }
+  types(): string[] {
+    return this.frames.map(({ type }) => type).filter((type) => type !== 'agents_updated')
+  }
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise((resolve) => this.socket.addEventListener('close', resolve))
     this.socket.close()
@@ -54,8 +66,25 @@ class Client {
 async function upgrade(path: string): Promise<number> {
   const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
-    const onward = request(stage.host.url + path, { headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } }, (answer) => { answer.resume(); resolve(answer.statusCode ?? 0) })
-    onward.on('upgrade', (answer, socket) => { socket.destroy(); resolve(answer.statusCode ?? 0) })
+    const onward = request(
+      stage.host.url + path,
+      {
+        headers: {
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': '13',
+          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        },
+      },
+      (answer) => {
+        answer.resume()
+        resolve(answer.statusCode ?? 0)
+      },
+    )
+    onward.on('upgrade', (answer, socket) => {
+      socket.destroy()
+      resolve(answer.statusCode ?? 0)
+    })
     onward.on('error', reject)
     onward.end()
   })
@@ -70,15 +99,31 @@ describe('the upgrade', () => {
 })
 
 describe('a message over the socket', () => {
-  it.each([[{ type: 'message', content: 'hi' }], [{ message: 'hi' }], [{ type: 'message', content: { text: 'hi' } }], ['hi there']])('%j gives thinking, deltas and the response', async (frame) => {
+  it.each([
+    [{ type: 'message', content: 'hi' }],
+    [{ message: 'hi' }],
+    [{ type: 'message', content: { text: 'hi' } }],
+    ['hi there'],
+  ])('%j gives thinking, deltas and the response', async (frame) => {
     await using client = await Client.open(await spawn())
     client.send(frame)
     const response = await client.next('response')
-    expect(response).toMatchObject({ content: 'Hello from the fake.', input_tokens: 10, output_tokens: 20, iterations: 1, cost_usd: null })
+    expect(response).toMatchObject({
+      content: 'Hello from the fake.',
+      input_tokens: 10,
+      output_tokens: 20,
+      iterations: 1,
+      cost_usd: null,
+    })
     const types = client.types()
     expect(types.slice(0, 2)).toEqual(['connected', 'thinking'])
     expect(new Set(types.slice(2, -1))).toEqual(new Set(['text_delta']))
-    expect(client.frames.filter(({ type }) => type === 'text_delta').map((delta) => delta['content']).join('')).toBe('Hello from the fake.')
+    expect(
+      client.frames
+        .filter(({ type }) => type === 'text_delta')
+        .map((delta) => delta['content'])
+        .join(''),
+    ).toBe('Hello from the fake.')
     expect(client.frames[0]).toEqual({ type: 'connected', agent_id: expect.any(String) })
   })
   it('brings the first delta at once and joins the later ones', async () => {
@@ -92,7 +137,9 @@ describe('a message over the socket', () => {
     words.end()
     await client.next('response')
     const deltas = client.frames.filter(({ type }) => type === 'text_delta')
-    expect(deltas.map((delta) => delta['content']).join('')).toBe(Array.from({ length: 500 }, (_, n) => `${n} `).join(''))
+    expect(deltas.map((delta) => delta['content']).join('')).toBe(
+      Array.from({ length: 500 }, (_, n) => `${n} `).join(''),
+    )
     expect(deltas.length).toBeLessThan(50)
   })
   it('names a tool when it starts', async () => {
@@ -100,7 +147,11 @@ describe('a message over the socket', () => {
     stage.fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] }, { text: 'ok' })
     client.send({ message: 'store' })
     expect(await client.next('tool_start')).toMatchObject({ tool: 'kv_set' })
-    expect(await client.next('tool_end')).toMatchObject({ tool: 'kv_set', input: { key: 'a', value: 1 }, is_error: false })
+    expect(await client.next('tool_end')).toMatchObject({
+      tool: 'kv_set',
+      input: { key: 'a', value: 1 },
+      is_error: false,
+    })
     expect((await client.next('response'))['content']).toBe('ok')
   })
   it('several at once are answered in order', async () => {
@@ -118,11 +169,14 @@ describe('a message over the socket', () => {
     client.send({ type: 'ping' })
     await client.next('pong')
   })
-  it.each(['{"type":"dance"}', '{"type":"message"}', '{"type":"message","content":"  "}', '  '])('%j is an error frame', async (raw) => {
-    await using client = await Client.open(await spawn())
-    client.send(raw)
-    expect((await client.next('error'))['content']).not.toBe('')
-  })
+  it.each(['{"type":"dance"}', '{"type":"message"}', '{"type":"message","content":"  "}', '  '])(
+    '%j is an error frame',
+    async (raw) => {
+      await using client = await Client.open(await spawn())
+      client.send(raw)
+      expect((await client.next('error'))['content']).not.toBe('')
+    },
+  )
   it('outlives the socket', async () => {
     const agent = await spawn()
     const words = byHand()
@@ -183,9 +237,13 @@ describe('slash commands', () => {
     await using client = await Client.open(await spawn())
     client.send('hello')
     await client.next('response')
-    expect(await client.command('/usage')).toBe('This session: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.\nThis agent: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.')
+    expect(await client.command('/usage')).toBe(
+      'This session: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.\nThis agent: 1 calls of a model, 10 tokens in, 20 tokens out, unknown cost of 1 calls.',
+    )
     await client.command('/new')
-    expect(await client.command('/usage')).toContain('This session: 0 calls of a model, 0 tokens in, 0 tokens out, $0.0000.\nThis agent: 1 calls')
+    expect(await client.command('/usage')).toContain(
+      'This session: 0 calls of a model, 0 tokens in, 0 tokens out, $0.0000.\nThis agent: 1 calls',
+    )
   })
   it('/think goes with the next request', async () => {
     await using client = await Client.open(await spawn())
@@ -253,7 +311,10 @@ describe('the limits of the socket', () => {
   it('a frame over 64 KB is an error frame, and the socket goes on', async () => {
     await using client = await Client.open(await spawn())
     client.send({ type: 'message', content: 'a'.repeat(66_000) })
-    expect(await client.next('error')).toMatchObject({ content: 'Message too large (max 64KB)', code: 'payload_too_large' })
+    expect(await client.next('error')).toMatchObject({
+      content: 'Message too large (max 64KB)',
+      code: 'payload_too_large',
+    })
     client.send({ type: 'ping' })
     await client.next('pong')
   })
@@ -282,9 +343,12 @@ describe('what a frame may carry', () => {
     expect(await client.next('thinking')).toMatchObject({ message_id: 'mine-1', turn_id: expect.any(String) })
     const response = await client.next('response')
     expect(response).toMatchObject({ message_id: 'mine-1', context_pressure: 'low' })
-    expect((await stage.host.json('GET', `/api/agents/${agent}/turns/${response['turn_id']}`)).body).toMatchObject({ state: 'done', text: 'Hello from the fake.' })
+    expect((await stage.host.json('GET', `/api/agents/${agent}/turns/${response['turn_id']}`)).body).toMatchObject({
+      state: 'done',
+      text: 'Hello from the fake.',
+    })
   })
-  it('attachments: an image goes to the model, a text is quoted, another agent\'s is not found', async () => {
+  it("attachments: an image goes to the model, a text is quoted, another agent's is not found", async () => {
     const agent = await spawn()
     await using client = await Client.open(agent)
     const upload = async (name: string, type: string, bytes: Uint8Array<ArrayBuffer> | string): Promise<string> => {
@@ -294,7 +358,10 @@ describe('what a frame may carry', () => {
       return ((await answer.json()) as { file_id: string }).file_id
     }
     const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-    const [image, text] = [await upload('dot.png', 'image/png', Uint8Array.from(Buffer.from(png, 'base64'))), await upload('note.txt', 'text/plain', 'forty-two')]
+    const [image, text] = [
+      await upload('dot.png', 'image/png', Uint8Array.from(Buffer.from(png, 'base64'))),
+      await upload('note.txt', 'text/plain', 'forty-two'),
+    ]
     client.send({ type: 'message', content: 'what is it?', attachments: [{ file_id: image }, { file_id: text }] })
     await client.next('response')
     const sent = JSON.stringify(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
@@ -313,13 +380,19 @@ describe('a browser, when a key is set', () => {
     await using locked = await openChat({ config: { api_key: 'secret' } })
     const { body: agents } = await locked.host.json('GET', '/api/agents', undefined, { authorization: 'Bearer secret' })
     const url = `${locked.host.url.replace('http', 'ws')}/api/agents/${agents[0].id}/ws`
-    const opens = (protocols: string[]) => new Promise<boolean>((resolve) => {
-      const socket = new WebSocket(url, protocols)
-      socket.addEventListener('error', () => resolve(false))
-      socket.addEventListener('message', ({ data }) => { socket.close(); resolve(JSON.parse(String(data)).type === 'connected') })
-    })
+    const opens = (protocols: string[]) =>
+      new Promise<boolean>((resolve) => {
+        const socket = new WebSocket(url, protocols)
+        socket.addEventListener('error', () => resolve(false))
+        socket.addEventListener('message', ({ data }) => {
+          socket.close()
+          resolve(JSON.parse(String(data)).type === 'connected')
+        })
+      })
     expect(await opens(['svc'])).toBe(false)
-    const { body } = await locked.host.json('POST', '/api/auth/ws-ticket', undefined, { authorization: 'Bearer secret' })
+    const { body } = await locked.host.json('POST', '/api/auth/ws-ticket', undefined, {
+      authorization: 'Bearer secret',
+    })
     expect(await opens(['svc', body.protocol])).toBe(true)
     expect(await opens(['svc', body.protocol])).toBe(false)
   })

@@ -8,22 +8,43 @@ const all = [...core, ...plugins, ...adapters]
 
 /** Folders of core from low to high: a file may import its own layer and lower ones. */
 const layers: readonly (readonly string[])[] = [
-  ['errors'], ['schema'], ['scope'], ['log', 'hooks'], ['storage', 'files'], ['metrics'], ['signing', 'screening'], ['net', 'process'], ['wasm'], ['limit'], ['auth'], ['jobs'],
+  ['errors'],
+  ['schema'],
+  ['scope'],
+  ['log', 'hooks'],
+  ['storage', 'files'],
+  ['metrics'],
+  ['signing', 'screening'],
+  ['net', 'process'],
+  ['wasm'],
+  ['limit'],
+  ['auth'],
+  ['jobs'],
   ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'cli'],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
 
 /** Packages that have one door. */
 const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
-  [/^h3($|\/)/, ['core/http/']], [/^crossws($|\/)/, ['core/http/']], [/^listhen$/, ['core/http/']],
+  [/^h3($|\/)/, ['core/http/']],
+  [/^crossws($|\/)/, ['core/http/']],
+  [/^listhen$/, ['core/http/']],
   [/^hookable$/, ['core/hooks/']],
-  [/^unstorage($|\/)/, ['core/storage/', 'core/host/context.ts']], [/^db0($|\/)/, ['core/storage/', 'core/app.ts']], [/^better-sqlite3$/, ['core/storage/']], [/^pg$/, ['core/storage/']],
-  [/^c12$/, ['core/config/']], [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
-  [/^jiti$/, ['core/host/loader.ts']], [/^croner$/, ['core/jobs/']],
-  [/^consola($|\/)/, ['core/log/']], [/^ofetch$/, ['core/net/']],
-  [/^citty$/, ['core/cli/']], [/^(yauzl|yazl)$/, ['plugins/backups/']],
+  [/^unstorage($|\/)/, ['core/storage/', 'core/host/context.ts']],
+  [/^db0($|\/)/, ['core/storage/', 'core/app.ts']],
+  [/^better-sqlite3$/, ['core/storage/']],
+  [/^pg$/, ['core/storage/']],
+  [/^c12$/, ['core/config/']],
+  [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
+  [/^jiti$/, ['core/host/loader.ts']],
+  [/^croner$/, ['core/jobs/']],
+  [/^consola($|\/)/, ['core/log/']],
+  [/^ofetch$/, ['core/net/']],
+  [/^citty$/, ['core/cli/']],
+  [/^(yauzl|yazl)$/, ['plugins/backups/']],
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
-  [/^rolldown$/, ['core/build/']], [/^vite$/, ['plugins/webchat/build.ts']],
+  [/^rolldown$/, ['core/build/']],
+  [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|marked|dompurify)($|\/)/, ['plugins/webchat/page/']],
 ]
 
@@ -37,21 +58,29 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
   [/^(node:)?worker_threads$/, ['core/storage/check-file.ts', 'core/wasm/']],
 ]
 
-const allowed = (path: string, places: readonly string[]): boolean => places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
-const isType = (text: string, specifier: string): boolean => !new RegExp(`(?:^|\\n)\\s*(?:import|export)\\s(?!type\\b)[^'";]*['"]${specifier.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)}['"]`).test(text) && !text.includes(`import('${specifier}')`)
+const allowed = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
+const isType = (text: string, specifier: string): boolean =>
+  !new RegExp(
+    `(?:^|\\n)\\s*(?:import|export)\\s(?!type\\b)[^'";]*['"]${specifier.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)}['"]`,
+  ).test(text) && !text.includes(`import('${specifier}')`)
 
 describe('what imports what', () => {
   it('core imports neither plugins nor adapters, but for the build and the public names', () => {
-    const wrong = core.filter((file) => !file.path.startsWith('core/build/'))
+    const wrong = core
+      .filter((file) => !file.path.startsWith('core/build/'))
       .flatMap((file) => file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const))
       .filter(([, target]) => /^(plugins|adapters|skills|test|playground)\//.test(target))
     expect(wrong).toEqual([])
   })
 
   it('a layer of core imports its own layer and lower ones', () => {
-    const wrong = core.flatMap((file) => file.imports
-      .filter((specifier) => !isType(file.text, specifier))
-      .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const))
+    const wrong = core
+      .flatMap((file) =>
+        file.imports
+          .filter((specifier) => !isType(file.text, specifier))
+          .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const),
+      )
       .filter(([from, target]) => target.startsWith('core/') && layerOf(target) > layerOf(from))
     expect(wrong).toEqual([])
   })
@@ -63,81 +92,135 @@ describe('what imports what', () => {
   it('a plugin imports svc/*, packages, its own folder and contracts of other plugins', () => {
     const wrong = plugins.flatMap((file) => {
       const own = file.path.split('/').slice(0, 2).join('/')
-      return file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
-        .filter(([, target]) => /^(core|adapters|test|playground)\//.test(target)
-          || (target.startsWith('plugins/') && !target.startsWith(`${own}/`) && !target.endsWith('/contract.ts')))
+      return file.imports
+        .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
+        .filter(
+          ([, target]) =>
+            /^(core|adapters|test|playground)\//.test(target) ||
+            (target.startsWith('plugins/') && !target.startsWith(`${own}/`) && !target.endsWith('/contract.ts')),
+        )
     })
     expect(wrong).toEqual([])
   })
 
   it('a plugin declares every contract it uses at run time', () => {
-    const wrong = plugins.filter((file) => /^plugins\/[^/]+\/index\.ts$/.test(file.path)).flatMap((index) => {
-      const own = index.path.split('/').slice(0, 2).join('/')
-      const used = new Set(plugins.filter((file) => file.path.startsWith(`${own}/`)).flatMap((file) => file.imports
-        .filter((specifier) => !isType(file.text, specifier))
-        .map((specifier) => resolveImport(file.path, specifier))
-        .filter((target) => /^plugins\/[^/]+\/contract\.ts$/.test(target) && !target.startsWith(`${own}/`))))
-      const declared = new Set(index.imports.map((specifier) => resolveImport(index.path, specifier)))
-      // Hooks are values: listening to a plugin that is not there costs nothing, so hooks.ts may name its contract alone.
-      const listening = new Set(plugins.filter((file) => file.path.startsWith(`${own}/`) && file.path !== index.path).flatMap((file) => file.imports.map((specifier) => resolveImport(file.path, specifier))))
-      return [...used].filter((target) => !declared.has(target) && !listening.has(target)).map((target) => [own, target])
-    })
+    const wrong = plugins
+      .filter((file) => /^plugins\/[^/]+\/index\.ts$/.test(file.path))
+      .flatMap((index) => {
+        const own = index.path.split('/').slice(0, 2).join('/')
+        const used = new Set(
+          plugins
+            .filter((file) => file.path.startsWith(`${own}/`))
+            .flatMap((file) =>
+              file.imports
+                .filter((specifier) => !isType(file.text, specifier))
+                .map((specifier) => resolveImport(file.path, specifier))
+                .filter((target) => /^plugins\/[^/]+\/contract\.ts$/.test(target) && !target.startsWith(`${own}/`)),
+            ),
+        )
+        const declared = new Set(index.imports.map((specifier) => resolveImport(index.path, specifier)))
+        // Hooks are values: listening to a plugin that is not there costs nothing, so hooks.ts may name its contract alone.
+        const listening = new Set(
+          plugins
+            .filter((file) => file.path.startsWith(`${own}/`) && file.path !== index.path)
+            .flatMap((file) => file.imports.map((specifier) => resolveImport(file.path, specifier))),
+        )
+        return [...used]
+          .filter((target) => !declared.has(target) && !listening.has(target))
+          .map((target) => [own, target])
+      })
     expect(wrong).toEqual([])
   })
 
   it('an adapter imports svc/*, packages and its own folder', () => {
     const wrong = adapters.flatMap((file) => {
       const own = file.path.split('/').slice(0, 3).join('/')
-      return file.imports.map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
+      return file.imports
+        .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
         .filter(([, target]) => /^(core|plugins|test|playground|adapters)\//.test(target) && !target.startsWith(own))
     })
     expect(wrong).toEqual([])
   })
 
   it('a contract imports svc/*, valibot and other contracts', () => {
-    const wrong = all.filter((file) => file.path.endsWith('/contract.ts')).flatMap((file) => file.imports
-      .filter((specifier) => !['svc/sdk', 'svc/channels', 'svc/providers', 'valibot'].includes(specifier) && !specifier.endsWith('/contract.ts'))
-      .map((specifier) => [file.path, specifier]))
+    const wrong = all
+      .filter((file) => file.path.endsWith('/contract.ts'))
+      .flatMap((file) =>
+        file.imports
+          .filter(
+            (specifier) =>
+              !['svc/sdk', 'svc/channels', 'svc/providers', 'valibot'].includes(specifier) &&
+              !specifier.endsWith('/contract.ts'),
+          )
+          .map((specifier) => [file.path, specifier]),
+      )
     expect(wrong).toEqual([])
   })
 
   it('a package with one door is imported there only', () => {
-    const wrong = all.flatMap((file) => file.imports
-      .filter((specifier) => !isType(file.text, specifier))
-      .flatMap((specifier) => doors.filter(([name, places]) => name.test(specifier) && !allowed(file.path, places)).map(() => [file.path, specifier])))
+    const wrong = all.flatMap((file) =>
+      file.imports
+        .filter((specifier) => !isType(file.text, specifier))
+        .flatMap((specifier) =>
+          doors
+            .filter(([name, places]) => name.test(specifier) && !allowed(file.path, places))
+            .map(() => [file.path, specifier]),
+        ),
+    )
     expect(wrong).toEqual([])
   })
 })
 
 describe('one door for each danger', () => {
-  const server = all.filter((file) => !file.path.startsWith('plugins/webchat/page/') && !file.path.startsWith('core/build/'))
+  const server = all.filter(
+    (file) => !file.path.startsWith('plugins/webchat/page/') && !file.path.startsWith('core/build/'),
+  )
 
   it('the raw primitive is imported behind its door only', () => {
-    const wrong = server.flatMap((file) => file.imports
-      .filter((specifier) => !isType(file.text, specifier))
-      .flatMap((specifier) => primitives.filter(([name, places]) => name.test(specifier) && !allowed(file.path, places)).map(() => [file.path, specifier])))
+    const wrong = server.flatMap((file) =>
+      file.imports
+        .filter((specifier) => !isType(file.text, specifier))
+        .flatMap((specifier) =>
+          primitives
+            .filter(([name, places]) => name.test(specifier) && !allowed(file.path, places))
+            .map(() => [file.path, specifier]),
+        ),
+    )
     expect(wrong).toEqual([])
   })
 
   it('nothing calls the global fetch', () => {
     // A name that was imported, destructured or declared in the file is the door; a bare name is the platform's.
-    const wrong = server.filter((file) => !file.path.startsWith('core/net/')).filter((file) => {
-      const text = code(file.text)
-      return /globalThis\.fetch|XMLHttpRequest|new EventSource\(/.test(text)
-        || (/(?<![.\w#])fetch\(/.test(text.replaceAll(/\basync fetch\(|^\s*fetch\(\w+: /gm, '')) && !/[{,(]\s*(?:readonly )?fetch\s*[,}:)]|const fetch\b/.test(text))
-    }).map((file) => file.path)
+    const wrong = server
+      .filter((file) => !file.path.startsWith('core/net/'))
+      .filter((file) => {
+        const text = code(file.text)
+        return (
+          /globalThis\.fetch|XMLHttpRequest|new EventSource\(/.test(text) ||
+          (/(?<![.\w#])fetch\(/.test(text.replaceAll(/\basync fetch\(|^\s*fetch\(\w+: /gm, '')) &&
+            !/[{,(]\s*(?:readonly )?fetch\s*[,}:)]|const fetch\b/.test(text))
+        )
+      })
+      .map((file) => file.path)
     expect(wrong).toEqual([])
   })
 
   it('nothing turns text into code', () => {
-    const wrong = server.filter((file) => /(?<![.\w])eval\(|new Function\(|new AsyncFunction\(/.test(code(file.text))).map((file) => file.path)
+    const wrong = server
+      .filter((file) => /(?<![.\w])eval\(|new Function\(|new AsyncFunction\(/.test(code(file.text)))
+      .map((file) => file.path)
     expect(wrong).toEqual([])
   })
 
   it('the environment is read by what takes the secrets out of it, the configuration and the command line only', () => {
-    const wrong = server.filter((file) => /process\.env\b/.test(code(file.text)))
+    const wrong = server
+      .filter((file) => /process\.env\b/.test(code(file.text)))
       .map((file) => file.path)
-      .filter((path) => !['core/config/', 'core/cli/', 'core/build/'].some((place) => path.startsWith(place)) && path !== 'core/process/inherited.ts')
+      .filter(
+        (path) =>
+          !['core/config/', 'core/cli/', 'core/build/'].some((place) => path.startsWith(place)) &&
+          path !== 'core/process/inherited.ts',
+      )
     expect(wrong).toEqual([])
   })
 })

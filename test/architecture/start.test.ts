@@ -8,12 +8,19 @@ const statement = /(?:^|\n)\s*(?:import|export)\s(?!type\b)(?:[^'"`;]*?\sfrom\s*
 
 const files = new Map(sources('core', 'plugins', 'adapters').map((file) => [file.path, code(file.text)]))
 const entries = [
-  'core/cli/main.ts', 'core/cli/run.ts', 'core/cli/start.ts', 'core/cli/serve.ts', 'core/sdk.ts',
+  'core/cli/main.ts',
+  'core/cli/run.ts',
+  'core/cli/start.ts',
+  'core/cli/serve.ts',
+  'core/sdk.ts',
   ...[...files.keys()].filter((path) => /^(plugins\/[^/]+|adapters\/\w+\/[^/]+)\/index\.ts$/.test(path)),
 ]
 
 /** The files a start evaluates, and the modules from elsewhere that they import. */
-function startOf(from: readonly string[]): { readonly own: ReadonlySet<string>; readonly foreign: ReadonlySet<string> } {
+function startOf(from: readonly string[]): {
+  readonly own: ReadonlySet<string>
+  readonly foreign: ReadonlySet<string>
+} {
   const own = new Set<string>()
   const foreign = new Set<string>()
   const visit = (path: string): void => {
@@ -37,19 +44,50 @@ describe('what a start evaluates', () => {
   })
 
   it('few packages: the others are imported by the function that needs them', () => {
-    const packages = [...start.foreign].filter((name) => !name.startsWith('node:') && !name.startsWith('svc/')).toSorted()
+    const packages = [...start.foreign]
+      .filter((name) => !name.startsWith('node:') && !name.startsWith('svc/'))
+      .toSorted()
     expect(packages).toEqual([
-      'better-sqlite3', 'citty', 'consola/core', 'db0/connectors/better-sqlite3', 'eventsource-parser', 'h3', 'hookable', 'smol-toml', 'unstorage', 'unstorage/drivers/fs-lite', 'valibot',
+      'better-sqlite3',
+      'citty',
+      'consola/core',
+      'db0/connectors/better-sqlite3',
+      'eventsource-parser',
+      'h3',
+      'hookable',
+      'smol-toml',
+      'unstorage',
+      'unstorage/drivers/fs-lite',
+      'valibot',
     ])
   })
 
   it('modules of Node that bring much with them come later', () => {
     // Those marked are evaluated by the first call of one of their functions (`core/build/builtins.ts`).
-    const late = new Set(['node:dns/promises', 'node:fs/promises', 'node:https', 'node:stream/promises', 'node:worker_threads', 'node:zlib'])
+    const late = new Set([
+      'node:dns/promises',
+      'node:fs/promises',
+      'node:https',
+      'node:stream/promises',
+      'node:worker_threads',
+      'node:zlib',
+    ])
     const builtins = [...start.foreign].filter((name) => name.startsWith('node:') && !late.has(name)).toSorted()
     expect(builtins).toEqual([
-      'node:async_hooks', 'node:buffer', 'node:crypto', 'node:diagnostics_channel', 'node:fs', 'node:http', 'node:module', 'node:net', 'node:os', 'node:path', 'node:stream',
-      'node:timers/promises', 'node:url', 'node:util',
+      'node:async_hooks',
+      'node:buffer',
+      'node:crypto',
+      'node:diagnostics_channel',
+      'node:fs',
+      'node:http',
+      'node:module',
+      'node:net',
+      'node:os',
+      'node:path',
+      'node:stream',
+      'node:timers/promises',
+      'node:url',
+      'node:util',
     ])
   })
 
@@ -59,6 +97,10 @@ describe('what a start evaluates', () => {
   })
 
   it('data, probes and what programs are called with are not among it', () => {
-    expect([...start.own].filter((path) => /\/probes?\/|\/probe\.ts$|-probe\.ts$|\.json$|\/offline\.ts$|^adapters\/.*\/client\.ts$/.test(path))).toEqual([])
+    expect(
+      [...start.own].filter((path) =>
+        /\/probes?\/|\/probe\.ts$|-probe\.ts$|\.json$|\/offline\.ts$|^adapters\/.*\/client\.ts$/.test(path),
+      ),
+    ).toEqual([])
   })
 })

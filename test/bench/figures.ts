@@ -10,28 +10,64 @@ import { agents } from './scale/agents.ts'
 import { soak } from './scale/soak.ts'
 import { streamsAtOnce } from './scale/streams.ts'
 
-export interface Result { readonly label: string; readonly value: string; readonly floor: string; readonly ratio: string; readonly goal: string; /** `undefined`: there is nothing to reach. */ readonly reached?: boolean }
+export interface Result {
+  readonly label: string
+  readonly value: string
+  readonly floor: string
+  readonly ratio: string
+  readonly goal: string
+  /** `undefined`: there is nothing to reach. */ readonly reached?: boolean
+}
 /** `minutes` is how long a figure that watches something over time is to watch. */
-export interface Figure { readonly name: string; measure(minutes?: number): Promise<readonly Result[]> }
-interface Rate { readonly rate: number; readonly p50Ms: number; readonly p99Ms: number; readonly failures: number; readonly count: number; readonly all: number }
-interface Tokens { readonly tokens: number; readonly ms: number }
+export interface Figure {
+  readonly name: string
+  measure(minutes?: number): Promise<readonly Result[]>
+}
+interface Rate {
+  readonly rate: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly failures: number
+  readonly count: number
+  readonly all: number
+}
+interface Tokens {
+  readonly tokens: number
+  readonly ms: number
+}
 
 const rounds = 5
 const ms = (value: number): string => `${value.toFixed(value < 10 ? 2 : 0)} ms`
 const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`
 
 function atMost(label: string, value: number, floor: number, limit: number, show: (value: number) => string): Result {
-  return { label, value: show(value), floor: show(floor), ratio: `${(value / floor).toFixed(2)} x`, goal: `<= ${limit} x`, reached: value / floor <= limit }
+  return {
+    label,
+    value: show(value),
+    floor: show(floor),
+    ratio: `${(value / floor).toFixed(2)} x`,
+    goal: `<= ${limit} x`,
+    reached: value / floor <= limit,
+  }
 }
 function atLeast(label: string, value: number, floor: number, limit: number, show: (value: number) => string): Result {
-  return { label, value: show(value), floor: show(floor), ratio: (value / floor).toFixed(2), goal: `>= ${limit}`, reached: value / floor >= limit }
+  return {
+    label,
+    value: show(value),
+    floor: show(floor),
+    ratio: (value / floor).toFixed(2),
+    goal: `>= ${limit}`,
+    reached: value / floor >= limit,
+  }
 }
 /** Throughput of one server, and what a request cost it in processor time, which a busy machine disturbs less. */
 class Meter {
   readonly rates: number[] = []
   readonly costs: number[] = []
   readonly #server: Server
-  constructor(server: Server) { this.#server = server }
+  constructor(server: Server) {
+    this.#server = server
+  }
 
   async load(options: object): Promise<Rate> {
     const before = this.#server.cpuMs()
@@ -44,7 +80,13 @@ class Meter {
 }
 /** Compares the rates; the label says what a request costs in microseconds of processor time. */
 function throughput(label: string, svc: Meter, floor: Meter, limit: number): Result {
-  return atLeast(`${label} (${median(svc.costs).toFixed(0)} against ${median(floor.costs).toFixed(0)} us of processor)`, median(svc.rates), median(floor.rates), limit, perSecond)
+  return atLeast(
+    `${label} (${median(svc.costs).toFixed(0)} against ${median(floor.costs).toFixed(0)} us of processor)`,
+    median(svc.rates),
+    median(floor.rates),
+    limit,
+    perSecond,
+  )
 }
 /** The same with nothing to reach. */
 function beside(label: string, one: Meter, other: Meter): Result {
@@ -67,11 +109,17 @@ async function firstAgent(svc: Server): Promise<string> {
   return id
 }
 async function spawnAgents(svc: Server, count: number): Promise<string[]> {
-  return Promise.all(Array.from({ length: count }, async (_, index) => {
-    const manifest_toml = `name = "bench-${index}"\n[model]\nprovider = "default"\nmodel = "default"\n`
-    const answer = await fetch(`http://127.0.0.1:${svc.port}/api/agents`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ manifest_toml }) })
-    return ((await answer.json()) as { agent_id: string }).agent_id
-  }))
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const manifest_toml = `name = "bench-${index}"\n[model]\nprovider = "default"\nmodel = "default"\n`
+      const answer = await fetch(`http://127.0.0.1:${svc.port}/api/agents`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ manifest_toml }),
+      })
+      return ((await answer.json()) as { agent_id: string }).agent_id
+    }),
+  )
 }
 
 async function start(): Promise<readonly Result[]> {
@@ -83,16 +131,32 @@ async function start(): Promise<readonly Result[]> {
   const privateMb: number[] = []
   const probed: number[] = []
   for (let round = 0; round < rounds + 2; round++) {
-    { await using floor = await startFloor('http.mjs'); floors.push(floor.startedMs); floorRss.push(await settledRss(floor)) }
+    {
+      await using floor = await startFloor('http.mjs')
+      floors.push(floor.startedMs)
+      floorRss.push(await settledRss(floor))
+    }
     using home = new Home()
-    { await using svc = await startSvc(home); first.push(svc.startedMs) }
-    { await using svc = await startSvc(home); second.push(svc.startedMs); rss.push(await settledRss(svc)); privateMb.push(svc.privateMb()); probed.push(await probedRss(svc)) }
+    {
+      await using svc = await startSvc(home)
+      first.push(svc.startedMs)
+    }
+    {
+      await using svc = await startSvc(home)
+      second.push(svc.startedMs)
+      rss.push(await settledRss(svc))
+      privateMb.push(svc.privateMb())
+      probed.push(await probedRss(svc))
+    }
   }
   const mb = (value: number): string => `${value.toFixed(0)} MB`
   return [
     atMost('second cold start', median(second), median(floors), 2, ms),
     atMost('first start, empty home', median(first), median(floors), 4, ms),
-    { ...atMost('idle memory (RSS)', median(rss), median(floorRss), 1.5, mb), label: `idle memory (RSS; ${mb(median(privateMb))} private)` },
+    {
+      ...atMost('idle memory (RSS)', median(rss), median(floorRss), 1.5, mb),
+      label: `idle memory (RSS; ${mb(median(privateMb))} private)`,
+    },
     atMost('the same once the security probes have run', median(probed), median(floorRss), 1.5, mb),
   ]
 }
@@ -104,7 +168,9 @@ async function probedRss(server: Server): Promise<number> {
   return settledRss(server)
 }
 async function settledRss(server: Server): Promise<number> {
-  await new Promise((resolve) => { setTimeout(resolve, 1500) })
+  await new Promise((resolve) => {
+    setTimeout(resolve, 1500)
+  })
   return server.rssMb()
 }
 
@@ -156,7 +222,9 @@ async function turn(): Promise<readonly Result[]> {
   for (let round = 0; round < rounds; round++) {
     const at = { connections: 1, ms: 1000, method: 'POST' }
     direct.push((await load<Rate>('load.ts', { ...at, port: floor.port, path: '/', body: proxied })).p50Ms)
-    single.push((await load<Rate>('load.ts', { ...at, port: svc.port, path: `/api/agents/${ids[0]}/message`, body })).p50Ms)
+    single.push(
+      (await load<Rate>('load.ts', { ...at, port: svc.port, path: `/api/agents/${ids[0]}/message`, body })).p50Ms,
+    )
   }
   const added = median(single) - median(direct)
   return [
@@ -164,7 +232,14 @@ async function turn(): Promise<readonly Result[]> {
     // How far that can go: the same rows and the same two calls, written by hand with nothing around them.
     beside('the most of it: a bare durable turn', c, a),
     beside('chat turn against the bare one', b, c),
-    { label: 'chat turn, added p50 at 1 connection', value: ms(median(single)), floor: ms(median(direct)), ratio: `+${ms(added)}`, goal: '<= 2 ms', reached: added <= 2 },
+    {
+      label: 'chat turn, added p50 at 1 connection',
+      value: ms(median(single)),
+      floor: ms(median(direct)),
+      ratio: `+${ms(added)}`,
+      goal: '<= 2 ms',
+      reached: added <= 2,
+    },
   ]
 }
 async function startFloorOn(core: number, script: string, env: NodeJS.ProcessEnv): Promise<Server> {

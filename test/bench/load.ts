@@ -1,10 +1,22 @@
 /** HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures, count, all }`. */
 import { connect } from 'node:net'
 
-interface Options { port: number; connections: number; ms: number; method: string; path: string; paths?: string[]; body?: string; warmMs?: number }
+interface Options {
+  port: number
+  connections: number
+  ms: number
+  method: string
+  path: string
+  paths?: string[]
+  body?: string
+  warmMs?: number
+}
 const options = JSON.parse(process.argv[2] ?? '{}') as Options
 const body = options.body ?? ''
-const requestTo = (path: string): Buffer => Buffer.from(`${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`)
+const requestTo = (path: string): Buffer =>
+  Buffer.from(
+    `${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`,
+  )
 const times: number[] = []
 let failures = 0
 let answered = 0
@@ -32,7 +44,10 @@ function drive(_: unknown, index: number): Promise<void> {
     socket.setNoDelay(true)
     let begun = 0
     let held: Buffer = Buffer.alloc(0)
-    const next = (): void => { begun = performance.now(); socket.write(request) }
+    const next = (): void => {
+      begun = performance.now()
+      socket.write(request)
+    }
     socket.on('connect', next)
     socket.on('data', (bytes) => {
       held = held.length === 0 ? bytes : Buffer.concat([held, bytes])
@@ -43,26 +58,45 @@ function drive(_: unknown, index: number): Promise<void> {
       else answered++
       if (measuring && status.startsWith('2')) times.push(performance.now() - begun)
       held = held.subarray(length)
-      if (running) next(); else socket.end()
+      if (running) next()
+      else socket.end()
     })
-    socket.on('error', () => { failures++ })
+    socket.on('error', () => {
+      failures++
+    })
     socket.on('close', () => resolve())
   })
 }
 
 // A client that sleeps is woken by every answer, which costs the server more than the answer does: this one never sleeps, so
 // that a fast server and a slow one are measured alike.
-const spin = (): void => { if (running) setImmediate(spin) }
+const spin = (): void => {
+  if (running) setImmediate(spin)
+}
 spin()
 const all = Array.from({ length: options.connections }, drive)
-await new Promise((resolve) => { setTimeout(resolve, options.warmMs ?? 500) })
+await new Promise((resolve) => {
+  setTimeout(resolve, options.warmMs ?? 500)
+})
 measuring = true
 const begun = performance.now()
-await new Promise((resolve) => { setTimeout(resolve, options.ms) })
+await new Promise((resolve) => {
+  setTimeout(resolve, options.ms)
+})
 measuring = false
 const seconds = (performance.now() - begun) / 1000
 running = false
 await Promise.all(all)
 const sorted = times.toSorted((a, b) => a - b)
-const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-console.log(JSON.stringify({ rate: times.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), failures, count: times.length, all: answered }))
+const at = (share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+console.log(
+  JSON.stringify({
+    rate: times.length / seconds,
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    failures,
+    count: times.length,
+    all: answered,
+  }),
+)

@@ -11,7 +11,15 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Servers run on one core and the load on another, so that neither takes from the other. */
 const pinned = cpus().length > 1 && existsSync('/usr/bin/taskset')
 
-export interface Server extends AsyncDisposable { readonly pid: number; readonly port: number; readonly startedMs: number; cpuMs(): number; rssMb(): number; privateMb(): number; /** What it printed last. */ output(): string }
+export interface Server extends AsyncDisposable {
+  readonly pid: number
+  readonly port: number
+  readonly startedMs: number
+  cpuMs(): number
+  rssMb(): number
+  privateMb(): number
+  /** What it printed last. */ output(): string
+}
 
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
@@ -28,36 +36,57 @@ function answers(port: number, path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     let head = ''
-    socket.on('connect', () => socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`))
-    socket.on('data', (bytes) => { head += bytes.toString('latin1') })
+    socket.on('connect', () =>
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`),
+    )
+    socket.on('data', (bytes) => {
+      head += bytes.toString('latin1')
+    })
     socket.on('error', () => resolve(false))
     socket.on('close', () => resolve(head.startsWith('HTTP/1.1 200')))
   })
 }
 
 function run(core: number, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
-  const [command, rest] = pinned ? ['taskset', ['-c', String(core), process.execPath, ...args]] : [process.execPath, [...args]]
+  const [command, rest] = pinned
+    ? ['taskset', ['-c', String(core), process.execPath, ...args]]
+    : [process.execPath, [...args]]
   return spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: tmpdir() })
 }
 
 /** Starts a server script on the first core and polls every millisecond until it answers. */
-export async function startServer(args: readonly string[], options: { readonly port: number; readonly path: string; readonly env?: NodeJS.ProcessEnv; readonly core?: number }): Promise<Server> {
+export async function startServer(
+  args: readonly string[],
+  options: { readonly port: number; readonly path: string; readonly env?: NodeJS.ProcessEnv; readonly core?: number },
+): Promise<Server> {
   const begun = performance.now()
   const child = run(options.core ?? 0, args, { PORT: String(options.port), ...options.env })
   let output = ''
-  child.stdout?.on('data', (bytes: Buffer) => { output = (output + bytes.toString()).slice(-4000) })
-  child.stderr?.on('data', (bytes: Buffer) => { output = (output + bytes.toString()).slice(-4000) })
+  child.stdout?.on('data', (bytes: Buffer) => {
+    output = (output + bytes.toString()).slice(-4000)
+  })
+  child.stderr?.on('data', (bytes: Buffer) => {
+    output = (output + bytes.toString()).slice(-4000)
+  })
   while (!(await answers(options.port, options.path))) {
     if (child.exitCode !== null) throw new Error(`${args[0]} exited with ${child.exitCode}: ${output}`)
     if (performance.now() - begun > 30_000) throw new Error(`${args[0]} did not answer: ${output}`)
-    await new Promise((resolve) => { setTimeout(resolve, 1) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1)
+    })
   }
   const startedMs = performance.now() - begun
   const pid = child.pid ?? 0
-  const status = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  const status = (name: string): number =>
+    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
   return {
-    pid, port: options.port, startedMs,
-    cpuMs: () => { const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []; return (Number(fields[11]) + Number(fields[12])) * 10 },
+    pid,
+    port: options.port,
+    startedMs,
+    cpuMs: () => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+      return (Number(fields[11]) + Number(fields[12])) * 10
+    },
     rssMb: () => status('VmRSS'),
     privateMb: () => status('RssAnon'),
     output: () => output,
@@ -74,8 +103,12 @@ export async function load<T>(script: string, options: object): Promise<T> {
   const child = run(1, [join(root, 'test/bench', script), JSON.stringify(options)], {})
   let output = ''
   let failure = ''
-  child.stdout?.on('data', (bytes: Buffer) => { output += bytes.toString() })
-  child.stderr?.on('data', (bytes: Buffer) => { failure += bytes.toString() })
+  child.stdout?.on('data', (bytes: Buffer) => {
+    output += bytes.toString()
+  })
+  child.stderr?.on('data', (bytes: Buffer) => {
+    failure += bytes.toString()
+  })
   await once(child, 'exit')
   if (child.exitCode !== 0) throw new Error(`${script}: ${failure}`)
   return JSON.parse(output) as T
@@ -83,16 +116,29 @@ export async function load<T>(script: string, options: object): Promise<T> {
 
 export class Home implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'svc-bench-'))
-  constructor(config = '') { writeFileSync(join(this.path, 'config.toml'), `${config}\n[rate_limit]\ntokens_per_minute = 1000000000\n`) }
-  [Symbol.dispose](): void { rmSync(this.path, { recursive: true, force: true }) }
+  constructor(config = '') {
+    writeFileSync(join(this.path, 'config.toml'), `${config}\n[rate_limit]\ntokens_per_minute = 1000000000\n`)
+  }
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true })
+  }
 }
 
-export async function startSvc(home: Home, env: NodeJS.ProcessEnv = {}, flags: readonly string[] = []): Promise<Server> {
+export async function startSvc(
+  home: Home,
+  env: NodeJS.ProcessEnv = {},
+  flags: readonly string[] = [],
+): Promise<Server> {
   const port = await freePort()
-  return startServer([...flags, join(root, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], { port, path: '/api/health', env: { SVC_HOME: home.path, ...env } })
+  return startServer([...flags, join(root, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], {
+    port,
+    path: '/api/health',
+    env: { SVC_HOME: home.path, ...env },
+  })
 }
 export async function startFloor(script: string, env: NodeJS.ProcessEnv = {}): Promise<Server> {
   return startServer([join(root, 'test/bench/floor', script)], { port: await freePort(), path: '/', env })
 }
 
-export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN

@@ -3,11 +3,23 @@ import type { Result } from './figures.ts'
 import { Home, median, startSvc } from './processes.ts'
 
 const rounds = 12
-const others = ['openai-compatible', 'provider-anthropic', 'provider-bedrock', 'provider-gemini', 'provider-cohere', 'provider-replicate', 'provider-codex', 'command-line']
+const others = [
+  'openai-compatible',
+  'provider-anthropic',
+  'provider-bedrock',
+  'provider-gemini',
+  'provider-cohere',
+  'provider-replicate',
+  'provider-codex',
+  'command-line',
+]
 
 /** Processor time of all threads so far, in ms; the clock that `stat` counts with is too coarse for a start. */
 function usedMs(pid: number): number {
-  return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
+  return readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    0,
+  )
 }
 
 /** A second start with every provider against one with the embedded model alone, in turns. */
@@ -27,7 +39,17 @@ export async function providerCount(): Promise<readonly Result[]> {
   }
   const result = (label: string, of: 'ms' | 'cpu'): Result => {
     const [value, floor] = [median(measured.all.map((each) => each[of])), median(measured.few.map((each) => each[of]))]
-    return { label, value: `${value.toFixed(1)} ms`, floor: `${floor.toFixed(1)} ms`, ratio: `${(value / floor).toFixed(3)} x`, goal: '<= 1.05 x', reached: value / floor <= 1.05 }
+    return {
+      label,
+      value: `${value.toFixed(1)} ms`,
+      floor: `${floor.toFixed(1)} ms`,
+      ratio: `${(value / floor).toFixed(3)} x`,
+      goal: '<= 1.05 x',
+      reached: value / floor <= 1.05,
+    }
   }
-  return [result('second start, every provider against none: until it answers', 'ms'), result('second start, every provider against none: processor time', 'cpu')]
+  return [
+    result('second start, every provider against none: until it answers', 'ms'),
+    result('second start, every provider against none: processor time', 'cpu'),
+  ]
 }

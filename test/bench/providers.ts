@@ -17,7 +17,12 @@ export async function providers(): Promise<readonly Result[]> {
 
 async function measureOne(wire: Wire): Promise<Result> {
   const port = await freePort()
-  await using vendor = await startServer([`${root}/test/bench/floor/vendor-provider.ts`], { port, path: '/', env: { TOKENS: String(count), WIRE: wire.name }, core: 1 })
+  await using vendor = await startServer([`${root}/test/bench/floor/vendor-provider.ts`], {
+    port,
+    path: '/',
+    env: { TOKENS: String(count), WIRE: wire.name },
+    core: 1,
+  })
   const address = `http://127.0.0.1:${vendor.port}`
   using home = new Home(`
 default_provider = "${wire.name}"
@@ -35,7 +40,13 @@ api_key = "bench-key"
     if (server === svc) await fetch(`http://127.0.0.1:${svc.port}/api/agents/${id}/session/reset`, { method: 'POST' })
     const before = server.cpuMs()
     for (let repeat = 0; repeat < repeats; repeat++) {
-      const { tokens } = await load<{ tokens: number }>('stream-load.ts', { port: server.port, streams: 1, kind: 'sse', path, body })
+      const { tokens } = await load<{ tokens: number }>('stream-load.ts', {
+        port: server.port,
+        streams: 1,
+        kind: 'sse',
+        path,
+        body,
+      })
       if (tokens !== count) throw new Error(`${wire.name}: ${tokens} of ${count} tokens arrived`)
     }
     return (count * repeats) / ((server.cpuMs() - before) / 1000)
@@ -52,5 +63,12 @@ api_key = "bench-key"
   }
   const [value, least] = [median(b), median(a)]
   const perSecond = (rate: number): string => `${Math.round(rate).toLocaleString('en')}/s`
-  return { label: `streamed through ${wire.name}, tokens per second of one core`, value: perSecond(value), floor: perSecond(least), ratio: (value / least).toFixed(2), goal: '>= 0.6', reached: value / least >= 0.6 }
+  return {
+    label: `streamed through ${wire.name}, tokens per second of one core`,
+    value: perSecond(value),
+    floor: perSecond(least),
+    ratio: (value / least).toFixed(2),
+    goal: '>= 0.6',
+    reached: value / least >= 0.6,
+  }
 }

@@ -22,11 +22,20 @@ const rows: (readonly string[])[] = [['figure', 'svc', 'floor', 'ratio', 'to rea
 for (const figure of chosen) {
   process.stderr.write(`${figure.name} …\n`)
   let results: readonly Result[]
-  try { results = await figure.measure(minutes) } catch (error) {
+  try {
+    results = await figure.measure(minutes)
+  } catch (error) {
     rows.push([figure.name, 'failed', '', '', '', error instanceof Error ? error.message.slice(0, 200) : String(error)])
     continue
   }
-  for (const { label, value, floor, ratio, goal, reached } of results) rows.push([label, value, floor, ratio, goal, reached === undefined ? '' : reached ? 'reached' : 'MISSED'])
+  for (const { label, value, floor, ratio, goal, reached } of results)
+    rows.push([label, value, floor, ratio, goal, reached === undefined ? '' : reached ? 'reached' : 'MISSED'])
 }
 const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length))) ?? []
-for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+for (const row of rows)
+  console.log(
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )

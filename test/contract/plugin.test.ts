@@ -5,15 +5,26 @@ import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 import { pluginChecks } from './plugin.ts'
 
-const subjects = await Promise.all((await builtInFolders()).map(async (folder) => ({ folder, name: (await import(`${folder}/index.ts`) as { default: { name: string } }).default.name })))
+const subjects = await Promise.all(
+  (await builtInFolders()).map(async (folder) => ({
+    folder,
+    name: ((await import(`${folder}/index.ts`)) as { default: { name: string } }).default.name,
+  })),
+)
 
 describe('the contract of plugins', () => {
   let host: TestHost
-  beforeAll(async () => { host = await startHost({ config: { pairing: { enabled: true } } }) })
-  afterAll(async () => { await host[Symbol.asyncDispose]() })
+  beforeAll(async () => {
+    host = await startHost({ config: { pairing: { enabled: true } } })
+  })
+  afterAll(async () => {
+    await host[Symbol.asyncDispose]()
+  })
 
   describe.each(subjects)('$name', (subject) => {
-    it.each(Object.entries(pluginChecks))('%s', async (_id, check) => { await check(host, subject) })
+    it.each(Object.entries(pluginChecks))('%s', async (_id, check) => {
+      await check(host, subject)
+    })
   })
 })
 
@@ -26,9 +37,34 @@ describe('the contract suite fails a plugin that', () => {
     await expect(run(host, { name, folder: broken(name) })).rejects.toThrow(message)
   }
 
-  it('starts a timer that nothing owns', () => failing('leaky-timer', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', 'left behind: resource Timeout'))
-  it('listens to the process', () => failing('leaky-listener', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', 'process listener SIGUSR2'))
-  it('keeps memory of every copy', () => failing('leaky-memory', 'can be reloaded twenty times without growth of the heap or of what is registered', /the heap grew by/))
-  it('throws in setup', () => failing('throws-in-setup', 'is loaded without an error', 'throws-in-setup is failed, not loaded: setup failed: the setup of this plugin fails'))
-  it('ignores the abort signal', () => failing('ignores-abort', 'leaves no route, hook, tool, timer, socket or handle when it is unloaded', /ignored the abort signal/))
+  it('starts a timer that nothing owns', () =>
+    failing(
+      'leaky-timer',
+      'leaves no route, hook, tool, timer, socket or handle when it is unloaded',
+      'left behind: resource Timeout',
+    ))
+  it('listens to the process', () =>
+    failing(
+      'leaky-listener',
+      'leaves no route, hook, tool, timer, socket or handle when it is unloaded',
+      'process listener SIGUSR2',
+    ))
+  it('keeps memory of every copy', () =>
+    failing(
+      'leaky-memory',
+      'can be reloaded twenty times without growth of the heap or of what is registered',
+      /the heap grew by/,
+    ))
+  it('throws in setup', () =>
+    failing(
+      'throws-in-setup',
+      'is loaded without an error',
+      'throws-in-setup is failed, not loaded: setup failed: the setup of this plugin fails',
+    ))
+  it('ignores the abort signal', () =>
+    failing(
+      'ignores-abort',
+      'leaves no route, hook, tool, timer, socket or handle when it is unloaded',
+      /ignored the abort signal/,
+    ))
 })

@@ -7,7 +7,10 @@ import { expect } from 'vitest'
 import type { TestHost } from '../support/host.ts'
 
 /** The plugin under test: its name, and the folder of its source. */
-export interface Subject { readonly name: string; readonly folder: string }
+export interface Subject {
+  readonly name: string
+  readonly folder: string
+}
 
 /** Timers of the test runner come and go, a few at a time, before and after; what a plugin leaves adds up with every cycle. */
 const CYCLES = 8
@@ -34,7 +37,8 @@ export const pluginChecks: Readonly<Record<string, (host: TestHost, subject: Sub
 
   'does not touch the tables of others when it is unloaded': async (host, { name }) => {
     const own = [name, ...dependents(host, name)].map((plugin) => `${plugin.replaceAll('-', '_')}_`)
-    const others = () => tables(host).filter((line) => !own.some((prefix) => line.startsWith(prefix)) && !line.startsWith('core_'))
+    const others = () =>
+      tables(host).filter((line) => !own.some((prefix) => line.startsWith(prefix)) && !line.startsWith('core_'))
     const before = others()
     await host.app.host.unload(name)
     expect(others()).toEqual(before)
@@ -63,7 +67,8 @@ export const pluginChecks: Readonly<Record<string, (host: TestHost, subject: Sub
     await host.app.host.unload(name)
     const before = await traces(host)
     const folder = await throwing(host, name, source)
-    for (let cycle = 0; cycle < CYCLES; cycle++) await expect(host.app.host.load(folder)).rejects.toThrow('setup failed: planned')
+    for (let cycle = 0; cycle < CYCLES; cycle++)
+      await expect(host.app.host.load(folder)).rejects.toThrow('setup failed: planned')
     await settled(host, before)
     await host.app.host.sync(await emptied(folder))
     await host.app.host.reload(name)
@@ -76,7 +81,8 @@ function statusOf(host: TestHost, name: string) {
 }
 function expectState(host: TestHost, name: string, state: string): void {
   const status = statusOf(host, name)
-  if (status?.state !== state || status.error !== undefined) throw new Error(`${name} is ${status?.state}, not ${state}: ${status?.error ?? 'no error'}`)
+  if (status?.state !== state || status.error !== undefined)
+    throw new Error(`${name} is ${status?.state}, not ${state}: ${status?.error ?? 'no error'}`)
 }
 function dependents(host: TestHost, name: string): readonly string[] {
   const plugins = host.app.daemon.plugins()
@@ -92,20 +98,28 @@ function dependents(host: TestHost, name: string): readonly string[] {
 /** What is registered, what keeps the process alive and who listens to it: how often each. */
 async function traces(host: TestHost): Promise<ReadonlyMap<string, number>> {
   // What a request or a write of before has left comes to rest.
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => { setImmediate(resolve) })
+  for (let turn = 0; turn < 10; turn++)
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
   const counts = new Map<string, number>()
-  const count = (line: string, times = 1): void => { counts.set(line, (counts.get(line) ?? 0) + times) }
+  const count = (line: string, times = 1): void => {
+    counts.set(line, (counts.get(line) ?? 0) + times)
+  }
   for (const line of host.app.registrations()) count(line)
   for (const event of process.eventNames()) count(`process listener ${String(event)}`, process.listenerCount(event))
   // Work of the thread pool comes and goes; a handle that stays is what leaks.
-  for (const name of process.getActiveResourcesInfo()) if (!/^(FSReq|Immediate|GetAddrInfo)|Request$/i.test(name)) count(`resource ${name}`)
+  for (const name of process.getActiveResourcesInfo())
+    if (!/^(FSReq|Immediate|GetAddrInfo)|Request$/i.test(name)) count(`resource ${name}`)
   return counts
 }
 /** Throws with what is there now and was not before the cycles. Some handles need a turn of the loop to close. */
 async function settled(host: TestHost, before: ReadonlyMap<string, number>): Promise<void> {
   let left: readonly string[] = []
   for (let attempt = 0; attempt < 20; attempt++) {
-    left = [...await traces(host)].filter(([line, times]) => times > (before.get(line) ?? 0) + (line.startsWith('resource') ? CYCLES / 2 : 0)).map(([line]) => line)
+    left = [...(await traces(host))]
+      .filter(([line, times]) => times > (before.get(line) ?? 0) + (line.startsWith('resource') ? CYCLES / 2 : 0))
+      .map(([line]) => line)
     if (left.length === 0) return
   }
   throw new Error(`left behind: ${left.join(', ')}`)
@@ -114,9 +128,16 @@ async function settled(host: TestHost, before: ReadonlyMap<string, number>): Pro
 function tables(host: TestHost): readonly string[] {
   const db = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
   try {
-    const found = db.prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`).all() as { name: string; sql: string }[]
-    return found.map(({ name, sql }) => `${name} ${sql} ${(db.prepare(`SELECT count(*) AS count FROM "${name}"`).get() as { count: number }).count} rows`)
-  } finally { db.close() }
+    const found = db
+      .prepare(`SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
+      .all() as { name: string; sql: string }[]
+    return found.map(
+      ({ name, sql }) =>
+        `${name} ${sql} ${(db.prepare(`SELECT count(*) AS count FROM "${name}"`).get() as { count: number }).count} rows`,
+    )
+  } finally {
+    db.close()
+  }
 }
 
 let collect: (() => void) | undefined
@@ -133,9 +154,12 @@ function heapBytes(): number {
 async function throwing(host: TestHost, name: string, source: string): Promise<string> {
   const folder = join(host.home, 'throwing', name)
   await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'index.ts'), `import plugin from ${JSON.stringify(join(source, 'index.ts'))}
+  await writeFile(
+    join(folder, 'index.ts'),
+    `import plugin from ${JSON.stringify(join(source, 'index.ts'))}
 export default { ...plugin, async setup(ctx: any) { await plugin.setup(ctx); throw new Error('planned') } }
-`)
+`,
+  )
   return folder
 }
 async function emptied(folder: string): Promise<string> {

@@ -12,7 +12,11 @@ describe('the suite finds drivers that break the contract', () => {
     it(`fails ${id}`, async () => {
       const check = checks.find((one) => one.id === id)
       if (!check) throw new Error(`there is no check ${id}`)
-      await using stage = await (network === 'anthropic' ? openAnthropic(undefined, driver) : network ? openCompatible(driver) : openBuiltin(driver))
+      await using stage = await (network === 'anthropic'
+        ? openAnthropic(undefined, driver)
+        : network
+          ? openCompatible(driver)
+          : openBuiltin(driver))
       await expect(check.run(stage)).rejects.toThrow()
     })
   }

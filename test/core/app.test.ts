@@ -11,7 +11,8 @@ async function temporaryHome(): Promise<{ readonly path: string } & AsyncDisposa
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 const controlling = pluginText('control', {
-  before: `import { Daemon } from 'svc/sdk'`, members: 'requires: { daemon: Daemon },',
+  before: `import { Daemon } from 'svc/sdk'`,
+  members: 'requires: { daemon: Daemon },',
   setup: `for (const kind of ['shutdown', 'restart']) ctx.routes.add(defineRoute({ method: 'POST', path: '/api/' + kind, summary: 'x', auth: 'public', cost: 1, returns: v.object({ stopping: v.string() }),
       handle() { ctx.services.daemon[kind]('asked by a test'); return { stopping: ctx.services.daemon.stopping } } }))
     return {}`,
@@ -20,7 +21,12 @@ const controlling = pluginText('control', {
 describe('the daemon', () => {
   it('starts with every built-in plugin loaded', async () => {
     await using host = await startHost()
-    expect(host.app.daemon.plugins().filter(({ state }) => state !== 'loaded').map(({ name, error }) => `${name}: ${error}`)).toEqual([])
+    expect(
+      host.app.daemon
+        .plugins()
+        .filter(({ state }) => state !== 'loaded')
+        .map(({ name, error }) => `${name}: ${error}`),
+    ).toEqual([])
     expect((await host.json('GET', '/api/health')).body).toMatchObject({ status: 'ok' })
   })
 
@@ -32,7 +38,9 @@ describe('the daemon', () => {
 
   it('refuses a home that another daemon uses, and leaves that one alone', async () => {
     await using host = await startHost({ plugins: [] })
-    await expect(startHost({ plugins: [], home: host.home })).rejects.toThrow(new RegExp(`another svc \\(process ${process.pid}`))
+    await expect(startHost({ plugins: [], home: host.home })).rejects.toThrow(
+      new RegExp(`another svc \\(process ${process.pid}`),
+    )
     expect((await host.fetch('/api/nothing')).status).toBe(404)
   })
 
@@ -46,7 +54,9 @@ describe('the daemon', () => {
 
   it('gives everything back when it cannot start', async () => {
     await using home = await temporaryHome()
-    await expect(startHost({ plugins: [], home: home.path, config: { database_url: 'mysql://x' } })).rejects.toThrow('database_url')
+    await expect(startHost({ plugins: [], home: home.path, config: { database_url: 'mysql://x' } })).rejects.toThrow(
+      'database_url',
+    )
     const lock = await lockHome(home.path)
     lock[Symbol.dispose]()
   })
@@ -56,7 +66,9 @@ describe('the daemon', () => {
     const gate = Promise.withResolvers<void>()
     const entered = Promise.withResolvers<void>()
     Object.assign(globalThis, { closeGate: { entered: () => entered.resolve(), open: gate.promise } })
-    const slow = pluginText('slow', { setup: `${routeText('/api/slow', 'done', '(globalThis as any).closeGate.entered(); await (globalThis as any).closeGate.open')}; return {}` })
+    const slow = pluginText('slow', {
+      setup: `${routeText('/api/slow', 'done', '(globalThis as any).closeGate.entered(); await (globalThis as any).closeGate.open')}; return {}`,
+    })
     const host = await startHost({ plugins: [await writePlugin(join(folder.path, 'slow'), slow)], memory: true })
     const answer = host.json('GET', '/api/slow')
     await entered.promise
@@ -66,18 +78,32 @@ describe('the daemon', () => {
     await closed
   })
 
-  it.each(['shutdown', 'restart'] as const)('asks whoever made it for a %s once the request is answered', async (kind) => {
-    await using folder = await temporaryFolder()
-    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'control'), controlling)], memory: true })
-    expect(await host.json('POST', `/api/${kind}`)).toMatchObject({ status: 200, body: { stopping: 'asked by a test' } })
-    expect(await host.app.closed).toEqual({ kind, reason: 'asked by a test' })
-  })
+  it.each(['shutdown', 'restart'] as const)(
+    'asks whoever made it for a %s once the request is answered',
+    async (kind) => {
+      await using folder = await temporaryFolder()
+      await using host = await startHost({
+        plugins: [await writePlugin(join(folder.path, 'control'), controlling)],
+        memory: true,
+      })
+      expect(await host.json('POST', `/api/${kind}`)).toMatchObject({
+        status: 200,
+        body: { stopping: 'asked by a test' },
+      })
+      expect(await host.app.closed).toEqual({ kind, reason: 'asked by a test' })
+    },
+  )
 
   it('counts restarts for the life of its home, and defects for its own', async () => {
     await using home = await temporaryHome()
     await using folder = await temporaryFolder()
-    const failing = pluginText('failing', { setup: `${routeText('/api/failing', 'x', `throw new Error('planned')`)}; return {}` })
-    const plugins = [await writePlugin(join(folder.path, 'control'), controlling), await writePlugin(join(folder.path, 'failing'), failing)]
+    const failing = pluginText('failing', {
+      setup: `${routeText('/api/failing', 'x', `throw new Error('planned')`)}; return {}`,
+    })
+    const plugins = [
+      await writePlugin(join(folder.path, 'control'), controlling),
+      await writePlugin(join(folder.path, 'failing'), failing),
+    ]
     const first = await startHost({ plugins, home: home.path })
     expect((await first.fetch('/api/failing')).status).toBe(500)
     expect(first.app.daemon.health()).toMatchObject({ panicCount: 1, restartCount: 0 })
@@ -86,13 +112,21 @@ describe('the daemon', () => {
     await first.app.closed
     await first[Symbol.asyncDispose]()
     await using second = await startHost({ plugins, home: home.path })
-    expect(second.app.daemon.health()).toMatchObject({ panicCount: 0, restartCount: 1, status: 'ok', database: 'connected' })
+    expect(second.app.daemon.health()).toMatchObject({
+      panicCount: 0,
+      restartCount: 1,
+      status: 'ok',
+      database: 'connected',
+    })
   })
 
   it('copies the database before it changes the tables of a home that is in use', async () => {
     await using home = await temporaryHome()
     await using folder = await temporaryFolder()
-    const withTables = (count: number) => pluginText('one', { members: `migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],` })
+    const withTables = (count: number) =>
+      pluginText('one', {
+        members: `migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],`,
+      })
     const plugin = await writePlugin(join(folder.path, 'one'), withTables(1))
     const snapshots = () => readdir(join(home.path, 'data', 'snapshots')).catch(() => [])
     for (let start = 0; start < 2; start++) {
@@ -109,7 +143,10 @@ describe('the daemon', () => {
 
   it('shows what is wrong with its plugins in its health', async () => {
     await using folder = await temporaryFolder()
-    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'broken'), 'export const x = 1')], memory: true })
+    await using host = await startHost({
+      plugins: [await writePlugin(join(folder.path, 'broken'), 'export const x = 1')],
+      memory: true,
+    })
     expect(host.app.daemon.warnings().join('\n')).toMatch(/plugin "broken" is not loaded: .*has no default export/)
   })
 })
@@ -118,8 +155,13 @@ it('a daemon starts without the plugin whose applied migration was edited, and s
   await using folder = await temporaryFolder()
   await using home = await temporaryHome()
   const plugin = join(folder.path, 'edited')
-  const write = (column: string): Promise<string> => writePlugin(plugin, pluginText('edited', { members: `migrations: [{ id: 'a', sql: 'CREATE TABLE edited_t (x ${column})' }],` }))
-  const start = () => startHost({ plugins: ['system', 'audit'], home: home.path, config: { plugins: { paths: [plugin] } } })
+  const write = (column: string): Promise<string> =>
+    writePlugin(
+      plugin,
+      pluginText('edited', { members: `migrations: [{ id: 'a', sql: 'CREATE TABLE edited_t (x ${column})' }],` }),
+    )
+  const start = () =>
+    startHost({ plugins: ['system', 'audit'], home: home.path, config: { plugins: { paths: [plugin] } } })
   await write('INTEGER')
   {
     await using before = await start()
@@ -127,6 +169,9 @@ it('a daemon starts without the plugin whose applied migration was edited, and s
   }
   await write('TEXT')
   await using host = await start()
-  expect(host.app.daemon.plugins().find(({ name }) => name === 'edited')).toMatchObject({ state: 'failed', error: expect.stringContaining('Put its text back') })
+  expect(host.app.daemon.plugins().find(({ name }) => name === 'edited')).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining('Put its text back'),
+  })
   expect((await host.fetch('/api/health')).status).toBe(200)
 })

@@ -11,16 +11,29 @@ type Damage = readonly [name: string, damage: (home: string, random: () => numbe
 const database = (home: string): string => join(home, 'data', 'svc.db')
 function noise(file: string, at: number, bytes: number, random: () => number): void {
   const content = readFileSync(file)
-  for (let index = at; index < Math.min(content.length, at + bytes); index++) content[index] = Math.floor(random() * 256)
+  for (let index = at; index < Math.min(content.length, at + bytes); index++)
+    content[index] = Math.floor(random() * 256)
   writeFileSync(file, content)
 }
 const damages: readonly Damage[] = [
-  ['noise in a page', (home, random) => noise(database(home), 4096 * (1 + Math.floor(random() * (statSync(database(home)).size / 4096 - 1))), 1024, random)],
+  [
+    'noise in a page',
+    (home, random) =>
+      noise(
+        database(home),
+        4096 * (1 + Math.floor(random() * (statSync(database(home)).size / 4096 - 1))),
+        1024,
+        random,
+      ),
+  ],
   ['noise in the head', (home, random) => noise(database(home), 0, 100, random)],
   ['an empty database', (home) => truncateSync(database(home), 0)],
   ['half a database', (home) => truncateSync(database(home), Math.floor(statSync(database(home)).size / 2))],
   ['no database where there was one', (home) => rmSync(database(home))],
-  ['half a log of the database', (home) => truncateSync(`${database(home)}-wal`, Math.floor(statSync(`${database(home)}-wal`).size / 2))],
+  [
+    'half a log of the database',
+    (home) => truncateSync(`${database(home)}-wal`, Math.floor(statSync(`${database(home)}-wal`).size / 2)),
+  ],
   ['a broken configuration', (home) => writeFileSync(join(home, 'config.toml'), 'log_level = "info\n[[[')],
   ['half a vault key', (home) => truncateSync(join(home, 'vault.key'), 10)],
   ['a forged anchor', (home) => writeFileSync(join(home, 'audit.anchor'), '{"count":1,"tip_hash":"00","hmac":"00"}')],
@@ -51,16 +64,29 @@ export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<Fa
       cpSync(sound.path, path, { recursive: true })
       damage(path, random)
       const damaged = existsSync(database(path)) ? readFileSync(database(path)) : undefined
-      const outcome = await boot({ ...sound, path, start: (options) => sound.start({ ...options, home: path }) }, writer)
+      const outcome = await boot(
+        { ...sound, path, start: (options) => sound.start({ ...options, home: path }) },
+        writer,
+      )
       outcomes[`${name}: ${outcome.kind}`] = (outcomes[`${name}: ${outcome.kind}`] ?? 0) + 1
       for (const problem of outcome.problems) problems.push(`${name}: ${problem}`)
-      if (outcome.leaves && damaged && !(existsSync(database(path)) && readFileSync(database(path)).equals(damaged))) problems.push(`${name}: the damaged database was changed`)
-    } finally { rmSync(path, { recursive: true, force: true }) }
+      if (outcome.leaves && damaged && !(existsSync(database(path)) && readFileSync(database(path)).equals(damaged)))
+        problems.push(`${name}: the damaged database was changed`)
+    } finally {
+      rmSync(path, { recursive: true, force: true })
+    }
   }
   return { rounds, outcomes, problems: [...new Set(problems)].slice(0, 8) }
 }
 
-async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refused' | 'served'; /** It says that it left the database as it is. */ readonly leaves: boolean; readonly problems: string[] }> {
+async function boot(
+  home: Home,
+  writer: Writer,
+): Promise<{
+  readonly kind: 'refused' | 'served'
+  /** It says that it left the database as it is. */ readonly leaves: boolean
+  readonly problems: string[]
+}> {
   const problems: string[] = []
   try {
     await using daemon = await home.start()
@@ -68,8 +94,12 @@ async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refus
     const agents = await call(daemon, 'GET', '/api/agents').catch(() => undefined)
     const found = await writer.check(daemon).catch((error: unknown) => String(error))
     const { body: health } = await call(daemon, 'GET', '/api/health/detail')
-    const warned = health.status !== 'ok' || (health.config_warnings ?? []).length > 0 || /damaged|malformed|corrupt|anchor|forged/i.test(daemon.output())
-    if (agents?.status === 200 && !agents.body.some(({ id }: { id: string }) => id === home.agent) && !warned) problems.push('it serves without the agent and says nothing')
+    const warned =
+      health.status !== 'ok' ||
+      (health.config_warnings ?? []).length > 0 ||
+      /damaged|malformed|corrupt|anchor|forged/i.test(daemon.output())
+    if (agents?.status === 200 && !agents.body.some(({ id }: { id: string }) => id === home.agent) && !warned)
+      problems.push('it serves without the agent and says nothing')
     if (found !== undefined && !warned) problems.push(`it serves, says nothing, and ${found}`)
     await daemon.stop()
     return { kind: 'served', leaves: false, problems }
@@ -77,7 +107,8 @@ async function boot(home: Home, writer: Writer): Promise<{ readonly kind: 'refus
     const text = String(error)
     if (!/ended before it listened/.test(text)) throw error
     if (/\n\s+at .*:\d+:\d+/.test(text)) problems.push(`it refuses with a stack: ${text.slice(0, 300)}`)
-    if (!/svc restore \S|config\.toml:\d|vault\.key|remove that file/.test(text)) problems.push(`it refuses without saying what to do: ${text.slice(-300)}`)
+    if (!/svc restore \S|config\.toml:\d|vault\.key|remove that file/.test(text))
+      problems.push(`it refuses without saying what to do: ${text.slice(-300)}`)
     return { kind: 'refused', leaves: text.includes('left as it is'), problems }
   }
 }

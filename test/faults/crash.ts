@@ -29,9 +29,21 @@ interface Acknowledged {
   readonly approvals: Map<string, string>
 }
 /** Sent, no answer seen: it may have happened or not, but never by half. */
-interface Unknown { readonly values: Map<string, Set<number>>; readonly agents: Set<string>; readonly effects: Set<string> }
+interface Unknown {
+  readonly values: Map<string, Set<number>>
+  readonly agents: Set<string>
+  readonly effects: Set<string>
+}
 
-export interface CrashReport { readonly rounds: number; readonly acknowledged: number; readonly interrupted: number; readonly effects: number; readonly slowestBootMs: number; readonly seed: number; readonly problems: readonly string[] }
+export interface CrashReport {
+  readonly rounds: number
+  readonly acknowledged: number
+  readonly interrupted: number
+  readonly effects: number
+  readonly slowestBootMs: number
+  readonly seed: number
+  readonly problems: readonly string[]
+}
 
 const json = { 'content-type': 'application/json' }
 const timeout = (): AbortSignal => AbortSignal.timeout(15_000)
@@ -39,25 +51,45 @@ const timeout = (): AbortSignal => AbortSignal.timeout(15_000)
 async function get<T>(url: string): Promise<T> {
   const answer = await fetch(url, { signal: timeout() })
   if (!answer.ok) throw new Error(`GET ${new URL(url).pathname} answered ${answer.status}: ${await answer.text()}`)
-  return await answer.json() as T
+  return (await answer.json()) as T
 }
 
 /**
  * Kills the daemon's process group at random moments under load and looks for every acknowledged write again. The tool
  * `mark` of the fixture plugin writes one synced line to a file each time it really runs.
  */
-export async function crash(options: { readonly rounds: number; readonly seed: number; readonly built?: boolean }): Promise<CrashReport> {
+export async function crash(options: {
+  readonly rounds: number
+  readonly seed: number
+  readonly built?: boolean
+}): Promise<CrashReport> {
   const random = generator(options.seed)
   const home = mkdtempSync(join(tmpdir(), 'svc-crash-'))
   const marks = join(home, 'marks.log')
-  cpSync(fileURLToPath(new URL('../fixtures/plugins/marker', import.meta.url)), join(home, 'plugins', 'marker'), { recursive: true })
-  const acknowledged: Acknowledged = { values: new Map(), agents: new Set(), killed: new Set(), answers: [], approvals: new Map() }
+  cpSync(fileURLToPath(new URL('../fixtures/plugins/marker', import.meta.url)), join(home, 'plugins', 'marker'), {
+    recursive: true,
+  })
+  const acknowledged: Acknowledged = {
+    values: new Map(),
+    agents: new Set(),
+    killed: new Set(),
+    answers: [],
+    approvals: new Map(),
+  }
   const unknown: Unknown = { values: new Map(), agents: new Set(), effects: new Set() }
   const problems: string[] = []
   let count = 0
   let slowestBootMs = 0
   const start = async (): Promise<DaemonProcess> => {
-    const daemon = await startDaemon({ home, built: options.built ?? false, env: { SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000', SVC_PLUGINS__MARKER__FILE: marks, SVC_PLUGINS__APPROVALS__POLICY: 'never' } })
+    const daemon = await startDaemon({
+      home,
+      built: options.built ?? false,
+      env: {
+        SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000',
+        SVC_PLUGINS__MARKER__FILE: marks,
+        SVC_PLUGINS__APPROVALS__POLICY: 'never',
+      },
+    })
     slowestBootMs = Math.max(slowestBootMs, daemon.bootMs)
     return daemon
   }
@@ -65,11 +97,20 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
     const running = { on: true }
     const until = async (step: (index: number) => Promise<void>): Promise<void> => {
       for (let index = 0; running.on && index < 100_000; index++) {
-        try { await step(index) } catch { running.on = false /* the daemon is gone: what was in flight stays unknown */ }
+        try {
+          await step(index)
+        } catch {
+          running.on = false /* the daemon is gone: what was in flight stays unknown */
+        }
       }
     }
     const send = async (path: string, method: string, body?: object): Promise<{ status: number; body: any }> => {
-      const answer = await fetch(daemon.url + path, { method, headers: json, signal: timeout(), ...(body && { body: JSON.stringify(body) }) })
+      const answer = await fetch(daemon.url + path, {
+        method,
+        headers: json,
+        signal: timeout(),
+        ...(body && { body: JSON.stringify(body) }),
+      })
       return { status: answer.status, body: await answer.json() }
     }
     const put = async (key: string, value: number, path: string, body: object): Promise<void> => {
@@ -82,17 +123,27 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
       count++
     }
     await Promise.all([
-      ...[0, 1, 2, 3].map((writer) => until((index) => {
-        const [key, value] = [`w${writer}-k${index % 7}`, round * 1_000_000 + index]
-        return put(key, value, `/api/memory/agents/${agentId}/kv/${key}`, { value })
-      })),
+      ...[0, 1, 2, 3].map((writer) =>
+        until((index) => {
+          const [key, value] = [`w${writer}-k${index % 7}`, round * 1_000_000 + index]
+          return put(key, value, `/api/memory/agents/${agentId}/kv/${key}`, { value })
+        }),
+      ),
       // Below what a budget can be, in the longest run too.
-      until((index) => put('budget', round * 10_000 + index + 1, '/api/budget', { daily_limit_usd: round * 10_000 + index + 1 })),
-      until((index) => put('label', round * 1_000_000 + index, `/api/sessions/${session}/label`, { label: String(round * 1_000_000 + index) })),
+      until((index) =>
+        put('budget', round * 10_000 + index + 1, '/api/budget', { daily_limit_usd: round * 10_000 + index + 1 }),
+      ),
+      until((index) =>
+        put('label', round * 1_000_000 + index, `/api/sessions/${session}/label`, {
+          label: String(round * 1_000_000 + index),
+        }),
+      ),
       until(async (index) => {
         const name = `crash-${round}-${index}`
         unknown.agents.add(name)
-        const { status, body } = await send('/api/agents', 'POST', { manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\nmodel = "offline"\n` })
+        const { status, body } = await send('/api/agents', 'POST', {
+          manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\nmodel = "offline"\n`,
+        })
         if (status !== 201) throw new Error(`spawn answered ${status}`)
         acknowledged.agents.add(body.agent_id)
         count++
@@ -101,58 +152,93 @@ export async function crash(options: { readonly rounds: number; readonly seed: n
         if (gone.status === 200) acknowledged.killed.add(body.agent_id)
       }),
       until(async (index) => {
-        const opened = await send('/api/approvals', 'POST', { agent_id: agentId, action: 'crash', payload: { round, index }, timeout_secs: 300 })
+        const opened = await send('/api/approvals', 'POST', {
+          agent_id: agentId,
+          action: 'crash',
+          payload: { round, index },
+          timeout_secs: 300,
+        })
         if (opened.status === 429) {
           // Left open by the rounds before.
           const { body } = await send('/api/approvals?status=pending', 'GET')
-          for (const { id } of body.approvals) if ((await send(`/api/approvals/${id}/reject`, 'POST')).status === 200) acknowledged.approvals.set(id, 'rejected')
+          for (const { id } of body.approvals)
+            if ((await send(`/api/approvals/${id}/reject`, 'POST')).status === 200)
+              acknowledged.approvals.set(id, 'rejected')
           return
         }
         if (opened.status !== 201) throw new Error(`approval answered ${opened.status}`)
         acknowledged.approvals.set(opened.body.id, 'pending')
-        const { status, body } = await send(`/api/approvals/${opened.body.id}/${index % 2 === 0 ? 'approve' : 'reject'}`, 'POST')
+        const { status, body } = await send(
+          `/api/approvals/${opened.body.id}/${index % 2 === 0 ? 'approve' : 'reject'}`,
+          'POST',
+        )
         if (status !== 200) throw new Error(`the answer to an approval answered ${status}`)
         acknowledged.approvals.set(opened.body.id, body.status)
         count++
       }),
-      ...[0, 1].map((writer) => until(async (index) => {
-        const label = `r${round}-t${writer}-${index}`
-        unknown.effects.add(label)
-        const message = index % 2 === 0 ? `use mark {"label":"${label}"}` : `hello ${label}`
-        const { status, body } = await send(`/api/agents/${agentId}/message`, 'POST', { message })
-        if (status !== 200) throw new Error(`message answered ${status}`)
-        acknowledged.answers.push({ agentId, message, text: body.response })
-        count++
-      })),
+      ...[0, 1].map((writer) =>
+        until(async (index) => {
+          const label = `r${round}-t${writer}-${index}`
+          unknown.effects.add(label)
+          const message = index % 2 === 0 ? `use mark {"label":"${label}"}` : `hello ${label}`
+          const { status, body } = await send(`/api/agents/${agentId}/message`, 'POST', { message })
+          if (status !== 200) throw new Error(`message answered ${status}`)
+          acknowledged.answers.push({ agentId, message, text: body.response })
+          count++
+        }),
+      ),
     ])
   }
 
   try {
     let agentId: string
     let session: string
-    { await using first = await start()
-      const answer = await fetch(`${first.url}/api/agents`, { method: 'POST', headers: json, body: JSON.stringify({ manifest_toml: 'name = "crash"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n' }) })
-      agentId = (await answer.json() as { agent_id: string }).agent_id
+    {
+      await using first = await start()
+      const answer = await fetch(`${first.url}/api/agents`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify({
+          manifest_toml:
+            'name = "crash"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n',
+        }),
+      })
+      agentId = ((await answer.json()) as { agent_id: string }).agent_id
       session = (await get<{ session_id: string }>(`${first.url}/api/agents/${agentId}/session`)).session_id
-      await first.stop() }
+      await first.stop()
+    }
     for (let round = 0; round < options.rounds; round++) {
       await using daemon = await start()
-      problems.push(...await examine(daemon, agentId, acknowledged, unknown, round))
+      problems.push(...(await examine(daemon, agentId, acknowledged, unknown, round)))
       const load = writers(daemon, agentId, session, round)
       // In the first round something must have been done; later ones may die while the first requests come in.
       if (round === 0) await acted(marks)
-      await new Promise((resolve) => { setTimeout(resolve, 5 + random() * 795) })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5 + random() * 795)
+      })
       await daemon.kill()
       await load
       if (problems.length > 0) break
     }
     await using last = await start()
-    problems.push(...await examine(last, agentId, acknowledged, unknown, options.rounds))
+    problems.push(...(await examine(last, agentId, acknowledged, unknown, options.rounds)))
     const turns = await interruptedTurns(last, agentId)
     await last.stop()
-    problems.push(...examineFile(home), ...examineMarks(marks, acknowledged), ...beyond(options.built === true, 'ms of a start after a kill', slowestBootMs, 3_000))
+    problems.push(
+      ...examineFile(home),
+      ...examineMarks(marks, acknowledged),
+      ...beyond(options.built === true, 'ms of a start after a kill', slowestBootMs, 3_000),
+    )
     const effects = existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n').length : 0
-    return { rounds: options.rounds, acknowledged: count, interrupted: turns, effects, slowestBootMs: Math.round(slowestBootMs), seed: options.seed, problems }
+    return {
+      rounds: options.rounds,
+      acknowledged: count,
+      interrupted: turns,
+      effects,
+      slowestBootMs: Math.round(slowestBootMs),
+      seed: options.seed,
+      problems,
+    }
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
@@ -167,28 +253,43 @@ async function acted(file: string): Promise<void> {
   abort.abort()
 }
 
-async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Acknowledged, unknown: Unknown, round: number): Promise<string[]> {
+async function examine(
+  daemon: DaemonProcess,
+  agentId: string,
+  acknowledged: Acknowledged,
+  unknown: Unknown,
+  round: number,
+): Promise<string[]> {
   const problems: string[] = []
-  const say = (problem: string): void => { problems.push(`round ${round}: ${problem}`) }
-  const { kv_pairs } = await get<{ kv_pairs: { key: string; value: number }[] }>(`${daemon.url}/api/memory/agents/${agentId}/kv`)
+  const say = (problem: string): void => {
+    problems.push(`round ${round}: ${problem}`)
+  }
+  const { kv_pairs } = await get<{ kv_pairs: { key: string; value: number }[] }>(
+    `${daemon.url}/api/memory/agents/${agentId}/kv`,
+  )
   const found = new Map(kv_pairs.map((pair) => [pair.key, pair.value]))
   const { label } = await get<{ label?: string | null }>(`${daemon.url}/api/agents/${agentId}/session`)
   if (typeof label === 'string') found.set('label', Number(label))
   found.set('budget', (await get<{ daily_limit_usd: number }>(`${daemon.url}/api/budget`)).daily_limit_usd)
   for (const [key, value] of acknowledged.values) {
     const now = found.get(key)
-    if (now !== value && !(now !== undefined && unknown.values.get(key)?.has(now))) say(`${key} is ${now}, acknowledged was ${value}`)
+    if (now !== value && !(now !== undefined && unknown.values.get(key)?.has(now)))
+      say(`${key} is ${now}, acknowledged was ${value}`)
     // What the crash left open is settled now: the next round starts from what is there.
-    if (now !== undefined) { acknowledged.values.set(key, now); unknown.values.set(key, new Set()) }
+    if (now !== undefined) {
+      acknowledged.values.set(key, now)
+      unknown.values.set(key, new Set())
+    }
   }
   const agents = new Set((await get<{ id: string }[]>(`${daemon.url}/api/agents`)).map((agent) => agent.id))
-  for (const id of acknowledged.agents) if (!agents.has(id) && !acknowledged.killed.has(id)) {
-    // A delete whose answer was lost may have happened.
-    acknowledged.agents.delete(id)
-    const gone = await fetch(`${daemon.url}/api/audit/recent?limit=500&event_type=agent_killed&agent_id=${id}`)
-    const { entries } = await gone.json() as { entries: unknown[] }
-    if (entries.length === 0) say(`agent ${id} is lost`)
-  }
+  for (const id of acknowledged.agents)
+    if (!agents.has(id) && !acknowledged.killed.has(id)) {
+      // A delete whose answer was lost may have happened.
+      acknowledged.agents.delete(id)
+      const gone = await fetch(`${daemon.url}/api/audit/recent?limit=500&event_type=agent_killed&agent_id=${id}`)
+      const { entries } = (await gone.json()) as { entries: unknown[] }
+      if (entries.length === 0) say(`agent ${id} is lost`)
+    }
   for (const id of acknowledged.killed) if (agents.has(id)) say(`agent ${id} was deleted and is back`)
   for (const [id, state] of [...acknowledged.approvals].slice(-100)) {
     const { status } = await get<{ status: string }>(`${daemon.url}/api/approvals/${id}`)
@@ -201,22 +302,28 @@ async function examine(daemon: DaemonProcess, agentId: string, acknowledged: Ack
   const said = new Map<string, string[]>()
   let asked: string[] | undefined
   for (const message of await wholeSession(daemon, agentId)) {
-    if (message.role === 'User') said.set(message.content, asked = [])
+    if (message.role === 'User') said.set(message.content, (asked = []))
     else asked?.push(message.content)
   }
   for (const { message, text } of acknowledged.answers) {
     const found = said.get(message)
     if (!found) say(`the answered message "${message}" is lost`)
-    else if (!found.includes(text)) say(`the answer to "${message}" is lost: ${JSON.stringify(found)} instead of ${JSON.stringify(text)}`)
+    else if (!found.includes(text))
+      say(`the answer to "${message}" is lost: ${JSON.stringify(found)} instead of ${JSON.stringify(text)}`)
   }
   return problems
 }
 
-async function wholeSession(daemon: DaemonProcess, agentId: string): Promise<{ id?: string; role: string; content: string }[]> {
+async function wholeSession(
+  daemon: DaemonProcess,
+  agentId: string,
+): Promise<{ id?: string; role: string; content: string }[]> {
   const all: { id?: string; role: string; content: string }[] = []
   let before: string | undefined
   for (let page = 0; page < 1000; page++) {
-    const { messages } = await get<{ messages: { id?: string; role: string; content: string }[] }>(`${daemon.url}/api/agents/${agentId}/session?limit=500${before ? `&before=${before}` : ''}`)
+    const { messages } = await get<{ messages: { id?: string; role: string; content: string }[] }>(
+      `${daemon.url}/api/agents/${agentId}/session?limit=500${before ? `&before=${before}` : ''}`,
+    )
     all.unshift(...messages)
     before = messages[0]?.id
     // Tool messages are folded into their neighbours: only an empty page is the end.
@@ -226,7 +333,9 @@ async function wholeSession(daemon: DaemonProcess, agentId: string): Promise<{ i
 }
 
 async function interruptedTurns(daemon: DaemonProcess, agentId: string): Promise<number> {
-  const { total } = await get<{ total: number; entries: unknown[] }>(`${daemon.url}/api/audit/recent?limit=500&event_type=turn_interrupted&agent_id=${agentId}`).then((body) => ({ total: body.entries.length }))
+  const { total } = await get<{ total: number; entries: unknown[] }>(
+    `${daemon.url}/api/audit/recent?limit=500&event_type=turn_interrupted&agent_id=${agentId}`,
+  ).then((body) => ({ total: body.entries.length }))
   return total
 }
 
@@ -235,7 +344,12 @@ function examineFile(home: string): string[] {
   const file = readdirSync(home, { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith('svc.db'))
   if (!file) return ['no database file']
   const script = `const D = require('better-sqlite3'); const d = new D(process.argv[1], { readonly: true }); console.log(JSON.stringify({ check: d.pragma('integrity_check'), open: d.prepare("SELECT count(*) AS n FROM journal_turn WHERE state IN ('queued','running','waiting')").get().n, intents: d.prepare("SELECT count(*) AS n FROM journal_effect WHERE state = 'intent'").get().n }))`
-  const output = JSON.parse(execFileSync(process.execPath, ['-e', script, join(home, file)], { encoding: 'utf8', cwd: fileURLToPath(new URL('../..', import.meta.url)) })) as { check: { integrity_check: string }[]; open: number; intents: number }
+  const output = JSON.parse(
+    execFileSync(process.execPath, ['-e', script, join(home, file)], {
+      encoding: 'utf8',
+      cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    }),
+  ) as { check: { integrity_check: string }[]; open: number; intents: number }
   const problems: string[] = []
   if (output.check[0]?.integrity_check !== 'ok') problems.push(`integrity check: ${JSON.stringify(output.check)}`)
   if (output.open > 0) problems.push(`${output.open} turns never ended`)

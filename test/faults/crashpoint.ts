@@ -10,7 +10,10 @@ export async function crashpoint({ rounds, built, seed }: FaultOptions): Promise
   let acknowledged = 0
   let atBoot = 0
   // Every point in the long form; a few spread over them in the short one.
-  const points = rounds >= 50 ? Array.from({ length: rounds }, (_, index) => index + 1) : Array.from({ length: rounds }, (_, index) => 1 + index * 7 + seed % 5)
+  const points =
+    rounds >= 50
+      ? Array.from({ length: rounds }, (_, index) => index + 1)
+      : Array.from({ length: rounds }, (_, index) => 1 + index * 7 + (seed % 5))
   for (const point of points) {
     try {
       await using dying = await home.start({ under: injecting(syncs, 'signal=KILL', String(point)) })
@@ -24,7 +27,7 @@ export async function crashpoint({ rounds, built, seed }: FaultOptions): Promise
       atBoot++
     }
     await using survivor = await home.start()
-    const wrong = [await writer.check(survivor), ...await examine(survivor, home)].filter((one) => one !== undefined)
+    const wrong = [await writer.check(survivor), ...(await examine(survivor, home))].filter((one) => one !== undefined)
     problems.push(...wrong.map((one) => `killed at sync ${point}: ${one}`))
     await survivor.stop()
     if (problems.length > 0) break

@@ -10,7 +10,20 @@ export async function fsync({ rounds, built }: FaultOptions): Promise<FaultRepor
   const writer = new Writer(home.agent)
   const problems: string[] = []
   {
-    await using daemon = await home.start({ under: ['strace', '-f', '-qq', '-yy', '-s', '24', '-o', trace, '-e', 'trace=pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg'] })
+    await using daemon = await home.start({
+      under: [
+        'strace',
+        '-f',
+        '-qq',
+        '-yy',
+        '-s',
+        '24',
+        '-o',
+        trace,
+        '-e',
+        'trace=pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg',
+      ],
+    })
     for (let write = 0; write < rounds; write++) {
       const answer = await writer.write(daemon)
       if (answer?.status !== 200) problems.push(`write ${write} answered ${answer?.status}`)
@@ -24,9 +37,13 @@ export async function fsync({ rounds, built }: FaultOptions): Promise<FaultRepor
     const done = / = -?\d/.test(line)
     if (/pwrite64\(\d+<[^>]*svc\.db-wal>/.test(line)) unsynced = true
     // A sync that another thread interrupts in the listing is over when it resumes.
-    else if (/f(?:data)?sync\(\d+<[^>]*svc\.db-wal>/.test(line) && done) { unsynced = false; syncsSeen++ }
-    else if (/<\.\.\. f(?:data)?sync resumed>/.test(line)) { unsynced = false; syncsSeen++ }
-    else if (/TCP.*HTTP\/1\.1 200/.test(line)) {
+    else if (/f(?:data)?sync\(\d+<[^>]*svc\.db-wal>/.test(line) && done) {
+      unsynced = false
+      syncsSeen++
+    } else if (/<\.\.\. f(?:data)?sync resumed>/.test(line)) {
+      unsynced = false
+      syncsSeen++
+    } else if (/TCP.*HTTP\/1\.1 200/.test(line)) {
       answers++
       if (unsynced) problems.push(`an answer left before its sync: ${line.slice(0, 160)}`)
     }

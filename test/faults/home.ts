@@ -15,18 +15,47 @@ export interface Home extends Disposable {
   readonly agent: string
   start(options?: Partial<Parameters<typeof startDaemon>[0]>): Promise<DaemonProcess>
 }
-export async function prepareHome({ built }: Pick<FaultOptions, 'built'>, env: NodeJS.ProcessEnv = {}, path = mkdtempSync(join(tmpdir(), 'svc-fault-'))): Promise<Home> {
-  const start: Home['start'] = (options = {}) => startDaemon({ home: path, built, ...options, env: { ...unlimited, ...env, ...options.env } })
+export async function prepareHome(
+  { built }: Pick<FaultOptions, 'built'>,
+  env: NodeJS.ProcessEnv = {},
+  path = mkdtempSync(join(tmpdir(), 'svc-fault-')),
+): Promise<Home> {
+  const start: Home['start'] = (options = {}) =>
+    startDaemon({ home: path, built, ...options, env: { ...unlimited, ...env, ...options.env } })
   await using first = await start()
-  const { body } = await call(first, 'POST', '/api/agents', { manifest_toml: 'name = "fault"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n' })
+  const { body } = await call(first, 'POST', '/api/agents', {
+    manifest_toml: 'name = "fault"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n',
+  })
   await first.stop()
-  return { path, agent: body.agent_id, start, [Symbol.dispose]() { rmSync(path, { recursive: true, force: true }) } }
+  return {
+    path,
+    agent: body.agent_id,
+    start,
+    [Symbol.dispose]() {
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
 }
 
-export interface Called { readonly status: number; readonly headers: Headers; readonly body: any }
+export interface Called {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: any
+}
 /** Rejects when the connection breaks or nothing comes for so long. */
-export async function call(daemon: Pick<DaemonProcess, 'url'>, method: string, path: string, body?: unknown, timeoutMs = 15_000): Promise<Called> {
-  const response = await fetch(daemon.url + path, { method, headers: json, signal: AbortSignal.timeout(timeoutMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+export async function call(
+  daemon: Pick<DaemonProcess, 'url'>,
+  method: string,
+  path: string,
+  body?: unknown,
+  timeoutMs = 15_000,
+): Promise<Called> {
+  const response = await fetch(daemon.url + path, {
+    method,
+    headers: json,
+    signal: AbortSignal.timeout(timeoutMs),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
   const text = await response.text()
   return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
 }
@@ -38,14 +67,20 @@ export class Writer {
   open: number | undefined
   #next = 1
   readonly #path: string
-  constructor(agent: string, key = 'fault') { this.#path = `/api/memory/agents/${agent}/kv/${key}` }
+  constructor(agent: string, key = 'fault') {
+    this.#path = `/api/memory/agents/${agent}/kv/${key}`
+  }
 
   /** One write. The status, or `undefined` when there was no answer. */
   async write(daemon: Pick<DaemonProcess, 'url'>, timeoutMs?: number): Promise<Called | undefined> {
     const value = this.#next++
     this.open = value
     let answer: Called
-    try { answer = await call(daemon, 'PUT', this.#path, { value }, timeoutMs) } catch { return undefined }
+    try {
+      answer = await call(daemon, 'PUT', this.#path, { value }, timeoutMs)
+    } catch {
+      return undefined
+    }
     if (answer.status === 200) {
       this.acknowledged = value
       this.open = undefined
@@ -58,7 +93,9 @@ export class Writer {
     const { status, body } = await call(daemon, 'GET', this.#path)
     const found: unknown = status === 200 ? body.value : status === 404 ? 0 : `status ${status}`
     // A refused or unanswered write may have happened, as a whole.
-    return found === this.acknowledged || (typeof found === 'number' && found > this.acknowledged && found < this.#next) ? undefined : `the key holds ${String(found)}, acknowledged was ${this.acknowledged}`
+    return found === this.acknowledged || (typeof found === 'number' && found > this.acknowledged && found < this.#next)
+      ? undefined
+      : `the key holds ${String(found)}, acknowledged was ${this.acknowledged}`
   }
 }
 
@@ -71,6 +108,8 @@ export async function examine(daemon: DaemonProcess, home: Home): Promise<string
   try {
     const checked = database.prepare('PRAGMA integrity_check').all()
     if (checked[0]?.['integrity_check'] !== 'ok') problems.push(`integrity check: ${JSON.stringify(checked)}`)
-  } finally { database.close() }
+  } finally {
+    database.close()
+  }
   return problems
 }

@@ -9,15 +9,21 @@ export async function ioerr({ rounds, built, seed }: FaultOptions): Promise<Faul
   let refused = 0
   let notStarted = 0
   for (let round = 0; round < rounds; round++) {
-    const [calls, fault] = round % 2 === 0 ? ['fsync', 'EIO'] as const : ['pwrite64', round % 4 === 1 ? 'ENOSPC' : 'EIO'] as const
+    const [calls, fault] =
+      round % 2 === 0 ? (['fsync', 'EIO'] as const) : (['pwrite64', round % 4 === 1 ? 'ENOSPC' : 'EIO'] as const)
     const when = (round % 2 === 0 ? 8 : 40) + ((seed + round * 3) % 40)
     const writer = new Writer(home.agent, `io-${round}`)
-    const say = (what: string): void => { problems.push(`${fault} at ${calls} ${when}: ${what}`) }
+    const say = (what: string): void => {
+      problems.push(`${fault} at ${calls} ${when}: ${what}`)
+    }
     try {
       await using daemon = await home.start({ under: injecting(calls, `error=${fault}`, String(when)) })
       for (let write = 0; write < 60; write++) {
         const answer = await writer.write(daemon)
-        if (answer === undefined) { say(`no answer to write ${write}: ${daemon.output().split('\n').slice(-4).join(' | ')}`); break }
+        if (answer === undefined) {
+          say(`no answer to write ${write}: ${daemon.output().split('\n').slice(-4).join(' | ')}`)
+          break
+        }
         if (answer.status >= 500) refused++
       }
       const health = await call(daemon, 'GET', '/api/health').catch(() => undefined)
@@ -33,7 +39,8 @@ export async function ioerr({ rounds, built, seed }: FaultOptions): Promise<Faul
       notStarted++
     }
     await using after = await home.start()
-    for (const wrong of [await writer.check(after), ...await examine(after, home)]) if (wrong !== undefined) say(`after a restart: ${wrong}`)
+    for (const wrong of [await writer.check(after), ...(await examine(after, home))])
+      if (wrong !== undefined) say(`after a restart: ${wrong}`)
     await after.stop()
     if (problems.length > 0) break
   }

@@ -47,13 +47,20 @@ export async function locked({ built, rounds }: FaultOptions): Promise<FaultRepo
   const recoveryMs = performance.now() - freed
   const wrong = await writer.check(daemon)
   if (wrong !== undefined) problems.push(wrong)
-  problems.push(...await examine(daemon, home))
+  problems.push(...(await examine(daemon, home)))
   problems.push(
-    ...beyond(built, 'ms of health, p99', percentile(health, 0.99), 50), ...beyond(built, 'ms until a write was refused', slowestRefusalMs, 5_000), ...beyond(built, 'ms until writes worked again', recoveryMs, 1_000),
+    ...beyond(built, 'ms of health, p99', percentile(health, 0.99), 50),
+    ...beyond(built, 'ms until a write was refused', slowestRefusalMs, 5_000),
+    ...beyond(built, 'ms until writes worked again', recoveryMs, 1_000),
   )
   await daemon.stop()
   return {
-    secs: rounds, refused, slowest_refusal_ms: Math.round(slowestRefusalMs), recovery_ms: Math.round(recoveryMs),
-    health_p99_ms: Number(percentile(health, 0.99).toFixed(1)), health_requests: health.length, problems: [...new Set(problems)].slice(0, 5),
+    secs: rounds,
+    refused,
+    slowest_refusal_ms: Math.round(slowestRefusalMs),
+    recovery_ms: Math.round(recoveryMs),
+    health_p99_ms: Number(percentile(health, 0.99).toFixed(1)),
+    health_requests: health.length,
+    problems: [...new Set(problems)].slice(0, 5),
   }
 }

@@ -9,7 +9,13 @@ import { generator } from './crash.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/first-landing', import.meta.url))
 /** What the home of the first version holds; ids as they were. */
-export const landed = { first: '56289694-3629-4ed4-b672-710c282f28a2', session: '1f881bab-be57-43b0-ad76-31931dcf3bae', approval: '261ecb64-2dff-423d-918b-9d0b149b10fb', entries: 21, secret: 'sk-fixture-key-of-the-landing-000' } as const
+export const landed = {
+  first: '56289694-3629-4ed4-b672-710c282f28a2',
+  session: '1f881bab-be57-43b0-ad76-31931dcf3bae',
+  approval: '261ecb64-2dff-423d-918b-9d0b149b10fb',
+  entries: 21,
+  secret: 'sk-fixture-key-of-the-landing-000',
+} as const
 
 /** A home as the first version left it: its database, the key of its vault, the anchor of its audit trail. */
 export async function landingHome(): Promise<string> {
@@ -24,10 +30,18 @@ export async function landingHome(): Promise<string> {
   return home
 }
 
-export interface MigrateReport { readonly rounds: number; readonly seed: number; readonly problems: readonly string[] }
+export interface MigrateReport {
+  readonly rounds: number
+  readonly seed: number
+  readonly problems: readonly string[]
+}
 
 /** Kills the daemon at random moments while it brings the first version's database up to date, again and again. */
-export async function migrate(options: { readonly rounds: number; readonly seed: number; readonly built?: boolean }): Promise<MigrateReport> {
+export async function migrate(options: {
+  readonly rounds: number
+  readonly seed: number
+  readonly built?: boolean
+}): Promise<MigrateReport> {
   const random = generator(options.seed)
   const problems: string[] = []
   for (let round = 0; round < options.rounds && problems.length === 0; round++) {
@@ -38,24 +52,32 @@ export async function migrate(options: { readonly rounds: number; readonly seed:
         const abort = new AbortController()
         const starting = startDaemon({ home, built: options.built ?? false, signal: abort.signal })
         const timer = setTimeout(() => abort.abort(), 150 + random() * (options.built === true ? 250 : 900))
-        await starting.then((daemon) => daemon.kill(), () => undefined /* killed before it listened, which is what is wanted */)
+        await starting.then(
+          (daemon) => daemon.kill(),
+          () => undefined /* killed before it listened, which is what is wanted */,
+        )
         clearTimeout(timer)
       }
       await using daemon = await startDaemon({ home, built: options.built ?? false })
       const get = async (path: string): Promise<any> => await (await fetch(daemon.url + path)).json()
-      const agents = await get('/api/agents') as { name: string }[]
-      if (!agents.some(({ name }) => name === 'first') || !agents.some(({ name }) => name === 'second')) problems.push(`round ${round}: agents are ${JSON.stringify(agents)}`)
+      const agents = (await get('/api/agents')) as { name: string }[]
+      if (!agents.some(({ name }) => name === 'first') || !agents.some(({ name }) => name === 'second'))
+        problems.push(`round ${round}: agents are ${JSON.stringify(agents)}`)
       const { kv_pairs: pairs } = await get(`/api/memory/agents/${landed.first}/kv`)
       if (pairs.length !== 3) problems.push(`round ${round}: keys are ${JSON.stringify(pairs)}`)
       const audit = await get('/api/audit/verify')
-      if (audit.status !== 'valid' || audit.chain_length < landed.entries) problems.push(`round ${round}: the trail is ${JSON.stringify(audit)}`)
+      if (audit.status !== 'valid' || audit.chain_length < landed.entries)
+        problems.push(`round ${round}: the trail is ${JSON.stringify(audit)}`)
       await daemon.stop()
       const db = new Sqlite(join(home, 'data', 'svc.db'), { readonly: true })
       const check = db.pragma('integrity_check', { simple: true })
       db.close()
       if (check !== 'ok') problems.push(`round ${round}: ${String(check)}`)
-      if (!existsSync(join(home, 'data', 'snapshots'))) problems.push(`round ${round}: no copy was taken before the tables changed`)
-    } finally { await rm(home, { recursive: true, force: true }) }
+      if (!existsSync(join(home, 'data', 'snapshots')))
+        problems.push(`round ${round}: no copy was taken before the tables changed`)
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   }
   return { rounds: options.rounds, seed: options.seed, problems }
 }

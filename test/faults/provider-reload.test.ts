@@ -31,7 +31,10 @@ export default defineProvider('1.0.0', {
 const said = (version: string): string => Array.from({ length: WORDS }, (_, word) => `${version}${word}`).join(' ')
 const gates: Record<string, Promise<void>> = {}
 
-interface Stream { readonly begun: Promise<void>; readonly ended: Promise<{ readonly text: string; readonly provider: string; readonly error: string | undefined }> }
+interface Stream {
+  readonly begun: Promise<void>
+  readonly ended: Promise<{ readonly text: string; readonly provider: string; readonly error: string | undefined }>
+}
 function stream(stage: ChatStage, agent: string): Stream {
   const begun = Promise.withResolvers<void>()
   const read = async () => {
@@ -44,8 +47,14 @@ function stream(stage: ChatStage, agent: string): Stream {
     begun.resolve()
     const events = parseEvents(text)
     return {
-      text: events.filter(({ event }) => event === 'chunk').map(({ data }) => data.content).join(''),
-      provider: events.find(({ event }) => event === 'done')?.data.provider ?? '', error: events.find(({ event }) => event === 'error')?.data.error?.message ?? events.find(({ event }) => event === 'error')?.data.error,
+      text: events
+        .filter(({ event }) => event === 'chunk')
+        .map(({ data }) => data.content)
+        .join(''),
+      provider: events.find(({ event }) => event === 'done')?.data.provider ?? '',
+      error:
+        events.find(({ event }) => event === 'error')?.data.error?.message ??
+        events.find(({ event }) => event === 'error')?.data.error,
     }
   }
   return { begun: begun.promise, ended: read() }
@@ -62,7 +71,8 @@ describe('a provider in a file that is dropped, replaced and removed while the d
   })
   afterAll(() => stage[Symbol.asyncDispose]())
   const drop = (version: string): Promise<string> => writePlugin(join(file, '..'), acme(version), 'acme.ts')
-  const agents = (name: string, count: number, manifest: string): Promise<string[]> => Promise.all(Array.from({ length: count }, (_, index) => stage.spawn(`${name}-${index}`, [], manifest)))
+  const agents = (name: string, count: number, manifest: string): Promise<string[]> =>
+    Promise.all(Array.from({ length: count }, (_, index) => stage.spawn(`${name}-${index}`, [], manifest)))
   const own = '[model]\nprovider = "acme"\nmodel = "a-1"'
   const spare = '[[fallback_models]]\nprovider = "openai"\nmodel = "fake-1"\n'
   const message = (agent: string) => stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'hi' })
@@ -81,15 +91,29 @@ describe('a provider in a file that is dropped, replaced and removed while the d
     await stage.host.plugin('provider-acme', 'loaded')
     const [agent = ''] = await agents('next', 1, own)
     expect((await message(agent)).body).toMatchObject({ response: said('one'), provider: 'acme', model: 'a-1' })
-    expect((await stage.host.json('GET', '/api/providers/acme')).body).toMatchObject({ name: 'acme', display_name: 'Acme', auth_status: 'no_key_needed' })
+    expect((await stage.host.json('GET', '/api/providers/acme')).body).toMatchObject({
+      name: 'acme',
+      display_name: 'Acme',
+      auth_status: 'no_key_needed',
+    })
   })
 
   it(`is replaced under ${STREAMS} streams of its own and ${STREAMS} of another provider: each ends on the code it began with, and no turn in between fails`, async () => {
-    const [mine, others, late] = await Promise.all([agents('mine', STREAMS, own), agents('other', STREAMS, '[model]\nprovider = "openai"\nmodel = "fake-1"'), agents('late', 5, own)])
+    const [mine, others, late] = await Promise.all([
+      agents('mine', STREAMS, own),
+      agents('other', STREAMS, '[model]\nprovider = "openai"\nmodel = "fake-1"'),
+      agents('late', 5, own),
+    ])
     const gate = Promise.withResolvers<void>()
     gates['one'] = gate.promise
     const otherGate = Promise.withResolvers<void>()
-    stage.fake.always(() => ({ text: (async function* () { yield 'other '; await otherGate.promise; yield 'ended' })() }))
+    stage.fake.always(() => ({
+      text: (async function* () {
+        yield 'other '
+        await otherGate.promise
+        yield 'ended'
+      })(),
+    }))
     const running = mine.map((agent) => stream(stage, agent))
     const beside = others.map((agent) => stream(stage, agent))
     await Promise.all([...running, ...beside].map(({ begun }) => begun))
@@ -119,7 +143,11 @@ describe('a provider in a file that is dropped, replaced and removed while the d
   }, 30_000)
 
   it('goes on with the old code when the new does not work', async () => {
-    await writePlugin(join(file, '..'), 'import { defineProvider } from \'svc/providers\'\nexport default defineProvider(', 'acme.ts')
+    await writePlugin(
+      join(file, '..'),
+      "import { defineProvider } from 'svc/providers'\nexport default defineProvider(",
+      'acme.ts',
+    )
     await stage.host.plugin('provider-acme', 'loaded', ({ error }) => error !== undefined)
     const [agent = ''] = await agents('after-typo', 1, own)
     expect((await message(agent)).body.response).toBe(said('two'))
@@ -132,10 +160,16 @@ describe('a provider in a file that is dropped, replaced and removed while the d
     await Promise.all(running.map(({ begun }) => begun))
     await rm(file)
     await stage.host.plugin('provider-acme', 'gone')
-    const [[spared = ''], [agent = '']] = await Promise.all([agents('spared', 1, `${spare}${own}`), agents('not-spared', 1, own)])
+    const [[spared = ''], [agent = '']] = await Promise.all([
+      agents('spared', 1, `${spare}${own}`),
+      agents('not-spared', 1, own),
+    ])
     stage.fake.always({ text: 'other' })
     expect((await message(spared)).body).toMatchObject({ response: 'other', provider: 'openai', model: 'fake-1' })
-    expect(await message(agent)).toMatchObject({ status: 503, body: { error: { code: 'service_unavailable', message: expect.stringMatching(/no provider "acme"/) } } })
+    expect(await message(agent)).toMatchObject({
+      status: 503,
+      body: { error: { code: 'service_unavailable', message: expect.stringMatching(/no provider "acme"/) } },
+    })
     gate.resolve()
     const ended = await Promise.all(running.map((one) => one.ended))
     expect(ended.filter(({ text, error }) => text !== said('two') || error !== undefined)).toEqual([])

@@ -19,12 +19,25 @@ const ticking = pluginText('ticking', {
       } } as any)); return {}`,
 })
 
-interface Load { readonly failures: string[]; requests: number; slowestMs: number; stop(): Promise<void> }
+interface Load {
+  readonly failures: string[]
+  requests: number
+  slowestMs: number
+  stop(): Promise<void>
+}
 
 /** Keeps this many requests in flight until stopped. */
 function steady(host: TestHost, lanes: number, paths: readonly string[]): Load {
   const stopping = new AbortController()
-  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { stopping.abort(); await all } }
+  const load: Load = {
+    failures: [],
+    requests: 0,
+    slowestMs: 0,
+    stop: async () => {
+      stopping.abort()
+      await all
+    },
+  }
   const one = async (lane: number): Promise<void> => {
     for (let turn = lane; !stopping.signal.aborted; turn++) {
       const path = paths[turn % paths.length] ?? '/'
@@ -33,7 +46,9 @@ function steady(host: TestHost, lanes: number, paths: readonly string[]): Load {
         const response = await host.fetch(path)
         await response.arrayBuffer()
         if (response.status !== 200) load.failures.push(`${path}: ${response.status}`)
-      } catch (error) { load.failures.push(`${path}: ${String(error)}`) }
+      } catch (error) {
+        load.failures.push(`${path}: ${String(error)}`)
+      }
       load.requests++
       load.slowestMs = Math.max(load.slowestMs, performance.now() - started)
     }
@@ -45,7 +60,15 @@ function steady(host: TestHost, lanes: number, paths: readonly string[]): Load {
 /** Reads streams to their end; each must count without a gap. */
 function reading(host: TestHost): Load {
   const leave = new AbortController()
-  const load: Load = { failures: [], requests: 0, slowestMs: 0, stop: async () => { leave.abort(); await all } }
+  const load: Load = {
+    failures: [],
+    requests: 0,
+    slowestMs: 0,
+    stop: async () => {
+      leave.abort()
+      await all
+    },
+  }
   const one = async (): Promise<void> => {
     try {
       const response = await host.fetch('/api/ticking', { signal: leave.signal })
@@ -63,18 +86,24 @@ function reading(host: TestHost): Load {
         }
       }
       if (!leave.signal.aborted) load.failures.push('a stream ended')
-    } catch (error) { if (!leave.signal.aborted) load.failures.push(String(error)) }
+    } catch (error) {
+      if (!leave.signal.aborted) load.failures.push(String(error))
+    }
   }
   const all = Promise.all(Array.from({ length: STREAMS }, one))
   return load
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 describe('reloading a plugin under traffic', () => {
   it(`fails no request and breaks no stream of another plugin in ${RELOADS} reloads, and its own requests wait and succeed`, async () => {
     await using folder = await temporaryFolder()
-    await using host = await startHost({ plugins: [...await builtInFolders(), await writePlugin(join(folder.path, 'ticking'), ticking)], config: { plugins: { drain_ms: 5_000 } } })
+    await using host = await startHost({
+      plugins: [...(await builtInFolders()), await writePlugin(join(folder.path, 'ticking'), ticking)],
+      config: { plugins: { drain_ms: 5_000 } },
+    })
     const { body: agents } = await host.json('GET', '/api/agents')
     const own = `/api/memory/agents/${agents[0].id}/kv`
     const others = steady(host, IN_FLIGHT, ['/api/health', '/api/version', '/api/agents', '/api/status'])
@@ -84,14 +113,23 @@ describe('reloading a plugin under traffic', () => {
     for (let reload = 0; reload < RELOADS; reload++) {
       // Every lane and every stream has moved since the reload before.
       const marks = [others.requests + IN_FLIGHT, streams.requests + STREAMS, probe.requests + OWN]
-      while (loads.some((load, at) => load.requests < (marks[at] ?? 0) && load.failures.length === 0)) await new Promise((resolve) => { setImmediate(resolve) })
+      while (loads.some((load, at) => load.requests < (marks[at] ?? 0) && load.failures.length === 0))
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
       await host.app.host.reload('kv')
-      expect(host.app.daemon.plugins().find(({ name }) => name === 'kv')).toMatchObject({ state: 'loaded', error: undefined, reloads: reload + 1 })
+      expect(host.app.daemon.plugins().find(({ name }) => name === 'kv')).toMatchObject({
+        state: 'loaded',
+        error: undefined,
+        reloads: reload + 1,
+      })
     }
     await Promise.all([others.stop(), streams.stop(), probe.stop()])
     const away = host.log.flatMap((line) => /"kv" was away for ([\d.]+) ms/.exec(line)?.[1] ?? []).map(Number)
-    console.log(`${RELOADS} reloads: unavailable p50 ${median(away).toFixed(1)} ms, most ${Math.max(...away).toFixed(1)} ms, slowest request: own ${probe.slowestMs.toFixed(0)} ms, others ${others.slowestMs.toFixed(0)} ms; `
-      + `${others.requests} other requests, ${streams.requests} events of ${STREAMS} streams, ${probe.requests} own requests`)
+    console.log(
+      `${RELOADS} reloads: unavailable p50 ${median(away).toFixed(1)} ms, most ${Math.max(...away).toFixed(1)} ms, slowest request: own ${probe.slowestMs.toFixed(0)} ms, others ${others.slowestMs.toFixed(0)} ms; ` +
+        `${others.requests} other requests, ${streams.requests} events of ${STREAMS} streams, ${probe.requests} own requests`,
+    )
     expect(others.failures).toEqual([])
     expect(streams.failures).toEqual([])
     expect(probe.failures).toEqual([])

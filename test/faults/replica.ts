@@ -16,13 +16,27 @@ export async function replica({ built, rounds }: FaultOptions): Promise<FaultRep
     await using first = await home.start()
     bootsMs.push(first.bootMs)
     const since = performance.now()
-    const second = spawnSync(process.execPath, [...entry, 'start', '--home', home.path, '--port', '0'], { cwd: root, encoding: 'utf8', timeout: 20_000, env: { PATH: process.env['PATH'], HOME: home.path } })
+    const second = spawnSync(process.execPath, [...entry, 'start', '--home', home.path, '--port', '0'], {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 20_000,
+      env: { PATH: process.env['PATH'], HOME: home.path },
+    })
     refusalsMs.push(performance.now() - since)
     if (second.status === 0 || second.status === null) problems.push(`the second daemon ended with ${second.status}`)
-    if (!`${second.stdout}${second.stderr}`.includes(String(first.pid))) problems.push(`the second daemon does not name process ${first.pid}: ${second.stderr}`)
+    if (!`${second.stdout}${second.stderr}`.includes(String(first.pid)))
+      problems.push(`the second daemon does not name process ${first.pid}: ${second.stderr}`)
     await first.kill()
   }
   const [slowestRefusalMs, slowestBootMs] = [Math.max(...refusalsMs), Math.max(...bootsMs)]
-  problems.push(...beyond(built, 'ms until the second daemon left', slowestRefusalMs, 2_000), ...beyond(built, 'ms of a start after a kill', slowestBootMs, 2_000))
-  return { rounds, slowest_refusal_ms: Math.round(slowestRefusalMs), slowest_boot_ms: Math.round(slowestBootMs), problems }
+  problems.push(
+    ...beyond(built, 'ms until the second daemon left', slowestRefusalMs, 2_000),
+    ...beyond(built, 'ms of a start after a kill', slowestBootMs, 2_000),
+  )
+  return {
+    rounds,
+    slowest_refusal_ms: Math.round(slowestRefusalMs),
+    slowest_boot_ms: Math.round(slowestBootMs),
+    problems,
+  }
 }

@@ -1,5 +1,8 @@
 /** What a fault found: nothing in `problems` when the daemon stood it. Other fields are figures for people. */
-export interface FaultReport { readonly problems: readonly string[]; readonly [figure: string]: unknown }
+export interface FaultReport {
+  readonly problems: readonly string[]
+  readonly [figure: string]: unknown
+}
 export interface FaultOptions {
   /** How long or how often, in the unit of the fault. */
   readonly rounds: number

@@ -9,8 +9,10 @@ import type { FakeProvider } from '../support/fake-provider.ts'
 let home: string
 let fake: FakeProvider
 beforeAll(async () => {
-  [home, fake] = await Promise.all([mkdtemp(join(tmpdir(), 'svc-reservation-')), startFakeProvider()])
-  await writeFile(join(home, 'config.toml'), `
+  ;[home, fake] = await Promise.all([mkdtemp(join(tmpdir(), 'svc-reservation-')), startFakeProvider()])
+  await writeFile(
+    join(home, 'config.toml'),
+    `
 default_provider = "openai"
 default_model = "fake-1"
 [providers.openai]
@@ -23,18 +25,28 @@ output = 1000
 max_daily_usd = 5
 [plugins.budgets]
 reservation_secs = 9
-`)
+`,
+  )
 })
-afterAll(async () => { await fake[Symbol.asyncDispose](); await rm(home, { recursive: true, force: true }) })
+afterAll(async () => {
+  await fake[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
 
 it('what a killed daemon had set aside counts after the restart, and is free again when it expires', async () => {
   const at = (url: string) => async (method: string, path: string, body?: unknown) =>
-    (await fetch(new URL(path, url), { method, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }) })).json()
+    (
+      await fetch(new URL(path, url), {
+        method,
+        ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      })
+    ).json()
   let id = ''
   {
     await using first = await startDaemon({ home })
     const call = at(first.url)
-    id = (await call('POST', '/api/agents', { manifest_toml: 'name = "spender"\n[model]\nmax_tokens = 2000\n' })).agent_id
+    id = (await call('POST', '/api/agents', { manifest_toml: 'name = "spender"\n[model]\nmax_tokens = 2000\n' }))
+      .agent_id
     const index = fake.requests.length
     fake.script({ text: ['Half'], fault: 'stall' })
     const answer = call('POST', `/api/agents/${id}/message`, { message: 'go' }).catch(() => undefined)
@@ -49,7 +61,9 @@ it('what a killed daemon had set aside counts after the restart, and is free aga
   expect((await call('GET', '/api/budget')).reserved_usd).toBeGreaterThan(2)
   await call('PUT', '/api/budget', { daily_limit_usd: 3 })
   expect((await call('POST', `/api/agents/${id}/message`, { message: 'again' })).error).toContain('running ones')
-  await expect.poll(async () => (await call('GET', '/api/budget')).reserved_usd, { timeout: 15_000, interval: 250 }).toBe(0)
+  await expect
+    .poll(async () => (await call('GET', '/api/budget')).reserved_usd, { timeout: 15_000, interval: 250 })
+    .toBe(0)
   fake.always({ text: 'fine' })
   expect((await call('POST', `/api/agents/${id}/message`, { message: 'again' })).response).toBe('fine')
 })

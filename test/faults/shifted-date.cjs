@@ -8,11 +8,20 @@ const now = () => {
   const at = Real.now()
   if (at - read > 20) {
     read = at
-    try { shift = Number(readFileSync(process.env.SHIFT_FILE, 'utf8')) || 0 } catch { shift = 0 }
+    try {
+      shift = Number(readFileSync(process.env.SHIFT_FILE, 'utf8')) || 0
+    } catch {
+      shift = 0
+    }
   }
   return at + shift
 }
 globalThis.Date = class Date extends Real {
-  constructor(...given) { if (given.length === 0) super(now()); else super(...given) }
-  static now() { return now() }
+  constructor(...given) {
+    if (given.length === 0) super(now())
+    else super(...given)
+  }
+  static now() {
+    return now()
+  }
 }

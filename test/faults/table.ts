@@ -29,14 +29,41 @@ export interface Fault {
 const tracing = canInject ? undefined : 'strace, and the right to trace'
 /** Every fault that is one function: a daemon of its own, figures, and what was wrong. */
 export const table: Readonly<Record<string, Fault>> = {
-  crashpoint: { run: crashpoint, short: 2, long: 150, promise: 'killed at any call that puts bytes on disk, it has all that was acknowledged', lacks: tracing },
+  crashpoint: {
+    run: crashpoint,
+    short: 2,
+    long: 150,
+    promise: 'killed at any call that puts bytes on disk, it has all that was acknowledged',
+    lacks: tracing,
+  },
   fsync: { run: fsync, short: 20, long: 100, promise: 'no answer leaves before its rows are synced', lacks: tracing },
   ioerr: { run: ioerr, short: 3, long: 100, promise: 'a sync or write that fails costs one request', lacks: tracing },
-  diskfull: { run: diskfull, short: 1, long: 10, promise: 'a full disk refuses writes and nothing else, until there is room', lacks: canMount ? undefined : 'the right to mount a small file system' },
+  diskfull: {
+    run: diskfull,
+    short: 1,
+    long: 10,
+    promise: 'a full disk refuses writes and nothing else, until there is room',
+    lacks: canMount ? undefined : 'the right to mount a small file system',
+  },
   locked: { run: locked, short: 3, long: 20, promise: 'a foreign lock on the database holds up writes only' },
-  corrupt: { run: corrupt, short: 8, long: 80, promise: 'damaged files are told of, with what to do, and never replaced by empty ones' },
-  clock: { run: clock, short: 1, long: 10, promise: 'a clock that jumps changes neither limits nor tickets nor the trail' },
-  configuration: { run: configuration, short: 3, long: 34, promise: 'reading the configuration again fails nobody, and a broken one changes nothing' },
+  corrupt: {
+    run: corrupt,
+    short: 8,
+    long: 80,
+    promise: 'damaged files are told of, with what to do, and never replaced by empty ones',
+  },
+  clock: {
+    run: clock,
+    short: 1,
+    long: 10,
+    promise: 'a clock that jumps changes neither limits nor tickets nor the trail',
+  },
+  configuration: {
+    run: configuration,
+    short: 3,
+    long: 34,
+    promise: 'reading the configuration again fails nobody, and a broken one changes nothing',
+  },
   drain: { run: drain, short: 8, long: 70, promise: 'a stop takes nothing new, tells everybody and forgets nothing' },
   replica: { run: replica, short: 1, long: 20, promise: 'a home has one daemon, also after a kill' },
   limits: { run: limits, short: 1, long: 5, promise: 'few descriptors, a small heap and floods are survived' },

@@ -24,20 +24,37 @@ export interface LimitGroup {
 }
 
 /** What the configuration names that nobody runs into. */
-export type Reason = 'how often the daemon works for itself' | 'how long something is kept' | 'when something is done, not whether' | 'a price or a part'
+export type Reason =
+  | 'how often the daemon works for itself'
+  | 'how long something is kept'
+  | 'when something is done, not whether'
+  | 'a price or a part'
 
 const uuid = /^[0-9a-f-]{36}$/
 /** A refusal as the interface has it: the status and the format of its code, `Retry-After` where waiting helps, and a text that says what, where and how to change it. */
-export function refused({ status, headers, body }: Answer, expected: { readonly status: number; readonly code?: string; readonly says: RegExp }): void {
+export function refused(
+  { status, headers, body }: Answer,
+  expected: { readonly status: number; readonly code?: string; readonly says: RegExp },
+): void {
   const message: unknown = status === 429 ? body?.error : body?.error?.message
   expect({ status, message }).toEqual({ status: expected.status, message: expect.stringMatching(expected.says) })
   if (status === 429) expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
-  else expect(body.error).toEqual({ code: expected.code, message, details: expect.any(Object), request_id: expect.stringMatching(uuid) })
+  else
+    expect(body.error).toEqual({
+      code: expected.code,
+      message,
+      details: expect.any(Object),
+      request_id: expect.stringMatching(uuid),
+    })
   expect(headers.get('x-request-id')).toMatch(uuid)
 }
 
 /** Something outside of the daemon: the path says how it answers. */
-export interface Outside extends AsyncDisposable { readonly url: string; readonly port: number; readonly seen: readonly string[] }
+export interface Outside extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  readonly seen: readonly string[]
+}
 export async function startOutside(): Promise<Outside> {
   const seen: string[] = []
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -46,16 +63,52 @@ export async function startOutside(): Promise<Outside> {
     request.resume()
     const [, what = '', much = '0'] = url.split('/')
     if (what === 'silent') return
-    if (what === 'stall') { response.writeHead(200, { 'content-type': 'text/plain' }).write('begun'); return }
+    if (what === 'stall') {
+      response.writeHead(200, { 'content-type': 'text/plain' }).write('begun')
+      return
+    }
     if (what === 'hops') {
       const left = Number(much)
       if (left > 0) response.writeHead(302, { location: `/hops/${left - 1}` }).end()
       else response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
     } else if (what === 'fail') response.writeHead(503).end()
-    else if (what === 'models') response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ openai: { id: 'openai', name: 'OpenAI', npm: 'x', env: [], models: Object.fromEntries(Array.from({ length: Number(much) }, (_, n) => [`m-${n}`, { id: `m-${n}`, name: `M ${n}`, cost: { input: 1, output: 1 }, limit: { context: 1000, output: 100 } }])) } }))
+    else if (what === 'models')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          openai: {
+            id: 'openai',
+            name: 'OpenAI',
+            npm: 'x',
+            env: [],
+            models: Object.fromEntries(
+              Array.from({ length: Number(much) }, (_, n) => [
+                `m-${n}`,
+                {
+                  id: `m-${n}`,
+                  name: `M ${n}`,
+                  cost: { input: 1, output: 1 },
+                  limit: { context: 1000, output: 100 },
+                },
+              ]),
+            ),
+          },
+        }),
+      )
     else response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(Number(much)))
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, seen, async [Symbol.asyncDispose]() { server.closeAllConnections(); await new Promise((resolve) => { server.close(resolve) }) } }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => {
+        server.close(resolve)
+      })
+    },
+  }
 }

@@ -13,26 +13,65 @@ import { elsewhere, filledIn, notLimits } from './not-limits.ts'
 import { programs, registry, slow, web } from './outside.ts'
 import { models, money, turn, turns } from './turns.ts'
 
-const groups: readonly LimitGroup[] = [rates, keys, http, times, hooks, data, turns, models, turn, money, web, slow, registry, programs]
+const groups: readonly LimitGroup[] = [
+  rates,
+  keys,
+  http,
+  times,
+  hooks,
+  data,
+  turns,
+  models,
+  turn,
+  money,
+  web,
+  slow,
+  registry,
+  programs,
+]
 
 describe.each(groups)('limits of $name', ({ config, limits }) => {
   let stage: LimitStage & AsyncDisposable
-  beforeAll(async () => { stage = await open(config) })
+  beforeAll(async () => {
+    stage = await open(config)
+  })
   afterAll(() => stage[Symbol.asyncDispose]())
-  it.each(Object.entries(limits))('%s', async (_, reach) => { await reach(stage) })
+  it.each(Object.entries(limits))('%s', async (_, reach) => {
+    await reach(stage)
+  })
 })
 
 it('every number of the configuration is a limit that is tried, or is known to be none', async () => {
   await using host = await startHost({ listen: false })
-  const keys = numbersOf((await host.json('GET', '/api/config/schema')).body).map((key) => filledIn.reduce((name, [section, from]) => (name.startsWith(section) && !(name in notLimits) ? from + name.slice(section.length) : name), key))
+  const keys = numbersOf((await host.json('GET', '/api/config/schema')).body).map((key) =>
+    filledIn.reduce(
+      (name, [section, from]) =>
+        name.startsWith(section) && !(name in notLimits) ? from + name.slice(section.length) : name,
+      key,
+    ),
+  )
   const tried = groups.flatMap(({ limits }) => Object.keys(limits))
   const known = [...tried, ...Object.keys(elsewhere), ...Object.keys(notLimits)]
-  expect({ forgotten: [...new Set(keys)].filter((key) => !known.includes(key)), gone: known.filter((key) => !keys.includes(key)), twice: known.filter((key, at) => known.indexOf(key) !== at) }).toEqual({ forgotten: [], gone: [], twice: [] })
+  expect({
+    forgotten: [...new Set(keys)].filter((key) => !known.includes(key)),
+    gone: known.filter((key) => !keys.includes(key)),
+    twice: known.filter((key, at) => known.indexOf(key) !== at),
+  }).toEqual({ forgotten: [], gone: [], twice: [] })
   expect(tried.length).toBeGreaterThan(60)
-  for (const [key, [file, name]] of Object.entries(elsewhere)) expect({ key, named: (await readFile(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8')).includes(name) }).toEqual({ key, named: true })
+  for (const [key, [file, name]] of Object.entries(elsewhere))
+    expect({
+      key,
+      named: (await readFile(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8')).includes(name),
+    }).toEqual({ key, named: true })
 })
 
-interface Node { readonly type?: string; readonly anyOf?: readonly Node[]; readonly properties?: Readonly<Record<string, Node>>; readonly additionalProperties?: Node | boolean; readonly items?: Node }
+interface Node {
+  readonly type?: string
+  readonly anyOf?: readonly Node[]
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly additionalProperties?: Node | boolean
+  readonly items?: Node
+}
 /** Dotted keys of all numbers; `*` stands for names that are free. */
 function numbersOf(node: Node, path = ''): readonly string[] {
   const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
@@ -46,13 +85,21 @@ function numbersOf(node: Node, path = ''): readonly string[] {
 
 async function open(config: LimitGroup['config']): Promise<LimitStage & AsyncDisposable> {
   const [fake, outside, folders] = [await startFakeProvider(), await startOutside(), await builtInFolders()]
-  const host = await startHost({ config: toConfig(fake, config(outside, fake)), plugins: [...folders, fileURLToPath(new URL('../fixtures/tool-door', import.meta.url))] })
+  const host = await startHost({
+    config: toConfig(fake, config(outside, fake)),
+    plugins: [...folders, fileURLToPath(new URL('../fixtures/tool-door', import.meta.url))],
+  })
   let serial = 0
   const post: LimitStage['post'] = (path, body) => host.json('POST', path, body)
   return {
-    host, fake, outside, post,
+    host,
+    fake,
+    outside,
+    post,
     async agent(more = '') {
-      const { status, body } = await post('/api/agents', { manifest_toml: `name = "agent-${++serial}"\n${more}\n[capabilities]\ntools = ["*"]\nnetwork = ["*"]\nshell = ["*"]\nagent_spawn = true\nagent_message = ["*"]\n` })
+      const { status, body } = await post('/api/agents', {
+        manifest_toml: `name = "agent-${++serial}"\n${more}\n[capabilities]\ntools = ["*"]\nnetwork = ["*"]\nshell = ["*"]\nagent_spawn = true\nagent_message = ["*"]\n`,
+      })
       expect([status, body]).toEqual([201, expect.anything()])
       return body.agent_id
     },

@@ -2,14 +2,22 @@ import { expect } from 'vitest'
 import { refused } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 
-const get = async ({ tool, outside }: LimitStage, agent: string, path: string) => tool(agent, 'web_fetch', { url: `${outside.url}${path}` })
+const get = async ({ tool, outside }: LimitStage, agent: string, path: string) =>
+  tool(agent, 'web_fetch', { url: `${outside.url}${path}` })
 export const web: LimitGroup = {
   name: 'what is fetched',
   config: (outside) => ({
     outbound: { allow: ['127.0.0.1'], max_redirects: 2, headers_timeout_ms: 300, idle_timeout_ms: 300 },
     tools: { timeout_secs: 2 },
     plugins: {
-      web: { max_response_bytes: 4096, max_chars: 500, timeout_secs: 5, search_provider: 'searxng', searxng_url: `${outside.url}/results/5`, max_results: 2 },
+      web: {
+        max_response_bytes: 4096,
+        max_chars: 500,
+        timeout_secs: 5,
+        search_provider: 'searxng',
+        searxng_url: `${outside.url}/results/5`,
+        max_results: 2,
+      },
       catalog: { registry_url: `${outside.url}/models/50`, max_registry_models: 10 },
       webhooks: { max_webhooks: 1 },
     },
@@ -18,18 +26,30 @@ export const web: LimitGroup = {
     async 'outbound.max_redirects'(stage) {
       const agent = await stage.agent()
       expect((await get(stage, agent, '/hops/2')).text).toContain('there')
-      expect(await get(stage, agent, '/hops/3')).toMatchObject({ failed: true, text: expect.stringMatching(/redirected more than 2 times/) })
+      expect(await get(stage, agent, '/hops/3')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/redirected more than 2 times/),
+      })
     },
     async 'outbound.headers_timeout_ms'(stage) {
-      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({ failed: true, text: expect.stringMatching(/300 ms|0\.3 s/) })
+      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/300 ms|0\.3 s/),
+      })
     },
     async 'outbound.idle_timeout_ms'(stage) {
-      expect(await get(stage, await stage.agent(), '/stall')).toMatchObject({ failed: true, text: expect.stringMatching(/300 ms|0\.3 s/) })
+      expect(await get(stage, await stage.agent(), '/stall')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/300 ms|0\.3 s/),
+      })
     },
     async 'plugins.web.max_response_bytes'(stage) {
       const agent = await stage.agent()
       expect((await get(stage, agent, '/text/4000')).failed).toBe(false)
-      expect(await get(stage, agent, '/text/5000')).toMatchObject({ failed: true, text: expect.stringMatching(/more than 4096 bytes/) })
+      expect(await get(stage, agent, '/text/5000')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/more than 4096 bytes/),
+      })
     },
     async 'plugins.web.max_chars'(stage) {
       const agent = await stage.agent()
@@ -38,12 +58,19 @@ export const web: LimitGroup = {
     },
     async 'plugins.catalog.max_registry_models'({ post }) {
       const { status, body } = await post('/api/catalog/update', {})
-      expect([status, body.error.message]).toEqual([expect.any(Number), expect.stringMatching(/50 models, more than the 10 that are taken \(max_registry_models\)/)])
+      expect([status, body.error.message]).toEqual([
+        expect.any(Number),
+        expect.stringMatching(/50 models, more than the 10 that are taken \(max_registry_models\)/),
+      ])
     },
     async 'plugins.webhooks.max_webhooks'({ post, outside }) {
       const add = (name: string) => post('/api/webhooks', { name, url: `${outside.url}/text/1`, events: ['all'] })
       expect((await add('one')).status).toBe(201)
-      refused(await add('two'), { status: 409, code: 'conflict', says: /1 webhooks already.*plugins\.webhooks\.max_webhooks/ })
+      refused(await add('two'), {
+        status: 409,
+        code: 'conflict',
+        says: /1 webhooks already.*plugins\.webhooks\.max_webhooks/,
+      })
     },
   },
 }
@@ -56,7 +83,10 @@ export const slow: LimitGroup = {
   }),
   limits: {
     async 'plugins.web.timeout_secs'(stage) {
-      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({ failed: true, text: expect.stringMatching(/1000 ms|1 s/) })
+      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/1000 ms|1 s/),
+      })
     },
     async 'plugins.catalog.registry_timeout_ms'({ post }) {
       const { status, body } = await post('/api/catalog/update', {})
@@ -65,7 +95,11 @@ export const slow: LimitGroup = {
   },
 }
 export const registry: LimitGroup = {
-  name: 'the registry of models', config: (outside) => ({ outbound: { allow: ['127.0.0.1'] }, plugins: { catalog: { registry_url: `${outside.url}/models/500`, max_registry_bytes: 1000 } } }),
+  name: 'the registry of models',
+  config: (outside) => ({
+    outbound: { allow: ['127.0.0.1'] },
+    plugins: { catalog: { registry_url: `${outside.url}/models/500`, max_registry_bytes: 1000 } },
+  }),
   limits: {
     async 'plugins.catalog.max_registry_bytes'({ post }) {
       const { body } = await post('/api/catalog/update', {})
@@ -74,15 +108,30 @@ export const registry: LimitGroup = {
   },
 }
 
-const run = (stage: LimitStage, agent: string, command: string, more: object = {}) => stage.tool(agent, 'shell_exec', { command, ...more })
+const run = (stage: LimitStage, agent: string, command: string, more: object = {}) =>
+  stage.tool(agent, 'shell_exec', { command, ...more })
 export const programs: LimitGroup = {
-  name: 'programs', config: () => ({ plugins: { shell: { timeout_secs: 2, no_output_timeout_secs: 1, max_output_bytes: 100, processes_per_agent: 1, process_idle_secs: 1, process_life_secs: 3 } } }),
+  name: 'programs',
+  config: () => ({
+    plugins: {
+      shell: {
+        timeout_secs: 2,
+        no_output_timeout_secs: 1,
+        max_output_bytes: 100,
+        processes_per_agent: 1,
+        process_idle_secs: 1,
+        process_life_secs: 3,
+      },
+    },
+  }),
   limits: {
     async 'plugins.shell.no_output_timeout_secs'(stage) {
       expect((await run(stage, await stage.agent(), 'sleep 30')).text).toMatch(/wrote nothing for 1 seconds/)
     },
     async 'plugins.shell.timeout_secs'(stage) {
-      expect((await run(stage, await stage.agent(), 'sh -c "while true; do echo x; sleep 0.2; done"')).text).toMatch(/took longer than 2 seconds/)
+      expect((await run(stage, await stage.agent(), 'sh -c "while true; do echo x; sleep 0.2; done"')).text).toMatch(
+        /took longer than 2 seconds/,
+      )
     },
     async 'plugins.shell.max_output_bytes'(stage) {
       const agent = await stage.agent()
@@ -92,14 +141,21 @@ export const programs: LimitGroup = {
     async 'plugins.shell.processes_per_agent'(stage) {
       const agent = await stage.agent()
       expect((await stage.tool(agent, 'process_start', { command: 'sleep 20' })).failed).toBe(false)
-      expect(await stage.tool(agent, 'process_start', { command: 'sleep 20' })).toMatchObject({ failed: true, text: expect.stringMatching(/1 .*plugins\.shell\.processes_per_agent/) })
+      expect(await stage.tool(agent, 'process_start', { command: 'sleep 20' })).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/1 .*plugins\.shell\.processes_per_agent/),
+      })
     },
     async 'plugins.shell.process_idle_secs'(stage) {
       const agent = await stage.agent()
       await stage.tool(agent, 'process_start', { command: 'sleep 20' })
       // Looking at the list is not asking for one of them.
       let left = 1
-      while (left > 0) left = JSON.parse((await stage.tool(agent, 'process_list')).text).filter((one: { alive?: boolean; running?: boolean; status?: string }) => one.alive ?? one.running ?? one.status === 'running').length
+      while (left > 0)
+        left = JSON.parse((await stage.tool(agent, 'process_list')).text).filter(
+          (one: { alive?: boolean; running?: boolean; status?: string }) =>
+            one.alive ?? one.running ?? one.status === 'running',
+        ).length
       expect(left).toBe(0)
     },
   },

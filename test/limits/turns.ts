@@ -2,9 +2,14 @@ import { expect } from 'vitest'
 import { refused } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 
-const say = ({ post }: LimitStage, agent: string, message: string, more: object = {}) => post(`/api/agents/${agent}/message`, { message, ...more })
+const say = ({ post }: LimitStage, agent: string, message: string, more: object = {}) =>
+  post(`/api/agents/${agent}/message`, { message, ...more })
 /** What the model was told came of the tool it called last. */
-const results = ({ fake }: LimitStage): string => (fake.requests.at(-1)?.body.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => String(content)).at(-1) ?? ''
+const results = ({ fake }: LimitStage): string =>
+  (fake.requests.at(-1)?.body.messages ?? [])
+    .filter(({ role }) => role === 'tool')
+    .map(({ content }) => String(content))
+    .at(-1) ?? ''
 const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(92)])
 const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } }
 
@@ -14,7 +19,15 @@ export const turns: LimitGroup = {
     tools: { output_chars: 200 },
     plugins: {
       approvals: { policy: 'never' },
-      chat: { message_bytes: 3000, message_chars: 2000, images_per_message: 1, attachment_chars: 50, queue_length: 2, max_iterations: 3, tool_calls_per_turn: 5 },
+      chat: {
+        message_bytes: 3000,
+        message_chars: 2000,
+        images_per_message: 1,
+        attachment_chars: 50,
+        queue_length: 2,
+        max_iterations: 3,
+        tool_calls_per_turn: 5,
+      },
       delegation: { max_depth: 1, send_timeout_secs: 1 },
       vision: { max_image_bytes: 80 },
     },
@@ -23,24 +36,45 @@ export const turns: LimitGroup = {
     async 'plugins.chat.message_chars'(stage) {
       const agent = await stage.agent()
       expect((await say(stage, agent, 'x'.repeat(2000))).status).toBe(200)
-      refused(await say(stage, agent, 'x'.repeat(2001)), { status: 413, code: 'payload_too_large', says: /longer than 2000 characters.*plugins\.chat\.message_chars/ })
+      refused(await say(stage, agent, 'x'.repeat(2001)), {
+        status: 413,
+        code: 'payload_too_large',
+        says: /longer than 2000 characters.*plugins\.chat\.message_chars/,
+      })
     },
     async 'plugins.chat.message_bytes'(stage) {
       const agent = await stage.agent()
       expect((await say(stage, agent, 'ü'.repeat(1500))).status).toBe(200)
-      refused(await say(stage, agent, 'ü'.repeat(1501)), { status: 413, code: 'payload_too_large', says: /larger than 3000 bytes.*plugins\.chat\.message_bytes/ })
+      refused(await say(stage, agent, 'ü'.repeat(1501)), {
+        status: 413,
+        code: 'payload_too_large',
+        says: /larger than 3000 bytes.*plugins\.chat\.message_bytes/,
+      })
     },
     async 'plugins.chat.images_per_message'(stage) {
       await stage.agent('')
-      const ask = (images: number) => stage.post('/v1/chat/completions', { model: 'svc:agent-1', messages: [{ role: 'user', content: [{ type: 'text', text: 'look' }, ...Array.from({ length: images }, () => image)] }] })
+      const ask = (images: number) =>
+        stage.post('/v1/chat/completions', {
+          model: 'svc:agent-1',
+          messages: [
+            { role: 'user', content: [{ type: 'text', text: 'look' }, ...Array.from({ length: images }, () => image)] },
+          ],
+        })
       expect((await ask(1)).status).toBe(200)
       const { status, body } = await ask(2)
-      expect([status, body.error.message]).toEqual([413, expect.stringMatching(/more than 1 images.*plugins\.chat\.images_per_message/)])
+      expect([status, body.error.message]).toEqual([
+        413,
+        expect.stringMatching(/more than 1 images.*plugins\.chat\.images_per_message/),
+      ])
     },
     async 'plugins.chat.attachment_chars'(stage) {
       const agent = await stage.agent()
       const ask = async (chars: number): Promise<string> => {
-        const response = await stage.host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', headers: { 'content-type': 'text/plain', 'x-filename': 'notes.txt' }, body: 'y'.repeat(chars) })
+        const response = await stage.host.fetch(`/api/agents/${agent}/upload`, {
+          method: 'POST',
+          headers: { 'content-type': 'text/plain', 'x-filename': 'notes.txt' },
+          body: 'y'.repeat(chars),
+        })
         const { file_id } = await response.json()
         await say(stage, agent, 'read this', { attachments: [{ file_id }] })
         return String(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
@@ -51,8 +85,13 @@ export const turns: LimitGroup = {
     async 'plugins.chat.queue_length'(stage) {
       const agent = await stage.agent()
       let go = (): void => undefined
-      const held = new Promise<void>((resolve) => { go = resolve })
-      stage.fake.script(async () => { await held; return { text: 'first' } })
+      const held = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      stage.fake.script(async () => {
+        await held
+        return { text: 'first' }
+      })
       const asked = stage.fake.requests.length
       const first = say(stage, agent, 'one')
       await stage.fake.request(asked)
@@ -60,19 +99,26 @@ export const turns: LimitGroup = {
       const both = [say(stage, agent, 'two'), say(stage, agent, 'three')]
       refused(await Promise.race(both), { status: 429, says: /2 messages waiting.*plugins\.chat\.queue_length/ })
       go()
-      expect([(await first).status, ...(await Promise.all(both)).map(({ status }) => status).toSorted()]).toEqual([200, 200, 429])
+      expect([(await first).status, ...(await Promise.all(both)).map(({ status }) => status).toSorted()]).toEqual([
+        200, 200, 429,
+      ])
     },
     async 'plugins.chat.max_iterations'(stage) {
       const agent = await stage.agent()
       let n = 0
       stage.fake.always(() => ({ calls: [{ name: 'kv_set', args: { key: `k${n}`, value: n++ } }] }))
       const { body } = await say(stage, agent, 'for ever')
-      expect(body).toMatchObject({ stop: 'iterations', iterations: 3, response: expect.stringMatching(/Stopped after 3/) })
+      expect(body).toMatchObject({
+        stop: 'iterations',
+        iterations: 3,
+        response: expect.stringMatching(/Stopped after 3/),
+      })
       stage.fake.always({ text: 'fine' })
     },
     async 'plugins.chat.tool_calls_per_turn'(stage) {
       const agent = await stage.agent()
-      const calls = (count: number) => Array.from({ length: count }, (_, n) => ({ name: 'kv_set', args: { key: `k${n}`, value: n } }))
+      const calls = (count: number) =>
+        Array.from({ length: count }, (_, n) => ({ name: 'kv_set', args: { key: `k${n}`, value: n } }))
       stage.fake.script({ calls: calls(5) }, { text: 'done' })
       expect((await say(stage, agent, 'five')).body.response).toBe('done')
       stage.fake.script({ calls: calls(6) })
@@ -92,7 +138,12 @@ export const turns: LimitGroup = {
     },
     async 'plugins.delegation.max_depth'(stage) {
       const [a, b, c] = [await stage.agent(), await stage.agent(), await stage.agent()]
-      stage.fake.script({ calls: [{ name: 'agent_send', args: { agent_id: b, message: 'ask c' } }] }, { calls: [{ name: 'agent_send', args: { agent_id: c, message: 'hello' } }] }, { text: 'c cannot be asked' }, { text: 'done' })
+      stage.fake.script(
+        { calls: [{ name: 'agent_send', args: { agent_id: b, message: 'ask c' } }] },
+        { calls: [{ name: 'agent_send', args: { agent_id: c, message: 'hello' } }] },
+        { text: 'c cannot be asked' },
+        { text: 'done' },
+      )
       const before = stage.fake.requests.length
       expect((await say(stage, a, 'ask b')).body.response).toBe('done')
       const told = JSON.stringify(stage.fake.requests[before + 2]?.body.messages)
@@ -101,25 +152,59 @@ export const turns: LimitGroup = {
     },
     async 'plugins.delegation.send_timeout_secs'(stage) {
       const [a, b] = [await stage.agent(), await stage.agent()]
-      stage.fake.script({ calls: [{ name: 'agent_send', args: { agent_id: b, message: 'hello' } }] }, { fault: 'silent' }, { text: 'no answer' })
+      stage.fake.script(
+        { calls: [{ name: 'agent_send', args: { agent_id: b, message: 'hello' } }] },
+        { fault: 'silent' },
+        { text: 'no answer' },
+      )
       expect((await say(stage, a, 'ask b')).body.response).toBe('no answer')
       expect(results(stage)).toMatch(/was stopped after 1 seconds/)
     },
     async 'plugins.vision.max_image_bytes'(stage) {
       const agent = await stage.agent()
-      await stage.host.json('PUT', `/api/agents/${agent}/files/a.png`, { content: png.toString('base64'), encoding: 'base64' })
-      expect(await stage.tool(agent, 'image_analyze', { path: 'a.png' })).toMatchObject({ failed: true, text: expect.stringMatching(/"a\.png" has 100 bytes; at most 80 are read/) })
+      await stage.host.json('PUT', `/api/agents/${agent}/files/a.png`, {
+        content: png.toString('base64'),
+        encoding: 'base64',
+      })
+      expect(await stage.tool(agent, 'image_analyze', { path: 'a.png' })).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/"a\.png" has 100 bytes; at most 80 are read/),
+      })
     },
   },
 }
 
-const flaky = (fake: { readonly url: string }) => ({ driver: 'openai-compatible', base_url: fake.url, api_key: 'key', default_model: 'fake-1' })
+const flaky = (fake: { readonly url: string }) => ({
+  driver: 'openai-compatible',
+  base_url: fake.url,
+  api_key: 'key',
+  default_model: 'fake-1',
+})
 const on = (provider: string): string => `[model]\nprovider = "${provider}"\nmodel = "fake-1"`
 export const models: LimitGroup = {
   name: 'calls of models',
   config: (_, fake) => ({
-    providers: { openai: flaky(fake), one: flaky(fake), two: flaky(fake), three: flaky(fake), four: flaky(fake), five: flaky(fake) },
-    plugins: { providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2, retry_after_max_ms: 50, first_event_ms: 600, idle_ms: 400, answer_ms: 1200, breaker_failures: 3, breaker_pause_ms: 60_000 } },
+    providers: {
+      openai: flaky(fake),
+      one: flaky(fake),
+      two: flaky(fake),
+      three: flaky(fake),
+      four: flaky(fake),
+      five: flaky(fake),
+    },
+    plugins: {
+      providers: {
+        tries: 2,
+        back_off_min_ms: 1,
+        back_off_max_ms: 2,
+        retry_after_max_ms: 50,
+        first_event_ms: 600,
+        idle_ms: 400,
+        answer_ms: 1200,
+        breaker_failures: 3,
+        breaker_pause_ms: 60_000,
+      },
+    },
   }),
   limits: {
     async 'plugins.providers.tries'(stage) {
@@ -137,7 +222,11 @@ export const models: LimitGroup = {
       await say(stage, agent, 'two')
       const before = stage.fake.requests.length
       const { status, headers, body } = await say(stage, agent, 'three')
-      expect([status, body.error.code, body.error.message]).toEqual([503, 'service_unavailable', expect.stringMatching(/two/)])
+      expect([status, body.error.code, body.error.message]).toEqual([
+        503,
+        'service_unavailable',
+        expect.stringMatching(/two/),
+      ])
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       expect(stage.fake.requests.length).toBe(before)
     },
@@ -162,12 +251,16 @@ export const models: LimitGroup = {
       stage.fake.always({ text: Array.from({ length: 100 }, () => 'word '), gapMs: 60 })
       const { status, body } = await say(stage, agent, 'hello')
       stage.fake.always({ text: 'fine' })
-      expect([status, body.error.message]).toEqual([503, expect.stringMatching(/five did not finish in the time an answer may take/)])
+      expect([status, body.error.message]).toEqual([
+        503,
+        expect.stringMatching(/five did not finish in the time an answer may take/),
+      ])
     },
   },
 }
 export const turn: LimitGroup = {
-  name: 'the time of a turn', config: () => ({ plugins: { approvals: { policy: 'never' }, chat: { turn_ms: 400 } } }),
+  name: 'the time of a turn',
+  config: () => ({ plugins: { approvals: { policy: 'never' }, chat: { turn_ms: 400 } } }),
   limits: {
     async 'plugins.chat.turn_ms'(stage) {
       const agent = await stage.agent()
@@ -175,25 +268,38 @@ export const turn: LimitGroup = {
       let n = 0
       stage.fake.always(() => ({ delayMs: 150, calls: [{ name: 'kv_set', args: { key: `k${n}`, value: n++ } }] }))
       const { status, body } = await say(stage, agent, 'slow')
-      expect([status, body.error.code, body.error.message]).toEqual([503, 'service_unavailable', expect.stringMatching(/time/)])
+      expect([status, body.error.code, body.error.message]).toEqual([
+        503,
+        'service_unavailable',
+        expect.stringMatching(/time/),
+      ])
     },
   },
 }
 
-const limited = (key: string, value: number, says: RegExp) => async (stage: LimitStage): Promise<void> => {
-  const agent = await stage.agent('[model]\nprovider = "openai"\nmodel = "fake-1"\nmax_tokens = 100')
-  expect((await say(stage, agent, 'hello')).status).toBe(200)
-  expect((await stage.post('/api/config/set', { key, value })).status).toBe(200)
-  refused(await say(stage, agent, 'hello'), { status: 429, says })
-  expect((await stage.post('/api/config/set', { key, value: 0 })).status).toBe(200)
-  expect((await say(stage, agent, 'hello')).status).toBe(200)
-}
+const limited =
+  (key: string, value: number, says: RegExp) =>
+  async (stage: LimitStage): Promise<void> => {
+    const agent = await stage.agent('[model]\nprovider = "openai"\nmodel = "fake-1"\nmax_tokens = 100')
+    expect((await say(stage, agent, 'hello')).status).toBe(200)
+    expect((await stage.post('/api/config/set', { key, value })).status).toBe(200)
+    refused(await say(stage, agent, 'hello'), { status: 429, says })
+    expect((await stage.post('/api/config/set', { key, value: 0 })).status).toBe(200)
+    expect((await say(stage, agent, 'hello')).status).toBe(200)
+  }
 export const money: LimitGroup = {
-  name: 'money and tokens', config: (_, fake) => ({ providers: { openai: { ...flaky(fake), prices: { 'fake-1': { input: 1000, output: 1000 } } } } }),
+  name: 'money and tokens',
+  config: (_, fake) => ({
+    providers: { openai: { ...flaky(fake), prices: { 'fake-1': { input: 1000, output: 1000 } } } },
+  }),
   limits: {
     'budget.max_hourly_usd': limited('budget.max_hourly_usd', 0.001, /hour/),
     'budget.max_daily_usd': limited('budget.max_daily_usd', 0.001, /day|daily/),
     'budget.max_monthly_usd': limited('budget.max_monthly_usd', 0.001, /month/),
-    'budget.default_max_llm_tokens_per_hour': limited('budget.default_max_llm_tokens_per_hour', 5, /tokens.*hour|hour.*tokens/),
+    'budget.default_max_llm_tokens_per_hour': limited(
+      'budget.default_max_llm_tokens_per_hour',
+      5,
+      /tokens.*hour|hour.*tokens/,
+    ),
   },
 }

@@ -20,29 +20,57 @@ export interface ShownMessage {
   readonly content: string
   readonly mark?: string
   readonly turn_id: string
-  readonly tools?: readonly { readonly name: string; readonly input: unknown; readonly result: string | null; readonly is_error: boolean }[]
+  readonly tools?: readonly {
+    readonly name: string
+    readonly input: unknown
+    readonly result: string | null
+    readonly is_error: boolean
+  }[]
 }
-export interface ShownSession { readonly session_id: string; readonly message_count: number; readonly messages: readonly ShownMessage[] }
+export interface ShownSession {
+  readonly session_id: string
+  readonly message_count: number
+  readonly messages: readonly ShownMessage[]
+}
 
 /** A whole daemon whose agents talk to a fake provider over the wire. */
-export async function openChat(options: Omit<HostOptions, 'config'> & { readonly config?: Record<string, unknown>; readonly fake?: FakeProvider } = {}): Promise<ChatStage> {
-  const fake = options.fake ?? await startFakeProvider()
+export async function openChat(
+  options: Omit<HostOptions, 'config'> & {
+    readonly config?: Record<string, unknown>
+    readonly fake?: FakeProvider
+  } = {},
+): Promise<ChatStage> {
+  const fake = options.fake ?? (await startFakeProvider())
   const host = await startHost({ ...options, config: toConfig(fake, options.config) })
   const post: ChatStage['post'] = (path, body, init = {}) =>
-    host.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...init })
+    host.fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...init,
+    })
   const { body } = await host.json<{ id: string }[]>('GET', '/api/agents')
   const agent = body[0]?.id ?? ''
   return {
-    host, fake, agent, post,
+    host,
+    fake,
+    agent,
+    post,
     async spawn(name, tools = ['*'], more = '') {
       const manifest_toml = `name = "${name}"\n${more}\n[capabilities]\ntools = ${JSON.stringify(tools)}\n`
       const answer = await host.json<{ agent_id: string }>('POST', '/api/agents', { manifest_toml })
       if (answer.status !== 201) throw new Error(`spawn answered ${answer.status}: ${JSON.stringify(answer.body)}`)
       return answer.body.agent_id
     },
-    async session(of = agent) { return (await host.json<ShownSession>('GET', `/api/agents/${of}/session`)).body },
+    async session(of = agent) {
+      return (await host.json<ShownSession>('GET', `/api/agents/${of}/session`)).body
+    },
     async [Symbol.asyncDispose]() {
-      try { await host[Symbol.asyncDispose]() } finally { if (!options.fake) await fake[Symbol.asyncDispose]() }
+      try {
+        await host[Symbol.asyncDispose]()
+      } finally {
+        if (!options.fake) await fake[Symbol.asyncDispose]()
+      }
     },
   }
 }
@@ -51,21 +79,36 @@ export async function openChat(options: Omit<HostOptions, 'config'> & { readonly
 export function toConfig(fake: FakeProvider, more: Record<string, unknown> = {}): ConfigInput {
   const { plugins, ...rest } = more as { plugins?: Record<string, unknown> }
   return {
-    default_provider: 'openai', default_model: 'fake-1',
+    default_provider: 'openai',
+    default_model: 'fake-1',
     providers: { openai: { base_url: fake.url, api_key: 'test-key' } },
     ...rest,
-    plugins: { providers: { tries: 3, back_off_min_ms: 1, back_off_max_ms: 5, retry_after_max_ms: 2000 }, ...plugins } as NonNullable<ConfigInput['plugins']>,
+    plugins: {
+      providers: { tries: 3, back_off_min_ms: 1, back_off_max_ms: 5, retry_after_max_ms: 2000 },
+      ...plugins,
+    } as NonNullable<ConfigInput['plugins']>,
   }
 }
 
-export interface ReadEvent { readonly event: string; readonly data: any }
+export interface ReadEvent {
+  readonly event: string
+  readonly data: any
+}
 /** The events of a stream that has ended. */
 export function parseEvents(text: string): readonly ReadEvent[] {
-  return text.split('\n\n').filter((block) => /^data: /m.test(block)).map((block) => {
-    const field = (name: string): string => block.split('\n').filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2)).join('\n')
-    const data = field('data')
-    return { event: field('event'), data: data === '[DONE]' ? data : JSON.parse(data) }
-  })
+  return text
+    .split('\n\n')
+    .filter((block) => /^data: /m.test(block))
+    .map((block) => {
+      const field = (name: string): string =>
+        block
+          .split('\n')
+          .filter((line) => line.startsWith(`${name}: `))
+          .map((line) => line.slice(name.length + 2))
+          .join('\n')
+      const data = field('data')
+      return { event: field('event'), data: data === '[DONE]' ? data : JSON.parse(data) }
+    })
 }
 /** An iterable whose next item comes when the test says so. */
 export function byHand(): { readonly text: AsyncIterable<string>; say(...deltas: string[]): void; end(): void } {
@@ -78,10 +121,19 @@ export function byHand(): { readonly text: AsyncIterable<string>; say(...deltas:
         const next = items.shift()
         if (next !== undefined) yield next
         else if (ended) return
-        else await new Promise<void>((resolve) => { wake = resolve })
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
       }
     })(),
-    say(...deltas) { items.push(...deltas); wake?.() },
-    end() { ended = true; wake?.() },
+    say(...deltas) {
+      items.push(...deltas)
+      wake?.()
+    },
+    end() {
+      ended = true
+      wake?.()
+    },
   }
 }

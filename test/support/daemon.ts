@@ -19,17 +19,36 @@ export interface DaemonProcess extends AsyncDisposable {
 }
 
 /** The real daemon in a process group of its own. From source, or the built one. Port from the system unless given. */
-export async function startDaemon(options: { readonly home: string; readonly built?: boolean; readonly env?: NodeJS.ProcessEnv; readonly args?: readonly string[]; /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[]; /** Kills it, whether or not it listens by then. */ readonly signal?: AbortSignal }): Promise<DaemonProcess> {
+export async function startDaemon(options: {
+  readonly home: string
+  readonly built?: boolean
+  readonly env?: NodeJS.ProcessEnv
+  readonly args?: readonly string[]
+  /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[]
+  /** Kills it, whether or not it listens by then. */ readonly signal?: AbortSignal
+}): Promise<DaemonProcess> {
   const entry = options.built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
   const begun = performance.now()
-  const [program = '', ...before] = [...options.under ?? [], process.execPath]
-  const child = spawn(program, [...before, ...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])], {
-    cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: options.home, SVC_HOME: options.home, ...options.env },
-  })
+  const [program = '', ...before] = [...(options.under ?? []), process.execPath]
+  const child = spawn(
+    program,
+    [...before, ...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])],
+    {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], HOME: options.home, SVC_HOME: options.home, ...options.env },
+    },
+  )
   const pid = child.pid
   if (pid === undefined) throw new Error('the daemon did not start')
-  options.signal?.addEventListener('abort', () => { if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL') }, { once: true })
+  options.signal?.addEventListener(
+    'abort',
+    () => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL')
+    },
+    { once: true },
+  )
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -39,15 +58,21 @@ export async function startDaemon(options: { readonly home: string; readonly bui
         if (ready?.[1]) resolve(ready[1])
       })
     }
-    child.once('exit', (code, signal) => reject(new Error(`the daemon ended before it listened (${code ?? signal}):\n${output}`)))
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the daemon ended before it listened (${code ?? signal}):\n${output}`)),
+    )
   })
   const kill = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL')
     await gone()
   }
-  const gone = async (): Promise<void> => { if (child.exitCode === null && child.signalCode === null) await once(child, 'exit') }
+  const gone = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
   return {
-    url, pid, bootMs: performance.now() - begun,
+    url,
+    pid,
+    bootMs: performance.now() - begun,
     output: () => output,
     kill,
     async stop() {

@@ -87,18 +87,32 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
     const path = request.url ?? '/'
     const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(response.writableFinished)))
     let body: ChatBody = {}
-    try { if (text) body = JSON.parse(text) } catch { return problem(response, 400, 'We could not parse the JSON body of your request.') }
+    try {
+      if (text) body = JSON.parse(text)
+    } catch {
+      return problem(response, 400, 'We could not parse the JSON body of your request.')
+    }
     const recorded: RecordedRequest = { method: request.method ?? '', path, headers: request.headers, body, closed }
     const index = requests.push(recorded) - 1
     waiting.get(index)?.(recorded)
     if (options.ollama && path === '/api/tags') return json(response, 200, { models: models.map((name) => ({ name })) })
     const other = dialect.other?.(path, request.headers)
-    if (other) { requests.pop(); return json(response, other.status, other.body) }
-    const refused = options.dialect ? dialect.admit(request.headers) : options.key !== undefined && request.headers.authorization !== `Bearer ${options.key}` ? 'Incorrect API key provided.' : undefined
+    if (other) {
+      requests.pop()
+      return json(response, other.status, other.body)
+    }
+    const refused = options.dialect
+      ? dialect.admit(request.headers)
+      : options.key !== undefined && request.headers.authorization !== `Bearer ${options.key}`
+        ? 'Incorrect API key provided.'
+        : undefined
     if (refused) return problem(response, 401, refused, 'invalid_api_key')
-    if (path === `${dialect.base}/models` && request.method === 'GET') return json(response, 200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
-    if (path === dialect.embeddings && request.method === 'POST') return embed(response, body, scripted.shift() ?? always)
-    if (!dialect.chat(path) || request.method !== 'POST') return problem(response, 404, `Unknown request URL: ${request.method} ${path}.`)
+    if (path === `${dialect.base}/models` && request.method === 'GET')
+      return json(response, 200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
+    if (path === dialect.embeddings && request.method === 'POST')
+      return embed(response, body, scripted.shift() ?? always)
+    if (!dialect.chat(path) || request.method !== 'POST')
+      return problem(response, 404, `Unknown request URL: ${request.method} ${path}.`)
     const refusal = refuse(body) ?? dialect.refuse?.(body, request.headers)
     if (refusal) return problem(response, 400, refusal)
     const next = scripted.shift() ?? always
@@ -106,16 +120,28 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
   }
 
   const server = createServer((request, response) => {
-    handle(request, response).catch((error: unknown) => { if (!response.destroyed) response.destroy(error instanceof Error ? error : undefined) })
+    handle(request, response).catch((error: unknown) => {
+      if (!response.destroyed) response.destroy(error instanceof Error ? error : undefined)
+    })
   })
-  server.on('connection', () => { connections++ })
+  server.on('connection', () => {
+    connections++
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: `${origin}/v1`, origin, requests,
-    get connections() { return connections },
-    script: (...answers) => { scripted.push(...answers) },
-    always: (answer) => { always = answer },
+    url: `${origin}/v1`,
+    origin,
+    requests,
+    get connections() {
+      return connections
+    },
+    script: (...answers) => {
+      scripted.push(...answers)
+    },
+    always: (answer) => {
+      always = answer
+    },
     request: (index) => {
       const there = requests[index]
       return there ? Promise.resolve(there) : new Promise((resolve) => waiting.set(index, resolve))
@@ -132,8 +158,16 @@ function embed(response: ServerResponse, body: ChatBody, answer: Scripted): void
   if (typeof answer === 'function') throw new Error('vectors are scripted as they are')
   if (answer.status !== undefined) return problem(response, answer.status, 'It failed.')
   const { input } = body
-  if (!Array.isArray(input) || input.length === 0 || input.length > 2048 || input.some((text) => typeof text !== 'string' || text === '')) return problem(response, 400, "'$.input' is invalid. Please check the API reference.")
-  const data = (answer.vectors ?? input.map((text: string) => [text.length, 1])).map((embedding, index) => ({ object: 'embedding', index, embedding })).toReversed()
+  if (
+    !Array.isArray(input) ||
+    input.length === 0 ||
+    input.length > 2048 ||
+    input.some((text) => typeof text !== 'string' || text === '')
+  )
+    return problem(response, 400, "'$.input' is invalid. Please check the API reference.")
+  const data = (answer.vectors ?? input.map((text: string) => [text.length, 1]))
+    .map((embedding, index) => ({ object: 'embedding', index, embedding }))
+    .toReversed()
   json(response, 200, { object: 'list', data, model: body.model, usage: { prompt_tokens: 7, total_tokens: 7 } })
 }
 
@@ -143,20 +177,35 @@ async function give(response: ServerResponse, body: ChatBody, answer: Answer, di
   if (response.destroyed) return
   if (answer.status !== undefined || answer.body !== undefined) {
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers })
-    response.end(answer.body ?? JSON.stringify({ error: { message: `status ${answer.status}`, type: 'server_error', code: null } }))
+    response.end(
+      answer.body ??
+        JSON.stringify({ error: { message: `status ${answer.status}`, type: 'server_error', code: null } }),
+    )
     return
   }
   if (body.stream !== true) return json(response, 200, await whole(body, answer), answer.headers)
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...answer.headers })
   if (answer.raw) {
-    for (const piece of answer.raw) { response.write(piece); await (answer.gapMs ? sleep(answer.gapMs) : turn()) }
+    for (const piece of answer.raw) {
+      response.write(piece)
+      await (answer.gapMs ? sleep(answer.gapMs) : turn())
+    }
   } else await stream(response, body, answer, dialect)
   if (answer.fault === 'stall') return
-  if (answer.fault === 'reset') { await turn(); response.socket?.resetAndDestroy(); return }
+  if (answer.fault === 'reset') {
+    await turn()
+    response.socket?.resetAndDestroy()
+    return
+  }
   if (!response.destroyed) response.end()
 }
 
-async function stream(response: ServerResponse, body: ChatBody, answer: Answer, { prelude = '', thought = (text) => ({ reasoning_content: text }), usageUnasked = false }: Dialect): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  body: ChatBody,
+  answer: Answer,
+  { prelude = '', thought = (text) => ({ reasoning_content: text }), usageUnasked = false }: Dialect,
+): Promise<void> {
   let pending = prelude
   const write = async (text: string): Promise<void> => {
     if (response.destroyed) return
@@ -179,25 +228,36 @@ async function stream(response: ServerResponse, body: ChatBody, answer: Answer, 
   }
   const live = typeof answer.text === 'object' && Symbol.asyncIterator in answer.text
   const head = { id: 'chatcmpl-fake', object: 'chat.completion.chunk', created: 1_700_000_000, model: body.model }
-  const chunk = (delta: unknown, finish: string | null = null): unknown => ({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] })
+  const chunk = (delta: unknown, finish: string | null = null): unknown => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  })
   await send(chunk({ role: 'assistant', content: '' }))
   for (const [index, delta] of (answer.reasoning ?? []).entries()) await send(chunk(thought(delta, index)))
   let said = 0
-  for await (const delta of deltas(answer.text)) { said += delta.length; await send(chunk({ content: delta })) }
+  for await (const delta of deltas(answer.text)) {
+    said += delta.length
+    await send(chunk({ content: delta }))
+  }
   const calls = wireCalls(answer)
-  for (const [index, call] of calls.entries()) await send(chunk({ tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } }] }))
+  for (const [index, call] of calls.entries())
+    await send(
+      chunk({ tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } }] }),
+    )
   const piece = answer.argsPiece ?? 6
   // Pieces of parallel calls arrive in turn, as some vendors send them.
   const longest = Math.max(0, ...calls.map((call) => call.args.length))
   for (let at = 0; at < longest; at += piece) {
     for (const [index, call] of calls.entries()) {
-      if (at < call.args.length) await send(chunk({ tool_calls: [{ index, function: { arguments: call.args.slice(at, at + piece) } }] }))
+      if (at < call.args.length)
+        await send(chunk({ tool_calls: [{ index, function: { arguments: call.args.slice(at, at + piece) } }] }))
     }
   }
   if (answer.fault !== 'stall' && answer.fault !== 'cut' && answer.fault !== 'reset') {
     await send(chunk({}, answer.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop')))
     const usage = usageOf(answer, said)
-    if (usage !== undefined && (body.stream_options?.include_usage === true || usageUnasked)) await send({ ...head, choices: [], usage })
+    if (usage !== undefined && (body.stream_options?.include_usage === true || usageUnasked))
+      await send({ ...head, choices: [], usage })
     await send('[DONE]')
   }
   await write(pending)
@@ -206,11 +266,24 @@ async function stream(response: ServerResponse, body: ChatBody, answer: Answer, 
 async function whole(body: ChatBody, answer: Answer): Promise<unknown> {
   let text = ''
   for await (const delta of deltas(answer.text)) text += delta
-  const calls = wireCalls(answer).map(({ id, name, args }) => ({ id, type: 'function', function: { name, arguments: args } }))
+  const calls = wireCalls(answer).map(({ id, name, args }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+  }))
   const usage = usageOf(answer, text.length)
   return {
-    id: 'chatcmpl-fake', object: 'chat.completion', created: 1_700_000_000, model: body.model,
-    choices: [{ index: 0, finish_reason: answer.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'), message: { role: 'assistant', content: text || null, ...(calls.length > 0 && { tool_calls: calls }) } }],
+    id: 'chatcmpl-fake',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: body.model,
+    choices: [
+      {
+        index: 0,
+        finish_reason: answer.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+        message: { role: 'assistant', content: text || null, ...(calls.length > 0 && { tool_calls: calls }) },
+      },
+    ],
     ...(usage !== undefined && { usage }),
   }
 }
@@ -220,13 +293,22 @@ async function* deltas(text: Answer['text']): AsyncGenerator<string> {
   else if (text !== undefined) yield* text
 }
 function wireCalls({ calls }: Answer): { id: string; name: string; args: string }[] {
-  return (calls ?? []).map(({ name, args, id }, index) => ({ id: id ?? `call_fake_${index}`, name, args: typeof args === 'string' ? args : JSON.stringify(args ?? {}) }))
+  return (calls ?? []).map(({ name, args, id }, index) => ({
+    id: id ?? `call_fake_${index}`,
+    name,
+    args: typeof args === 'string' ? args : JSON.stringify(args ?? {}),
+  }))
 }
 function usageOf(answer: Answer, said: number): unknown {
   if (answer.usage === null) return undefined
   return answer.usage ?? { prompt_tokens: 10, completion_tokens: said, total_tokens: 10 + said }
 }
-function json(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+function json(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
   response.end(JSON.stringify(body))
 }
@@ -236,7 +318,11 @@ function problem(response: ServerResponse, status: number, message: string, code
 /** Settles when the reader has taken what was written, or is gone. */
 export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => { response.off('drain', done); response.off('close', done); resolve() }
+    const done = (): void => {
+      response.off('drain', done)
+      response.off('close', done)
+      resolve()
+    }
     response.on('drain', done)
     response.on('close', done)
   })

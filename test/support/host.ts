@@ -34,8 +34,15 @@ export interface HostOptions {
   /** Keep the database in memory: faster, and gone at the end (default: a file in the home). */
   readonly memory?: boolean
 }
-export interface Defect { readonly error: unknown; readonly where: string }
-export interface Answer<T = any> { readonly status: number; readonly headers: Headers; readonly body: T }
+export interface Defect {
+  readonly error: unknown
+  readonly where: string
+}
+export interface Answer<T = any> {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: T
+}
 
 /** A whole daemon on a home of its own. Disposing fails when a defect was logged that no `defects()` call took. */
 export interface TestHost extends AsyncDisposable {
@@ -51,24 +58,45 @@ export interface TestHost extends AsyncDisposable {
   /** Lines of the log so far, debug lines too. */
   readonly log: readonly string[]
   /** Settles when the plugin is as described; looks after every change of the host. */
-  plugin(name: string, state: 'loaded' | 'failed' | 'disabled' | 'gone', matches?: (status: ReturnType<App['daemon']['plugins']>[number]) => boolean): Promise<void>
+  plugin(
+    name: string,
+    state: 'loaded' | 'failed' | 'disabled' | 'gone',
+    matches?: (status: ReturnType<App['daemon']['plugins']>[number]) => boolean,
+  ): Promise<void>
   /** Stops the daemon and keeps its home, so that another can start on it. */
   stop(): Promise<void>
 }
 
 export async function startHost(options: HostOptions = {}): Promise<TestHost> {
-  const home = options.home ?? await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const home = options.home ?? (await mkdtemp(join(tmpdir(), 'svc-test-')))
   const lines: string[] = []
   let taken: Defect[] = []
   const logs = new LogFeed()
-  const log = createLog({ level: 'debug', colored: false, write: (line) => { lines.push(line) }, onLine: (line) => logs.push(line) })
+  const log = createLog({
+    level: 'debug',
+    colored: false,
+    write: (line) => {
+      lines.push(line)
+    },
+    onLine: (line) => logs.push(line),
+  })
   const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
   const { config, warnings, sources } = await reread()
   const builtIns = options.plugins ? await findFolders(options.plugins) : await builtInFolders()
   const app = await createApp({
-    config, log, logs, builtIns, warnings, sources, reread,
-    onConfig: (next) => { for (const secret of listSecrets(next)) log.registerSecret(secret) },
-    onDefect: (error, where) => { taken.push({ error, where }) },
+    config,
+    log,
+    logs,
+    builtIns,
+    warnings,
+    sources,
+    reread,
+    onConfig: (next) => {
+      for (const secret of listSecrets(next)) log.registerSecret(secret)
+    },
+    onDefect: (error, where) => {
+      taken.push({ error, where })
+    },
     ...(options.fetch ? { fetch: options.fetch } : {}),
     ...(options.connector ? { connector: options.connector } : {}),
   })
@@ -77,9 +105,17 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
     options.listen === false ? app.fetch(new Request(new URL(path, url), init)) : fetch(new URL(path, url), init)
 
   return {
-    app, home, url, log: lines, fetch: request,
+    app,
+    home,
+    url,
+    log: lines,
+    fetch: request,
     async json(method, path, body, headers = {}) {
-      const response = await request(path, { method, headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+      const response = await request(path, {
+        method,
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
       const text = await response.text()
       return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
     },
@@ -102,11 +138,17 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
         })
       })
     },
-    stop: async () => { await app[Symbol.asyncDispose]() },
+    stop: async () => {
+      await app[Symbol.asyncDispose]()
+    },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]()
       if (options.home === undefined) await rm(home, { recursive: true, force: true })
-      if (taken.length > 0) throw new AggregateError(taken.map(({ error }) => error), `unexpected defects: ${taken.map(({ error, where }) => `${where}: ${error instanceof Error ? error.stack : String(error)}`).join('\n')}`)
+      if (taken.length > 0)
+        throw new AggregateError(
+          taken.map(({ error }) => error),
+          `unexpected defects: ${taken.map(({ error, where }) => `${where}: ${error instanceof Error ? error.stack : String(error)}`).join('\n')}`,
+        )
     },
   }
 }
@@ -115,23 +157,36 @@ async function findFolders(names: readonly string[]): Promise<readonly string[]>
   const known = await builtInFolders()
   return names.map((name) => {
     if (isAbsolute(name)) return name
-    const found = known.find((folder) => folder === join(repository, 'plugins', name) || folder === join(repository, 'adapters', name))
-    if (!found) throw new Error(`there is no built-in plugin "${name}"; there are ${known.map((folder) => folder.slice(repository.length)).join(', ')}`)
+    const found = known.find(
+      (folder) => folder === join(repository, 'plugins', name) || folder === join(repository, 'adapters', name),
+    )
+    if (!found)
+      throw new Error(
+        `there is no built-in plugin "${name}"; there are ${known.map((folder) => folder.slice(repository.length)).join(', ')}`,
+      )
     return found
   })
 }
 
 function toConfig({ config = {}, memory, plugins }: HostOptions): Record<string, unknown> {
   return {
-    listen_addr: '127.0.0.1:0', development: true, ...(memory ? { database_url: 'sqlite::memory:' } : {}),
+    listen_addr: '127.0.0.1:0',
+    development: true,
+    ...(memory ? { database_url: 'sqlite::memory:' } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
     // The security probes run when they are asked for: sixteen tries beside every test would be in its way.
     plugins: {
-      drain_ms: 500, watch: false, ...config.plugins,
-      ...(plugins === undefined || plugins.includes('security') ? { security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } } : {}),
+      drain_ms: 500,
+      watch: false,
+      ...config.plugins,
+      ...(plugins === undefined || plugins.includes('security')
+        ? { security: { first_probe_ms: 3_600_000, ...sectionOf(config.plugins?.['security']) } }
+        : {}),
     },
   }
 }
 
-function sectionOf(value: unknown): object { return typeof value === 'object' && value !== null ? value : {} }
+function sectionOf(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {}
+}

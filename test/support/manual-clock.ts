@@ -5,14 +5,20 @@ export class ManualClock implements Clock {
   #now = 1_000_000
   readonly #timers = new Map<object, { readonly at: number; readonly run: () => void }>()
 
-  now(): number { return this.#now }
+  now(): number {
+    return this.#now
+  }
   after(ms: number, run: () => void): () => void {
     const key = {}
     this.#timers.set(key, { at: this.#now + ms, run })
-    return () => { this.#timers.delete(key) }
+    return () => {
+      this.#timers.delete(key)
+    }
   }
   /** Timers that wait. */
-  get waiting(): number { return this.#timers.size }
+  get waiting(): number {
+    return this.#timers.size
+  }
   /** Moves on and runs what is due, in its order. */
   advance(ms: number): void {
     const end = this.#now + ms

@@ -17,7 +17,12 @@ export interface BodySchema {
   readonly oneOf?: readonly BodySchema[]
   readonly allOf?: readonly BodySchema[]
 }
-export interface Parameter { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: BodySchema }
+export interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema?: BodySchema
+}
 export interface Operation {
   readonly method: string
   readonly path: string
@@ -27,26 +32,42 @@ export interface Operation {
   readonly example: unknown
 }
 /** A field of a body, by the keys that lead to it. */
-export interface Field { readonly keys: readonly (string | number)[]; readonly schema: BodySchema }
+export interface Field {
+  readonly keys: readonly (string | number)[]
+  readonly schema: BodySchema
+}
 
 const choices = (schema: BodySchema): readonly BodySchema[] | undefined => schema.anyOf ?? schema.oneOf
 
 /** Every route of a document. */
-export function operations(document: { readonly paths: Readonly<Record<string, Readonly<Record<string, any>>>> }): readonly Operation[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, found]) => {
-    const json = found.requestBody?.content?.['application/json']
-    return { method: method.toUpperCase(), path, parameters: found.parameters ?? [], body: json?.schema, example: json?.example }
-  }))
+export function operations(document: {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, any>>>>
+}): readonly Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, found]) => {
+      const json = found.requestBody?.content?.['application/json']
+      return {
+        method: method.toUpperCase(),
+        path,
+        parameters: found.parameters ?? [],
+        body: json?.schema,
+        example: json?.example,
+      }
+    }),
+  )
 }
 
 /** The fields of a body, the ones inside others too. */
 export function fieldsOf(schema: BodySchema, keys: readonly (string | number)[] = [], depth = 4): readonly Field[] {
   if (depth === 0) return []
-  const within = (part: BodySchema, key: string | number): readonly Field[] => [{ keys: [...keys, key], schema: part }, ...fieldsOf(part, [...keys, key], depth - 1)]
+  const within = (part: BodySchema, key: string | number): readonly Field[] => [
+    { keys: [...keys, key], schema: part },
+    ...fieldsOf(part, [...keys, key], depth - 1),
+  ]
   const own = [
     ...Object.entries(schema.properties ?? {}).flatMap(([name, part]) => within(part, name)),
     ...(schema.items ? within(schema.items, 0) : []),
-    ...[...choices(schema) ?? [], ...schema.allOf ?? []].flatMap((part) => fieldsOf(part, keys, depth)),
+    ...[...(choices(schema) ?? []), ...(schema.allOf ?? [])].flatMap((part) => fieldsOf(part, keys, depth)),
   ]
   const known = new Map<string, Field>()
   for (const field of own) {
@@ -59,7 +80,11 @@ export function fieldsOf(schema: BodySchema, keys: readonly (string | number)[] 
 }
 
 /** A value that fits, as far as a schema can say. `sample` knows what ids and names there are. */
-export function sampleOf(schema: BodySchema, name: string, given: (name: string, schema: BodySchema) => unknown): unknown {
+export function sampleOf(
+  schema: BodySchema,
+  name: string,
+  given: (name: string, schema: BodySchema) => unknown,
+): unknown {
   const known = given(name, schema)
   if (known !== undefined) return known
   if (schema.default !== undefined) return schema.default
@@ -68,12 +93,23 @@ export function sampleOf(schema: BodySchema, name: string, given: (name: string,
   const [choice] = choices(schema) ?? schema.allOf ?? []
   if (choice) return sampleOf(choice, name, given)
   switch (schema.type) {
-    case 'object': return Object.fromEntries((schema.required ?? []).map((key) => [key, sampleOf(schema.properties?.[key] ?? {}, key, given)]))
-    case 'array': return Array.from({ length: schema.minItems ?? 0 }, () => sampleOf(schema.items ?? {}, name, given))
-    case 'integer': case 'number': return schema.minimum ?? 1
-    case 'boolean': return false
-    case 'string': return schema.format === 'uri' || schema.pattern?.includes('http') ? 'https://example.com/' : 'x'.repeat(Math.max(1, schema.minLength ?? 1))
-    default: return 'x'
+    case 'object':
+      return Object.fromEntries(
+        (schema.required ?? []).map((key) => [key, sampleOf(schema.properties?.[key] ?? {}, key, given)]),
+      )
+    case 'array':
+      return Array.from({ length: schema.minItems ?? 0 }, () => sampleOf(schema.items ?? {}, name, given))
+    case 'integer':
+    case 'number':
+      return schema.minimum ?? 1
+    case 'boolean':
+      return false
+    case 'string':
+      return schema.format === 'uri' || schema.pattern?.includes('http')
+        ? 'https://example.com/'
+        : 'x'.repeat(Math.max(1, schema.minLength ?? 1))
+    default:
+      return 'x'
   }
 }
 
@@ -84,12 +120,20 @@ export function takes(schema: BodySchema, value: unknown): boolean {
   if (parts) return parts.some((part) => takes(part, value))
   if (schema.enum) return schema.enum.includes(value)
   switch (schema.type) {
-    case undefined: return true
-    case 'object': return typeof value === 'object' && value !== null && !Array.isArray(value)
-    case 'array': return Array.isArray(value)
-    case 'integer': return Number.isInteger(value)
-    case 'number': case 'string': case 'boolean': return typeof value === schema.type
-    default: return true
+    case undefined:
+      return true
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+    case 'array':
+      return Array.isArray(value)
+    case 'integer':
+      return Number.isInteger(value)
+    case 'number':
+    case 'string':
+    case 'boolean':
+      return typeof value === schema.type
+    default:
+      return true
   }
 }
 
@@ -98,7 +142,8 @@ export function withValue(body: unknown, keys: readonly (string | number)[], val
   const [key, ...rest] = keys
   if (key === undefined) return value
   if (typeof key === 'number') return [withValue(Array.isArray(body) ? body[0] : undefined, rest, value)]
-  const copy: Record<string, unknown> = typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {}
+  const copy: Record<string, unknown> =
+    typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : {}
   copy[key] = withValue(copy[key], rest, value)
   return copy
 }

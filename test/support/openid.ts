@@ -14,19 +14,34 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-async function listen(host: string): Promise<{ readonly origin: string; handle(listener: RequestListener): void; close(): Promise<void> }> {
-  let handler: RequestListener = (_request, response) => { response.writeHead(503).end() }
+async function listen(
+  host: string,
+): Promise<{ readonly origin: string; handle(listener: RequestListener): void; close(): Promise<void> }> {
+  let handler: RequestListener = (_request, response) => {
+    response.writeHead(503).end()
+  }
   const server = createServer((request, response) => handler(request, response))
   server.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   return {
     origin: `http://${host}:${(server.address() as AddressInfo).port}`,
-    handle(listener) { handler = listener },
-    close: () => new Promise((resolve) => { server.close(() => resolve()); server.closeAllConnections() }),
+    handle(listener) {
+      handler = listener
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }
 
-export interface Account { sub: string; email?: string; email_verified?: boolean; name?: string }
+export interface Account {
+  sub: string
+  email?: string
+  email_verified?: boolean
+  name?: string
+}
 export interface OpenId extends AsyncDisposable {
   readonly issuer: string
   /** Who is at the browser; signs in without being asked. */
@@ -42,8 +57,16 @@ export async function startOpenId(redirectUrl: string, options: { readonly host?
   }
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const provider = new Provider(server.origin, {
-    clients: [{ client_id: 'svc', client_secret: 'the-secret-of-svc', redirect_uris: [redirectUrl], response_types: ['code'], grant_types: ['authorization_code'] }],
-    jwks: { keys: [{ ...await exportJWK(privateKey), kid: 'one', use: 'sig', alg: 'RS256' }] },
+    clients: [
+      {
+        client_id: 'svc',
+        client_secret: 'the-secret-of-svc',
+        redirect_uris: [redirectUrl],
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig', alg: 'RS256' }] },
     cookies: { keys: ['for tests only'] },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     features: { devInteractions: { enabled: false } },
@@ -51,7 +74,10 @@ export async function startOpenId(redirectUrl: string, options: { readonly host?
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ ...openId.account, sub: id }) }),
     async loadExistingGrant(context) {
-      const grant = new context.oidc.provider.Grant({ clientId: context.oidc.client?.clientId ?? '', accountId: context.oidc.session?.accountId ?? '' })
+      const grant = new context.oidc.provider.Grant({
+        clientId: context.oidc.client?.clientId ?? '',
+        accountId: context.oidc.session?.accountId ?? '',
+      })
       grant.addOIDCScope('openid email profile')
       await grant.save()
       return grant
@@ -59,13 +85,17 @@ export async function startOpenId(redirectUrl: string, options: { readonly host?
   })
   const answer = provider.callback()
   server.handle((request, response) => {
-    if (request.url?.startsWith('/interaction/')) void provider.interactionFinished(request, response, { login: { accountId: openId.account.sub } })
+    if (request.url?.startsWith('/interaction/'))
+      void provider.interactionFinished(request, response, { login: { accountId: openId.account.sub } })
     else void answer(request, response)
   })
   return openId
 }
 
-export interface Token { header: Record<string, unknown>; claims: Record<string, unknown> }
+export interface Token {
+  header: Record<string, unknown>
+  claims: Record<string, unknown>
+}
 /** A provider that can be told to misbehave in one way; otherwise it does what it should. */
 export interface Forger extends AsyncDisposable {
   readonly issuer: string
@@ -97,9 +127,17 @@ export async function startForger(): Promise<Forger> {
   const nonces = new Map<string, string>()
   const used = new Set<string>()
   const forger: Forger = {
-    issuer, origin: server.origin, asked: [], exchanged: [],
-    get publicKey() { return publicKey },
-    metadata: (document) => document, back: (parameters) => parameters, claims: (claims) => claims, sign: undefined,
+    issuer,
+    origin: server.origin,
+    asked: [],
+    exchanged: [],
+    get publicKey() {
+      return publicKey
+    },
+    metadata: (document) => document,
+    back: (parameters) => parameters,
+    claims: (claims) => claims,
+    sign: undefined,
     jwks: () => ({ keys: [{ ...publicKey, kid, alg: 'RS256', use: 'sig' }] }),
     userinfo: () => ({ sub: 'eve', name: 'Eve' }),
     async rotate() {
@@ -109,36 +147,69 @@ export async function startForger(): Promise<Forger> {
     },
     [Symbol.asyncDispose]: () => server.close(),
   }
-  const json = (response: ServerResponse, value: unknown, status = 200): void => { response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value)) }
-  const routes: Record<string, (url: URL, request: IncomingMessage, response: ServerResponse) => void | Promise<void>> = {
-    '/.well-known/openid-configuration': (_url, _request, response) => json(response, forger.metadata({
-      issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/jwks`, userinfo_endpoint: `${issuer}/userinfo`,
-      response_types_supported: ['code'], subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['RS256'], authorization_response_iss_parameter_supported: true,
-    })),
-    '/authorize': (url, _request, response) => {
-      const code = `code-${nonces.size}`
-      nonces.set(code, url.searchParams.get('nonce') ?? '')
-      const back = new URL(url.searchParams.get('redirect_uri') ?? '')
-      for (const [name, value] of Object.entries(forger.back({ code, state: url.searchParams.get('state') ?? '', iss: issuer }))) back.searchParams.set(name, value)
-      response.writeHead(302, { location: back.href }).end()
-    },
-    '/token': async (_url, request, response) => {
-      let text = ''
-      for await (const chunk of request) text += String(chunk)
-      const form = new URLSearchParams(text)
-      forger.exchanged.push(form)
-      const code = form.get('code') ?? ''
-      if (used.has(code) || !nonces.has(code)) { json(response, { error: 'invalid_grant' }, 400); return }
-      used.add(code)
-      const now = Math.floor(Date.now() / 1000)
-      const claims = forger.claims({ iss: issuer, aud: 'svc', sub: 'eve', nonce: nonces.get(code), iat: now, exp: now + 300, email: 'eve@example.org', email_verified: true })
-      const token = forger.sign ? await forger.sign(claims) : await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(pair.privateKey)
-      json(response, { access_token: 'access', token_type: 'Bearer', expires_in: 60, id_token: token })
-    },
-    '/jwks': (_url, _request, response) => json(response, forger.jwks()),
-    '/moved': (_url, _request, response) => { response.writeHead(302, { location: `${issuer}/jwks` }).end() },
-    '/userinfo': (_url, _request, response) => json(response, forger.userinfo()),
+  const json = (response: ServerResponse, value: unknown, status = 200): void => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
   }
+  const routes: Record<string, (url: URL, request: IncomingMessage, response: ServerResponse) => void | Promise<void>> =
+    {
+      '/.well-known/openid-configuration': (_url, _request, response) =>
+        json(
+          response,
+          forger.metadata({
+            issuer,
+            authorization_endpoint: `${issuer}/authorize`,
+            token_endpoint: `${issuer}/token`,
+            jwks_uri: `${issuer}/jwks`,
+            userinfo_endpoint: `${issuer}/userinfo`,
+            response_types_supported: ['code'],
+            subject_types_supported: ['public'],
+            id_token_signing_alg_values_supported: ['RS256'],
+            authorization_response_iss_parameter_supported: true,
+          }),
+        ),
+      '/authorize': (url, _request, response) => {
+        const code = `code-${nonces.size}`
+        nonces.set(code, url.searchParams.get('nonce') ?? '')
+        const back = new URL(url.searchParams.get('redirect_uri') ?? '')
+        for (const [name, value] of Object.entries(
+          forger.back({ code, state: url.searchParams.get('state') ?? '', iss: issuer }),
+        ))
+          back.searchParams.set(name, value)
+        response.writeHead(302, { location: back.href }).end()
+      },
+      '/token': async (_url, request, response) => {
+        let text = ''
+        for await (const chunk of request) text += String(chunk)
+        const form = new URLSearchParams(text)
+        forger.exchanged.push(form)
+        const code = form.get('code') ?? ''
+        if (used.has(code) || !nonces.has(code)) {
+          json(response, { error: 'invalid_grant' }, 400)
+          return
+        }
+        used.add(code)
+        const now = Math.floor(Date.now() / 1000)
+        const claims = forger.claims({
+          iss: issuer,
+          aud: 'svc',
+          sub: 'eve',
+          nonce: nonces.get(code),
+          iat: now,
+          exp: now + 300,
+          email: 'eve@example.org',
+          email_verified: true,
+        })
+        const token = forger.sign
+          ? await forger.sign(claims)
+          : await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(pair.privateKey)
+        json(response, { access_token: 'access', token_type: 'Bearer', expires_in: 60, id_token: token })
+      },
+      '/jwks': (_url, _request, response) => json(response, forger.jwks()),
+      '/moved': (_url, _request, response) => {
+        response.writeHead(302, { location: `${issuer}/jwks` }).end()
+      },
+      '/userinfo': (_url, _request, response) => json(response, forger.userinfo()),
+    }
   server.handle((request, response) => {
     const url = new URL(request.url ?? '/', issuer)
     forger.asked.push(url.pathname)
@@ -156,13 +227,27 @@ export class Visitor {
   readonly trail: string[] = []
 
   /** Follows redirects until there is none, or one leads to an address that `until` knows: that answer is returned. */
-  async go(address: string, options: { readonly init?: RequestInit; readonly until?: (url: URL) => boolean; readonly withoutCookies?: boolean } = {}): Promise<Response> {
+  async go(
+    address: string,
+    options: {
+      readonly init?: RequestInit
+      readonly until?: (url: URL) => boolean
+      readonly withoutCookies?: boolean
+    } = {},
+  ): Promise<Response> {
     let url = new URL(address)
     let init = options.init ?? {}
     for (let hops = 0; hops < 15; hops++) {
       this.trail.unshift(url.href)
       const cookies = [...this.cookies(url)].map(([name, value]) => `${name}=${value}`).join('; ')
-      const response = await fetch(url, { ...init, redirect: 'manual', headers: { ...(init.headers as Record<string, string> | undefined), ...(cookies === '' || (hops === 0 && options.withoutCookies) ? {} : { cookie: cookies }) } })
+      const response = await fetch(url, {
+        ...init,
+        redirect: 'manual',
+        headers: {
+          ...(init.headers as Record<string, string> | undefined),
+          ...(cookies === '' || (hops === 0 && options.withoutCookies) ? {} : { cookie: cookies }),
+        },
+      })
       for (const one of response.headers.getSetCookie()) this.#keep(url, one)
       const location = response.headers.get('location')
       if (location === null) return response

@@ -15,8 +15,10 @@ import type { RecordedRun } from './fake-program.ts'
 
 const script = fileURLToPath(new URL('fake-program.ts', import.meta.url))
 const DETAILED = {
-  'claude-code': { input: 100, output: 50, cachedInput: 80, cacheWrite: 5 }, 'codex-cli': { input: 100, output: 50, cachedInput: 80, thinking: 20 },
-  'gemini-cli': { input: 100, output: 50, cachedInput: 80 }, 'qwen-code': { input: 100, output: 50, cachedInput: 80 },
+  'claude-code': { input: 100, output: 50, cachedInput: 80, cacheWrite: 5 },
+  'codex-cli': { input: 100, output: 50, cachedInput: 80, thinking: 20 },
+  'gemini-cli': { input: 100, output: 50, cachedInput: 80 },
+  'qwen-code': { input: 100, output: 50, cachedInput: 80 },
 } as const
 
 export interface ProgramStage extends ProviderStage {
@@ -44,12 +46,26 @@ export async function openProgram(name: keyof typeof DETAILED, options: object =
   const scope = new Scope('test')
   const door = createSpawn(scope)
   const children: Child[] = []
-  const spawn: Spawn = { ...door, async start(asked) { const child = await door.start(asked); children.push(child); return child } }
+  const spawn: Spawn = {
+    ...door,
+    async start(asked) {
+      const child = await door.start(asked)
+      children.push(child)
+      return child
+    },
+  }
   const driver = commandLine(row, spawn)
   let played = 0
   return {
-    bin, spawn,
-    client: driver.connect({ name, config: parse(driver.config, { path: [bin], ...options }), baseUrl: '', fetch: () => Promise.reject(new Error('no network')), apiKey: async () => undefined }),
+    bin,
+    spawn,
+    client: driver.connect({
+      name,
+      config: parse(driver.config, { path: [bin], ...options }),
+      baseUrl: '',
+      fetch: () => Promise.reject(new Error('no network')),
+      apiKey: async () => undefined,
+    }),
     play(scenario) {
       writeFileSync(join(dir, 'queue', `${String(played++).padStart(4, '0')}.json`), JSON.stringify(scenario))
       return { ...request('go on'), model: 'fake-1' }
@@ -61,7 +77,12 @@ export async function openProgram(name: keyof typeof DETAILED, options: object =
       if (!child) throw new Error('nothing ran')
       return (await child.ended).reason === 'exit'
     },
-    runs: async () => Promise.all((await readdir(join(dir, 'runs'))).toSorted().map(async (file) => JSON.parse(await readFile(join(dir, 'runs', file), 'utf8')))),
+    runs: async () =>
+      Promise.all(
+        (await readdir(join(dir, 'runs')))
+          .toSorted()
+          .map(async (file) => JSON.parse(await readFile(join(dir, 'runs', file), 'utf8'))),
+      ),
     async [Symbol.asyncDispose]() {
       await scope.close(0)
       await rm(dir, { recursive: true, force: true })

@@ -19,16 +19,28 @@ export interface ToolStage extends AsyncDisposable {
 
 const base = ['audit', 'usage', 'agents', 'sessions', 'journal', 'providers', 'providers/builtin', 'chat', 'files']
 
-export async function openTools(plugins: readonly string[], options: Omit<HostOptions, 'plugins'> = {}): Promise<ToolStage> {
+export async function openTools(
+  plugins: readonly string[],
+  options: Omit<HostOptions, 'plugins'> = {},
+): Promise<ToolStage> {
   const door = fileURLToPath(new URL('../fixtures/tool-door', import.meta.url))
-  const host = await startHost({ listen: false, memory: true, ...options, plugins: [...new Set([...base, ...plugins]), door] })
+  const host = await startHost({
+    listen: false,
+    memory: true,
+    ...options,
+    plugins: [...new Set([...base, ...plugins]), door],
+  })
   const failed = host.app.daemon.plugins().filter(({ state }) => state !== 'loaded')
   if (failed.length > 0) throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('\n'))
-  const call: ToolStage['call'] = async (agentId, tool, args = {}) => (await host.json('POST', `/test/tools/${tool}`, { agent_id: agentId, args })).body
+  const call: ToolStage['call'] = async (agentId, tool, args = {}) =>
+    (await host.json('POST', `/test/tools/${tool}`, { agent_id: agentId, args })).body
   return {
-    host, call,
+    host,
+    call,
     async spawn(name, capabilities = '', more = '') {
-      const { status, body } = await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n${capabilities}\n` })
+      const { status, body } = await host.json('POST', '/api/agents', {
+        manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n${capabilities}\n`,
+      })
       if (status !== 201) throw new Error(`spawn answered ${status}: ${JSON.stringify(body)}`)
       return body.agent_id
     },

@@ -30,7 +30,9 @@ export interface VendorServer extends AsyncDisposable {
 }
 
 /** A real HTTP server for a fake of a vendor: it keeps what arrives and breaks lines as it is told. What is said is the fake's. */
-export async function startVendor(handle: (call: RecordedCall, answer: Answering) => Promise<void> | void): Promise<VendorServer> {
+export async function startVendor(
+  handle: (call: RecordedCall, answer: Answering) => Promise<void> | void,
+): Promise<VendorServer> {
   const calls: RecordedCall[] = []
   let origin = ''
 
@@ -40,19 +42,33 @@ export async function startVendor(handle: (call: RecordedCall, answer: Answering
     const text = Buffer.concat(chunks).toString()
     const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(response.writableFinished)))
     let body: unknown
-    try { body = JSON.parse(text) } catch { body = undefined /* a form, or nothing */ }
-    const call: RecordedCall = { method: request.method ?? '', url: new URL(request.url ?? '/', origin), headers: request.headers, text, body, closed }
+    try {
+      body = JSON.parse(text)
+    } catch {
+      body = undefined /* a form, or nothing */
+    }
+    const call: RecordedCall = {
+      method: request.method ?? '',
+      url: new URL(request.url ?? '/', origin),
+      headers: request.headers,
+      text,
+      body,
+      closed,
+    }
     calls.push(call)
     await handle(call, answering(response))
   }
 
   const server = createServer((request, response) => {
-    take(request, response).catch((error: unknown) => { if (!response.destroyed) response.destroy(error instanceof Error ? error : undefined) })
+    take(request, response).catch((error: unknown) => {
+      if (!response.destroyed) response.destroy(error instanceof Error ? error : undefined)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    origin, calls,
+    origin,
+    calls,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -84,25 +100,46 @@ function answering(response: ServerResponse): Answering {
           await turn()
         }
       }
-      if (line === 'reset') { await turn(); response.socket?.resetAndDestroy() }
-      else if (line !== 'held' && !response.destroyed) response.end()
+      if (line === 'reset') {
+        await turn()
+        response.socket?.resetAndDestroy()
+      } else if (line !== 'held' && !response.destroyed) response.end()
     },
   }
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** An event stream with a fault. `said` and `end` are what a healthy answer is made of, `overloaded` what the vendor says when it breaks down. */
-export function faulty(answer: Answering, fault: Fault, { said, end, overloaded }: { readonly said: readonly string[]; readonly end: readonly string[]; readonly overloaded: readonly string[] }): Promise<void> | void {
-  const stream = (pieces: readonly string[], line?: Line): Promise<void> => answer.stream('text/event-stream', pieces, line)
+export function faulty(
+  answer: Answering,
+  fault: Fault,
+  {
+    said,
+    end,
+    overloaded,
+  }: { readonly said: readonly string[]; readonly end: readonly string[]; readonly overloaded: readonly string[] },
+): Promise<void> | void {
+  const stream = (pieces: readonly string[], line?: Line): Promise<void> =>
+    answer.stream('text/event-stream', pieces, line)
   switch (fault) {
-    case 'overloaded': return stream([...said, ...overloaded])
-    case 'cut': return stream(said)
-    case 'reset': return stream(said, 'reset')
-    case 'html': return answer.text(200, '<!doctype html><title>Sign in</title>', 'text/html')
-    case 'empty': return stream([])
-    case 'malformed-one': return stream(['data: {"type": [\n\n', ...said, ...end])
-    case 'malformed-all': return stream(['data: {"type": [\n\n', 'data: 5\n\n', 'data: nonsense\n\n', ...end])
-    case 'endless-line': return stream(['data: ', ...Array.from({ length: 10 }, () => 'x'.repeat(1_000_000))])
-    case 'split': case 'slow-bytes': return stream([...said, ...end], fault)
+    case 'overloaded':
+      return stream([...said, ...overloaded])
+    case 'cut':
+      return stream(said)
+    case 'reset':
+      return stream(said, 'reset')
+    case 'html':
+      return answer.text(200, '<!doctype html><title>Sign in</title>', 'text/html')
+    case 'empty':
+      return stream([])
+    case 'malformed-one':
+      return stream(['data: {"type": [\n\n', ...said, ...end])
+    case 'malformed-all':
+      return stream(['data: {"type": [\n\n', 'data: 5\n\n', 'data: nonsense\n\n', ...end])
+    case 'endless-line':
+      return stream(['data: ', ...Array.from({ length: 10 }, () => 'x'.repeat(1_000_000))])
+    case 'split':
+    case 'slow-bytes':
+      return stream([...said, ...end], fault)
   }
 }

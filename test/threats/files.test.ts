@@ -10,17 +10,42 @@ let host: TestHost
 let agent: string
 beforeAll(async () => {
   host = await startHost()
-  agent = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "target"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' })).body.agent_id
+  agent = (
+    await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "target"\n[model]\nprovider = "builtin"\nmodel = "offline"\n',
+    })
+  ).body.agent_id
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
 describe('threats: files and rows', () => {
   it.each([
-    '../svc.db', '..%2f..%2fvault.key', '../../../vault.key', '..%2f..%2f..%2fvault.key', '%2e%2e%2f%2e%2e%2f%2e%2e%2fvault.key', 'x%2f..%2f..%2f..%2f..%2fvault.key', '..%252f..%252f..%252fvault.key', '..%5c..%5c..%5cvault.key', '%2e%2e/%2e%2e/vault.key', '..%5c..%5cvault.key', '....//....//vault.key', '%252e%252e%252fvault.key', '/etc/passwd', '%2fetc%2fpasswd', 'a/../../../vault.key', 'notes%00.txt', '~/vault.key', 'file:%2f%2f%2fetc%2fpasswd', '..%c0%af..%c0%afvault.key',
+    '../svc.db',
+    '..%2f..%2fvault.key',
+    '../../../vault.key',
+    '..%2f..%2f..%2fvault.key',
+    '%2e%2e%2f%2e%2e%2f%2e%2e%2fvault.key',
+    'x%2f..%2f..%2f..%2f..%2fvault.key',
+    '..%252f..%252f..%252fvault.key',
+    '..%5c..%5c..%5cvault.key',
+    '%2e%2e/%2e%2e/vault.key',
+    '..%5c..%5cvault.key',
+    '....//....//vault.key',
+    '%252e%252e%252fvault.key',
+    '/etc/passwd',
+    '%2fetc%2fpasswd',
+    'a/../../../vault.key',
+    'notes%00.txt',
+    '~/vault.key',
+    'file:%2f%2f%2fetc%2fpasswd',
+    '..%c0%af..%c0%afvault.key',
   ])('Traversal: %s', async (name) => {
     const before = await readFile(join(host.home, 'vault.key'))
     for (const method of ['GET', 'PUT', 'DELETE']) {
-      const response = await host.fetch(`/api/agents/${agent}/files/${name}`, { method, ...(method === 'PUT' ? { headers: { 'content-type': 'application/json' }, body: '{"content":"owned"}' } : {}) })
+      const response = await host.fetch(`/api/agents/${agent}/files/${name}`, {
+        method,
+        ...(method === 'PUT' ? { headers: { 'content-type': 'application/json' }, body: '{"content":"owned"}' } : {}),
+      })
       const text = await response.text()
       // A name that only looks like a path may be a file of the workspace; nothing outside is read or changed.
       expect(text).not.toMatch(/root:|SQLite format/)
@@ -46,9 +71,19 @@ describe('threats: files and rows', () => {
   })
 
   it('Stored XSS through uploads', async () => {
-    for (const [name, type] of [['page.html', 'text/html'], ['drawing.svg', 'image/svg+xml'], ['x.js', 'text/javascript'], ['x.png', 'text/html; charset=utf-7'], ['x.pdf', 'application/pdf']] as const) {
+    for (const [name, type] of [
+      ['page.html', 'text/html'],
+      ['drawing.svg', 'image/svg+xml'],
+      ['x.js', 'text/javascript'],
+      ['x.png', 'text/html; charset=utf-7'],
+      ['x.pdf', 'application/pdf'],
+    ] as const) {
       const form = new FormData()
-      form.append('file', new Blob(['<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/><script>alert(1)</script>'], { type }), name)
+      form.append(
+        'file',
+        new Blob(['<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/><script>alert(1)</script>'], { type }),
+        name,
+      )
       const uploaded = await (await host.fetch(`/api/agents/${agent}/upload`, { method: 'POST', body: form })).json()
       const response = await host.fetch(`/api/uploads/${uploaded.file_id}`)
       await response.arrayBuffer()
@@ -63,7 +98,8 @@ describe('threats: files and rows', () => {
     const home = await mkdtemp(join(tmpdir(), 'svc-threat-'))
     try {
       const first = await startHost({ home, plugins: ['audit', 'agents'] })
-      for (const name of ['a', 'b', 'c', 'd']) await first.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })
+      for (const name of ['a', 'b', 'c', 'd'])
+        await first.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })
       // Its end is anchored outside the database by then; while it runs that happens once a second.
       await first.stop()
       await using tampered = await startHost({ home, plugins: ['audit', 'agents'] })
@@ -71,23 +107,42 @@ describe('threats: files and rows', () => {
       expect(await valid()).toBe(true)
       const database = new DatabaseSync(join(home, 'data', 'svc.db'))
       try {
-        const { name: table } = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'audit%' AND sql LIKE '%prev_hash%'").get() as { name: string }
+        const { name: table } = database
+          .prepare(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'audit%' AND sql LIKE '%prev_hash%'",
+          )
+          .get() as { name: string }
         const rows = database.prepare(`SELECT * FROM ${table} ORDER BY id`).all()
         const restore = (): void => {
           database.exec(`DELETE FROM ${table}`)
-          for (const row of rows) database.prepare(`INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row).map(() => '?').join(', ')})`).run(...Object.values(row))
+          for (const row of rows)
+            database
+              .prepare(
+                `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
+                  .map(() => '?')
+                  .join(', ')})`,
+              )
+              .run(...Object.values(row))
         }
         const middle = Number(rows[Math.floor(rows.length / 2)]?.['id'])
         for (const edit of [
-          `UPDATE ${table} SET details = 'nothing happened' WHERE id = ${middle}`, `UPDATE ${table} SET agent_id = '' WHERE id = ${middle}`, `UPDATE ${table} SET timestamp = '2020-01-01T00:00:00.000Z' WHERE id = ${middle}`,
-          `DELETE FROM ${table} WHERE id = ${middle}`, `DELETE FROM ${table} WHERE id >= ${middle}`, `DELETE FROM ${table}`,
+          `UPDATE ${table} SET details = 'nothing happened' WHERE id = ${middle}`,
+          `UPDATE ${table} SET agent_id = '' WHERE id = ${middle}`,
+          `UPDATE ${table} SET timestamp = '2020-01-01T00:00:00.000Z' WHERE id = ${middle}`,
+          `DELETE FROM ${table} WHERE id = ${middle}`,
+          `DELETE FROM ${table} WHERE id >= ${middle}`,
+          `DELETE FROM ${table}`,
         ]) {
           database.exec(edit)
           expect([edit, await valid()]).toEqual([edit, false])
           restore()
           expect([edit, await valid()]).toEqual([edit, true])
         }
-      } finally { database.close() }
-    } finally { await rm(home, { recursive: true, force: true }) }
+      } finally {
+        database.close()
+      }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 })

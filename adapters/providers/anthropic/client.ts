@@ -25,9 +25,11 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
     const response = await link.fetch(`${base}/v1${path}`, {
       signal,
       headers: {
-        'anthropic-version': version, accept: body === undefined ? 'application/json' : 'text/event-stream',
+        'anthropic-version': version,
+        accept: body === undefined ? 'application/json' : 'text/event-stream',
         ...(config.betas.length > 0 && { 'anthropic-beta': config.betas.join(',') }),
-        ...(key !== undefined && { 'x-api-key': key }), ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'x-api-key': key }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { method: 'POST', body }),
     })
@@ -36,7 +38,9 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
   }
 
   const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
-    readStreamed(link.name, new Decoder(link.name, request), signal, () => call('/messages', signal, takesTemperature(request.model) ? OLDER : NEWER, encode(request, config)))
+    readStreamed(link.name, new Decoder(link.name, request), signal, () =>
+      call('/messages', signal, takesTemperature(request.model) ? OLDER : NEWER, encode(request, config)),
+    )
 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []
@@ -45,8 +49,14 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
       const response = await call(`/models?limit=1000${after}`, signal, OLDER)
       const data = await response.json()
       let list: ReturnType<typeof parse<typeof ModelList>>
-      try { list = parse(ModelList, data) } catch (cause) {
-        throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+      try {
+        list = parse(ModelList, data)
+      } catch (cause) {
+        throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, {
+          reason: 'malformed',
+          retry: 'never',
+          cause,
+        })
       }
       for (const { id } of list.data) ids.push(id)
       if (!list.has_more || !list.last_id) break
@@ -58,11 +68,21 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
     try {
       const found = await models(signal)
-      return { model: found.includes(defaultModel) ? defaultModel : found[0] ?? defaultModel }
+      return { model: found.includes(defaultModel) ? defaultModel : (found[0] ?? defaultModel) }
     } catch (error) {
       if (!(error instanceof UpstreamFailure) || error.reason !== 'not_found') throw error
       // Others that speak this wire have no list; the shortest answer proves the address and the key as well.
-      for await (const event of complete({ model: defaultModel, system: '', turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }], tools: [], maxTokens: 1 }, signal)) if (event.type === 'end') break
+      for await (const event of complete(
+        {
+          model: defaultModel,
+          system: '',
+          turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }],
+          tools: [],
+          maxTokens: 1,
+        },
+        signal,
+      ))
+        if (event.type === 'end') break
       return { model: defaultModel }
     }
   }

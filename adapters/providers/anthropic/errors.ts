@@ -6,10 +6,18 @@ import type { WireError } from './wire.ts'
 
 // Source: https://platform.claude.com/docs/en/api/errors
 const kinds: Readonly<Record<string, UpstreamReason>> = {
-  authentication_error: 'auth', permission_error: 'auth', billing_error: 'rate_limit', not_found_error: 'not_found', request_too_large: 'context_length',
-  rate_limit_error: 'rate_limit', api_error: 'server_error', timeout_error: 'timeout', overloaded_error: 'overloaded',
+  authentication_error: 'auth',
+  permission_error: 'auth',
+  billing_error: 'rate_limit',
+  not_found_error: 'not_found',
+  request_too_large: 'context_length',
+  rate_limit_error: 'rate_limit',
+  api_error: 'server_error',
+  timeout_error: 'timeout',
+  overloaded_error: 'overloaded',
 }
-const CONTEXT = /prompt is too long|exceed(?:s|ed)? (?:the )?(?:context|maximum)|context (?:window|length|limit)|too many total text bytes/i
+const CONTEXT =
+  /prompt is too long|exceed(?:s|ed)? (?:the )?(?:context|maximum)|context (?:window|length|limit)|too many total text bytes/i
 const FILTERED = /content filter|blocked by|usage polic/i
 /** Money that is used up does not come back by waiting a few seconds. */
 const QUOTA = /credit balance|billing|spend limit|usage limits?\b.*regain|quota/i
@@ -21,21 +29,42 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const text = await readFailedBody(response)
   const error = parseError(text)
   const { reason, retry } = classify(status, error?.type ?? '', error?.message ?? text)
-  const retryAfterSecs = retry === 'later' ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) ?? (status === 429 ? readReset(response, now) : undefined) : undefined
-  const message = shortened(error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text))
-  return new UpstreamFailure(name, `${name} answered ${status}${message && `: ${message}`}`, { reason, retry, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  const retryAfterSecs =
+    retry === 'later'
+      ? (readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) ??
+        (status === 429 ? readReset(response, now) : undefined))
+      : undefined
+  const message = shortened(
+    error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text),
+  )
+  return new UpstreamFailure(name, `${name} answered ${status}${message && `: ${message}`}`, {
+    reason,
+    retry,
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 /** The failure that an `error` event within an answer of 200 means. */
 export function failureInStream(name: string, error: WireError | string): UpstreamFailure {
   const { type, message } = typeof error === 'string' ? { type: '', message: error } : error
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message ?? type ?? 'without a reason')}`, classify(0, type ?? '', message ?? ''))
+  return new UpstreamFailure(
+    name,
+    `${name} failed during its answer: ${shortened(message ?? type ?? 'without a reason')}`,
+    classify(0, type ?? '', message ?? ''),
+  )
 }
 
 /** `status` is 0 within an answer. */
-function classify(status: number, type: string, message: string): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
+function classify(
+  status: number,
+  type: string,
+  message: string,
+): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
   const reason = reasonOf(status, type, message)
-  const later = reason === 'rate_limit' ? status !== 402 && type !== 'billing_error' && !QUOTA.test(message) : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
+  const later =
+    reason === 'rate_limit'
+      ? status !== 402 && type !== 'billing_error' && !QUOTA.test(message)
+      : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
   return { reason, retry: later ? 'later' : 'never' }
 }
 function reasonOf(status: number, type: string, message: string): UpstreamReason {
@@ -57,7 +86,9 @@ function reasonOf(status: number, type: string, message: string): UpstreamReason
 function readReset(response: OutboundResponse, now: number): number | undefined {
   const times = limited.flatMap((each) => {
     const at = Date.parse(response.header(`anthropic-ratelimit-${each}-reset`) ?? '')
-    return response.header(`anthropic-ratelimit-${each}-remaining`) === '0' && !Number.isNaN(at) ? [Math.max(0, (at - now) / 1000)] : []
+    return response.header(`anthropic-ratelimit-${each}-remaining`) === '0' && !Number.isNaN(at)
+      ? [Math.max(0, (at - now) / 1000)]
+      : []
   })
   return times.length > 0 ? Math.max(...times) : undefined
 }
@@ -66,5 +97,5 @@ function parseError(text: string): WireError | undefined {
   const parsed = v.safeParse(Failure, readFailedJson(text))
   if (!parsed.success) return undefined
   const { error } = parsed.output
-  return typeof error === 'string' ? { type: undefined, message: error } : error ?? undefined
+  return typeof error === 'string' ? { type: undefined, message: error } : (error ?? undefined)
 }

@@ -8,14 +8,23 @@ const Config = v.object({
   /** The most that is thought before an answer, for models that want a number. In tokens; the answer's limit includes it. */
   thinking_budget_tokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 16_000),
   /** Sent as `anthropic-beta`. */
-  betas: v.optional(v.array(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected the name of a beta, such as context-1m-2025-08-07'))), []),
+  betas: v.optional(
+    v.array(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected the name of a beta, such as context-1m-2025-08-07'))),
+    [],
+  ),
 })
 export type Config = v.InferOutput<typeof Config>
 
 /** The Messages API. Source of the wire: https://platform.claude.com/docs/en/api/messages */
 export const anthropic: ProviderDriver<typeof Config> = {
-  name: 'anthropic', title: 'Anthropic', envVar: 'ANTHROPIC_API_KEY', baseUrl: 'https://api.anthropic.com', defaultModel: 'claude-sonnet-5-5', config: Config,
-  connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(link, anthropic.defaultModel), { models: true }),
+  name: 'anthropic',
+  title: 'Anthropic',
+  envVar: 'ANTHROPIC_API_KEY',
+  baseUrl: 'https://api.anthropic.com',
+  defaultModel: 'claude-sonnet-5-5',
+  config: Config,
+  connect: (link) =>
+    lazyClient(async () => (await import('./client.ts')).createClient(link, anthropic.defaultModel), { models: true }),
 }
 
 export default defineProvider('1.0.0', anthropic)

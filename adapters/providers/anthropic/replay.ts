@@ -23,11 +23,15 @@ export function toReplay(pieces: readonly Piece[]): string | undefined {
  * The content of an answer in the order it was given in, or `undefined` when this is not how the answer was: then it cannot be said where
  * the thinking belongs, and it is left out.
  */
-export function fromReplay<T>(replay: string, answer: { readonly text: string; readonly calls: readonly ToolCall[] }, as: {
-  readonly thought: (piece: Extract<Piece, { type: string }>) => T
-  readonly text: (text: string) => T
-  readonly call: (call: ToolCall) => T
-}): readonly T[] | undefined {
+export function fromReplay<T>(
+  replay: string,
+  answer: { readonly text: string; readonly calls: readonly ToolCall[] },
+  as: {
+    readonly thought: (piece: Extract<Piece, { type: string }>) => T
+    readonly text: (text: string) => T
+    readonly call: (call: ToolCall) => T
+  },
+): readonly T[] | undefined {
   const read = v.safeParse(Pieces, replay)
   if (!read.success) return undefined
   const blocks: T[] = []
@@ -35,7 +39,7 @@ export function fromReplay<T>(replay: string, answer: { readonly text: string; r
   let calls = 0
   for (const piece of read.output) {
     if ('type' in piece) blocks.push(as.thought(piece))
-    else if ('text' in piece) blocks.push(as.text(answer.text.slice(at, at += piece.text)))
+    else if ('text' in piece) blocks.push(as.text(answer.text.slice(at, (at += piece.text))))
     else {
       const call = answer.calls[piece.call]
       if (!call || piece.call !== calls++) return undefined

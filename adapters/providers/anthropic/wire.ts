@@ -3,7 +3,10 @@ import * as v from 'valibot'
 /** Only the fields that are read. What is new to this version of the API is left out, as the vendor asks for. */
 const Count = v.nullish(v.number())
 export const WireUsage = v.object({
-  input_tokens: Count, output_tokens: Count, cache_read_input_tokens: Count, cache_creation_input_tokens: Count,
+  input_tokens: Count,
+  output_tokens: Count,
+  cache_read_input_tokens: Count,
+  cache_creation_input_tokens: Count,
   output_tokens_details: v.nullish(v.object({ thinking_tokens: Count })),
 })
 export type WireUsage = v.InferOutput<typeof WireUsage>
@@ -15,7 +18,11 @@ export const Failure = v.object({ error: v.nullish(v.union([WireError, v.string(
 const Unknown = v.object({ type: v.string() })
 const Block = v.union([
   v.object({ type: v.literal('text'), text: v.optional(v.string(), '') }),
-  v.object({ type: v.literal('thinking'), thinking: v.optional(v.string(), ''), signature: v.optional(v.string(), '') }),
+  v.object({
+    type: v.literal('thinking'),
+    thinking: v.optional(v.string(), ''),
+    signature: v.optional(v.string(), ''),
+  }),
   v.object({ type: v.literal('redacted_thinking'), data: v.string() }),
   v.object({ type: v.literal('tool_use'), id: v.string(), name: v.string(), input: v.unknown() }),
   Unknown,
@@ -40,6 +47,15 @@ export const events = {
 } as const
 
 /** An answer that came whole. */
-export const Message = v.object({ type: v.literal('message'), content: v.array(Block), stop_reason: v.nullish(v.string()), usage: v.nullish(WireUsage) })
+export const Message = v.object({
+  type: v.literal('message'),
+  content: v.array(Block),
+  stop_reason: v.nullish(v.string()),
+  usage: v.nullish(WireUsage),
+})
 
-export const ModelList = v.object({ data: v.array(v.object({ id: v.string() })), has_more: v.optional(v.boolean(), false), last_id: v.nullish(v.string()) })
+export const ModelList = v.object({
+  data: v.array(v.object({ id: v.string() })),
+  has_more: v.optional(v.boolean(), false),
+  last_id: v.nullish(v.string()),
+})

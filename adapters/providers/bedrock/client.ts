@@ -26,9 +26,12 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
     const type = body === undefined ? undefined : 'application/json'
     const method = body === undefined ? 'GET' : 'POST'
     const response = await link.fetch(url, {
-      signal, method, ...(body !== undefined && { body }),
+      signal,
+      method,
+      ...(body !== undefined && { body }),
       headers: {
-        accept: body === undefined ? 'application/json' : 'application/vnd.amazon.eventstream', ...(type !== undefined && { 'content-type': type }),
+        accept: body === undefined ? 'application/json' : 'application/vnd.amazon.eventstream',
+        ...(type !== undefined && { 'content-type': type }),
         ...(credentials && sign({ method, url, body: body ?? '', type }, credentials, region, Date.now())),
       },
     })
@@ -37,30 +40,56 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
   }
 
   async function converse(request: CompletionRequest, signal: AbortSignal): Promise<OutboundResponse> {
-    const response = await call(new URL(`${base}/model/${percent(request.model)}/converse-stream`), signal, encode(request, link.config))
+    const response = await call(
+      new URL(`${base}/model/${percent(request.model)}/converse-stream`),
+      signal,
+      encode(request, link.config),
+    )
     const type = response.header('content-type') ?? ''
     if (/eventstream/i.test(type)) return response
     for await (const _ of response.chunks()) break
-    throw new UpstreamFailure(link.name, `${link.name} answered with ${type || 'nothing it names'} in the place of an event stream: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never' })
+    throw new UpstreamFailure(
+      link.name,
+      `${link.name} answered with ${type || 'nothing it names'} in the place of an event stream: the base URL is wrong or a proxy is in the way`,
+      { reason: 'malformed', retry: 'never' },
+    )
   }
 
   const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
     readStreamed(link.name, new Decoder(link.name, request), signal, () => converse(request, signal))
 
-  async function read<S extends v.GenericSchema>(path: string, schema: S, signal: AbortSignal): Promise<v.InferOutput<S>> {
+  async function read<S extends v.GenericSchema>(
+    path: string,
+    schema: S,
+    signal: AbortSignal,
+  ): Promise<v.InferOutput<S>> {
     const data = await (await call(new URL(`${lists}${path}`), signal)).json()
-    try { return parse(schema, data) } catch (cause) {
-      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+    try {
+      return parse(schema, data)
+    } catch (cause) {
+      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, {
+        reason: 'malformed',
+        retry: 'never',
+        cause,
+      })
     }
   }
 
   /** Models that are called by their own id, and the profiles through which all others are. */
   async function models(signal: AbortSignal): Promise<readonly string[]> {
-    const { modelSummaries } = await read('/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT', Models, signal)
+    const { modelSummaries } = await read(
+      '/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT',
+      Models,
+      signal,
+    )
     const ids = new Set(modelSummaries.map(({ modelId }) => modelId))
     let next = ''
     for (let page = 0; page < MOST_PAGES; page++) {
-      const { inferenceProfileSummaries, nextToken } = await read(`/inference-profiles?maxResults=1000${next}`, Profiles, signal)
+      const { inferenceProfileSummaries, nextToken } = await read(
+        `/inference-profiles?maxResults=1000${next}`,
+        Profiles,
+        signal,
+      )
       for (const { inferenceProfileId } of inferenceProfileSummaries) ids.add(inferenceProfileId)
       if (!nextToken) break
       next = `&nextToken=${percent(nextToken)}`
@@ -70,7 +99,17 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
 
   /** A key that may run models need not be one that may list them, so the proof is the shortest answer. */
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
-    for await (const event of complete({ model: defaultModel, system: '', turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }], tools: [], maxTokens: 1 }, signal)) if (event.type === 'end') break
+    for await (const event of complete(
+      {
+        model: defaultModel,
+        system: '',
+        turns: [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }],
+        tools: [],
+        maxTokens: 1,
+      },
+      signal,
+    ))
+      if (event.type === 'end') break
     return { model: defaultModel }
   }
 
@@ -78,12 +117,20 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
 }
 
 /** `undefined` when there is no key, as when it may not go to this address: then nothing is signed. */
-function credentialsOf(key: string | undefined, { secret_access_key: secret, session_token: session }: Config, name: string): Credentials | undefined {
+function credentialsOf(
+  key: string | undefined,
+  { secret_access_key: secret, session_token: session }: Config,
+  name: string,
+): Credentials | undefined {
   if (key === undefined) return undefined
   const [, id, own, token] = /^(A[A-Z0-9]{15,127}):([^:]+)(?::(.+))?$/.exec(key) ?? []
   if (id !== undefined && own !== undefined) return { id, secret: own, session: token }
   if (!/^(?:AKIA|ASIA)[A-Z0-9]{12,124}$/.test(key)) return { bearer: key }
   // Lasting keys have no session; a token in the environment is another key's.
   if (secret !== undefined) return { id: key, secret, session: key.startsWith('ASIA') ? session : undefined }
-  throw new UpstreamFailure(name, `The key of ${name} is an access key id without its secret: set AWS_SECRET_ACCESS_KEY or [providers.${name}] secret_access_key`, { reason: 'auth', retry: 'never' })
+  throw new UpstreamFailure(
+    name,
+    `The key of ${name} is an access key id without its secret: set AWS_SECRET_ACCESS_KEY or [providers.${name}] secret_access_key`,
+    { reason: 'auth', retry: 'never' },
+  )
 }

@@ -41,10 +41,14 @@ export class Decoder {
   }
 
   /** Whether the last event was read: the rest of the stream is of no interest. */
-  get done(): boolean { return this.#ended }
+  get done(): boolean {
+    return this.#ended
+  }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#frames.feed(bytes, (frame) => { this.#frame(frame) })
+    this.#frames.feed(bytes, (frame) => {
+      this.#frame(frame)
+    })
     return this.#said.take()
   }
 
@@ -59,7 +63,10 @@ export class Decoder {
     const pieces: Piece[] = []
     for (const block of this.#blocks) {
       if (block?.kind === 'text') pieces.push({ text: block.chars })
-      else if (block?.kind === 'thinking') pieces.push({ reasoningText: { text: block.text, ...(block.signature !== undefined && { signature: block.signature }) } })
+      else if (block?.kind === 'thinking')
+        pieces.push({
+          reasoningText: { text: block.text, ...(block.signature !== undefined && { signature: block.signature }) },
+        })
       else if (block?.kind === 'redacted') pieces.push({ redactedContent: block.data })
       else if (block?.kind === 'call') {
         pieces.push({ call: calls.length })
@@ -69,33 +76,64 @@ export class Decoder {
     }
     const replay = calls.length > 0 ? toReplay(pieces) : undefined
     return [
-      ...this.#said.take(), ...calls.map((call) => ({ type: 'call' as const, call })),
-      { type: 'end', stop: stopOf(stop, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }) },
+      ...this.#said.take(),
+      ...calls.map((call) => ({ type: 'call' as const, call })),
+      {
+        type: 'end',
+        stop: stopOf(stop, calls.length > 0),
+        usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
+        ...(replay !== undefined && { replay }),
+      },
     ]
   }
 
   #frame({ headers, payload }: Frame): void {
     if (this.#ended) return
     const kind = headers[':message-type']
-    if (kind === 'exception' || kind === 'error') throw failureInStream(this.#name, headers[':exception-type'] ?? headers[':error-code'] ?? '', headers[':error-message'] ?? payload.toString())
+    if (kind === 'exception' || kind === 'error')
+      throw failureInStream(
+        this.#name,
+        headers[':exception-type'] ?? headers[':error-code'] ?? '',
+        headers[':error-message'] ?? payload.toString(),
+      )
     let json: unknown
-    try { json = JSON.parse(payload.toString()) } catch { return this.#said.skip() }
+    try {
+      json = JSON.parse(payload.toString())
+    } catch {
+      return this.#said.skip()
+    }
     const type = headers[':event-type']
     // Nearly every event is this; looked at by hand, because the schema takes longer than the parsing of the JSON.
-    if (type === 'contentBlockDelta' && isObject(json) && isObject(json['delta']) && typeof json['delta']['text'] === 'string' && typeof json['contentBlockIndex'] === 'number') {
+    if (
+      type === 'contentBlockDelta' &&
+      isObject(json) &&
+      isObject(json['delta']) &&
+      typeof json['delta']['text'] === 'string' &&
+      typeof json['contentBlockIndex'] === 'number'
+    ) {
       return this.#write(json['contentBlockIndex'], json['delta']['text'])
     }
     switch (type) {
-      case 'messageStart': return this.#read(events.messageStart, json, () => {})
-      case 'contentBlockStart': return this.#read(events.contentBlockStart, json, ({ contentBlockIndex: at, start }) => {
-        if (start?.toolUse) this.#place(at, { kind: 'call', id: start.toolUse.toolUseId, name: start.toolUse.name, args: '' })
-      })
-      case 'contentBlockDelta': return this.#read(events.contentBlockDelta, json, ({ contentBlockIndex: at, delta }) => { this.#delta(at, delta) })
-      case 'messageStop': return this.#read(events.messageStop, json, ({ stopReason }) => { this.#stop = stopReason })
-      case 'metadata': return this.#read(events.metadata, json, ({ usage }) => {
-        this.#usage = usage ?? undefined
-        this.#ended = this.#stop !== undefined
-      })
+      case 'messageStart':
+        return this.#read(events.messageStart, json, () => {})
+      case 'contentBlockStart':
+        return this.#read(events.contentBlockStart, json, ({ contentBlockIndex: at, start }) => {
+          if (start?.toolUse)
+            this.#place(at, { kind: 'call', id: start.toolUse.toolUseId, name: start.toolUse.name, args: '' })
+        })
+      case 'contentBlockDelta':
+        return this.#read(events.contentBlockDelta, json, ({ contentBlockIndex: at, delta }) => {
+          this.#delta(at, delta)
+        })
+      case 'messageStop':
+        return this.#read(events.messageStop, json, ({ stopReason }) => {
+          this.#stop = stopReason
+        })
+      case 'metadata':
+        return this.#read(events.metadata, json, ({ usage }) => {
+          this.#usage = usage ?? undefined
+          this.#ended = this.#stop !== undefined
+        })
       // `contentBlockStop` and what future versions add.
       default:
     }
@@ -142,15 +180,23 @@ export class Decoder {
   }
 
   #place(at: number, block: Open): Open {
-    if (!Number.isInteger(at) || at < 0 || at >= MOST_BLOCKS) throw this.#said.broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
+    if (!Number.isInteger(at) || at < 0 || at >= MOST_BLOCKS)
+      throw this.#said.broken(`sent an answer of more than ${MOST_BLOCKS} blocks`)
     return (this.#blocks[at] = block)
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
-const isInput = (value: unknown): value is { readonly input: string } => isObject(value) && typeof value['input'] === 'string'
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+const isInput = (value: unknown): value is { readonly input: string } =>
+  isObject(value) && typeof value['input'] === 'string'
 
-const stops: Readonly<Record<string, 'length' | 'refused'>> = { max_tokens: 'length', model_context_window_exceeded: 'length', guardrail_intervened: 'refused', content_filtered: 'refused' }
+const stops: Readonly<Record<string, 'length' | 'refused'>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  guardrail_intervened: 'refused',
+  content_filtered: 'refused',
+}
 function stopOf(stop: string, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
   return stops[stop] ?? (called ? 'calls' : 'done')
 }
@@ -160,6 +206,11 @@ function readUsage(wire: WireUsage | undefined): Usage | undefined {
   if (wire?.inputTokens == null || wire.outputTokens == null || wire.inputTokens < 0) return undefined
   const cachedInput = wire.cacheReadInputTokens ?? 0
   const cacheWrite = wire.cacheWriteInputTokens ?? 0
-  const usage: Usage = { input: wire.inputTokens + cachedInput + cacheWrite, output: wire.outputTokens, ...(cachedInput !== 0 && { cachedInput }), ...(cacheWrite !== 0 && { cacheWrite }) }
+  const usage: Usage = {
+    input: wire.inputTokens + cachedInput + cacheWrite,
+    output: wire.outputTokens,
+    ...(cachedInput !== 0 && { cachedInput }),
+    ...(cacheWrite !== 0 && { cacheWrite }),
+  }
   return plausible(usage) ? usage : undefined
 }

@@ -26,10 +26,14 @@ export class FrameReader {
   #raw: Buffer = Buffer.alloc(0)
   #headers: Readonly<Record<string, string>> = {}
 
-  constructor(broken: (what: string) => Error) { this.#broken = broken }
+  constructor(broken: (what: string) => Error) {
+    this.#broken = broken
+  }
 
   /** Whether a frame was begun and not ended. */
-  get open(): boolean { return this.#rest.length > 0 || this.#pieces.length > 0 }
+  get open(): boolean {
+    return this.#rest.length > 0 || this.#pieces.length > 0
+  }
 
   feed(chunk: Uint8Array, onFrame: (frame: Frame) => void): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -38,12 +42,14 @@ export class FrameReader {
       this.#missing -= bytes.length
       return
     }
-    let all = this.#pieces.length > 0 || this.#rest.length > 0 ? Buffer.concat([...this.#pieces, this.#rest, bytes]) : bytes
+    let all =
+      this.#pieces.length > 0 || this.#rest.length > 0 ? Buffer.concat([...this.#pieces, this.#rest, bytes]) : bytes
     this.#pieces = []
     this.#missing = 0
     while (all.length >= PRELUDE) {
       const total = all.readUInt32BE(0)
-      if (crc32(all.subarray(0, 8)) !== all.readUInt32BE(8)) throw this.#broken('sent a frame whose beginning is damaged')
+      if (crc32(all.subarray(0, 8)) !== all.readUInt32BE(8))
+        throw this.#broken('sent a frame whose beginning is damaged')
       if (total > MOST_FRAME || total < PRELUDE + CHECKSUM) throw this.#broken(`sent a frame of ${total} bytes`)
       if (all.length < total) break
       onFrame(this.#frame(all.subarray(0, total)))
@@ -80,7 +86,8 @@ export class FrameReader {
       // Lengths of the kinds of values: true, false, byte, short, integer, long, bytes, text, time, UUID.
       let length = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16][kind ?? -1]
       if (length === undefined) {
-        if ((kind !== 6 && kind !== 7) || at + 2 > raw.length) throw this.#broken('sent a frame with a header of an unknown kind')
+        if ((kind !== 6 && kind !== 7) || at + 2 > raw.length)
+          throw this.#broken('sent a frame with a header of an unknown kind')
         length = raw.readUInt16BE(at)
         at += 2
       }

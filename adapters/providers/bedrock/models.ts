@@ -9,7 +9,10 @@ export interface Model {
   /** It refuses a temperature. */
   readonly noTemperature?: true
 }
-interface Row extends Model { readonly named: RegExp; readonly from?: number }
+interface Row extends Model {
+  readonly named: RegExp
+  readonly from?: number
+}
 
 const nothing = { thinking: { type: 'disabled' } }
 const least = { output_config: { effort: 'low' } }
@@ -18,13 +21,24 @@ const least = { output_config: { effort: 'low' } }
 const rows: readonly Row[] = [
   { named: /claude-(fable|mythos)/, cached: 'all', think: 'adaptive', rest: least, noTemperature: true },
   { named: /claude-opus/, from: 5.5, cached: 'all', think: 'adaptive', rest: least, noTemperature: true },
-  { named: /claude-sonnet/, from: 5.5, cached: 'all', think: 'adaptive', rest: { thinking: { type: 'between_tools' } }, noTemperature: true },
+  {
+    named: /claude-sonnet/,
+    from: 5.5,
+    cached: 'all',
+    think: 'adaptive',
+    rest: { thinking: { type: 'between_tools' } },
+    noTemperature: true,
+  },
   { named: /claude/, from: 5, cached: 'all', think: 'adaptive', rest: nothing, noTemperature: true },
   { named: /claude/, from: 4.7, cached: 'all', think: 'adaptive', noTemperature: true },
   { named: /claude/, from: 4.6, cached: 'all', think: 'adaptive' },
   { named: /claude/, from: 3.7, cached: 'all', think: 'budget' },
   { named: /claude-3-5-haiku|claude-3-5-sonnet-20241022/, cached: 'all' },
-  { named: /amazon\.nova-2/, cached: 'no-tools', think: { reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } } },
+  {
+    named: /amazon\.nova-2/,
+    cached: 'no-tools',
+    think: { reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } },
+  },
   { named: /amazon\.nova/, cached: 'no-tools' },
   { named: /openai\.gpt-oss/, think: { reasoning_effort: 'high' }, rest: { reasoning_effort: 'low' } },
 ]

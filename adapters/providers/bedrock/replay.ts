@@ -17,18 +17,24 @@ const Pieces = v.pipe(v.string(), v.parseJson(), v.array(Piece))
 
 /** What has to be given back, or `undefined` when nothing was thought. */
 export function toReplay(pieces: readonly Piece[]): string | undefined {
-  return pieces.some((piece) => 'reasoningText' in piece || 'redactedContent' in piece) ? JSON.stringify(pieces) : undefined
+  return pieces.some((piece) => 'reasoningText' in piece || 'redactedContent' in piece)
+    ? JSON.stringify(pieces)
+    : undefined
 }
 
 /** The content of an answer in the order it was given in, or `undefined` when this is not how the answer was: then the thinking is left out. */
-export function fromReplay(replay: string, answer: { readonly text: string; readonly calls: readonly ToolCall[] }, call: (call: ToolCall) => object): readonly object[] | undefined {
+export function fromReplay(
+  replay: string,
+  answer: { readonly text: string; readonly calls: readonly ToolCall[] },
+  call: (call: ToolCall) => object,
+): readonly object[] | undefined {
   const read = v.safeParse(Pieces, replay)
   if (!read.success) return undefined
   const blocks: object[] = []
   let at = 0
   let calls = 0
   for (const piece of read.output) {
-    if ('text' in piece) blocks.push({ text: answer.text.slice(at, at += piece.text) })
+    if ('text' in piece) blocks.push({ text: answer.text.slice(at, (at += piece.text)) })
     else if ('call' in piece) {
       const made = answer.calls[piece.call]
       if (!made || piece.call !== calls++) return undefined

@@ -2,13 +2,24 @@ import * as v from 'valibot'
 
 /** Only the fields that are read. */
 const Count = v.nullish(v.number())
-export const WireUsage = v.object({ inputTokens: Count, outputTokens: Count, cacheReadInputTokens: Count, cacheWriteInputTokens: Count })
+export const WireUsage = v.object({
+  inputTokens: Count,
+  outputTokens: Count,
+  cacheReadInputTokens: Count,
+  cacheWriteInputTokens: Count,
+})
 export type WireUsage = v.InferOutput<typeof WireUsage>
 
 const Delta = v.union([
   v.object({ text: v.string() }),
   v.object({ toolUse: v.object({ input: v.string() }) }),
-  v.object({ reasoningContent: v.union([v.object({ text: v.string() }), v.object({ signature: v.string() }), v.object({ redactedContent: v.string() })]) }),
+  v.object({
+    reasoningContent: v.union([
+      v.object({ text: v.string() }),
+      v.object({ signature: v.string() }),
+      v.object({ redactedContent: v.string() }),
+    ]),
+  }),
   v.record(v.string(), v.unknown()),
 ])
 export type Delta = v.InferOutput<typeof Delta>
@@ -16,12 +27,22 @@ export type Delta = v.InferOutput<typeof Delta>
 /** Payloads of the events of a stream. One whose type is not known is of no interest; a known one that has another form is broken. */
 export const events = {
   messageStart: v.object({ role: v.string() }),
-  contentBlockStart: v.object({ contentBlockIndex: v.number(), start: v.nullish(v.object({ toolUse: v.nullish(v.object({ toolUseId: v.string(), name: v.string() })) })) }),
+  contentBlockStart: v.object({
+    contentBlockIndex: v.number(),
+    start: v.nullish(v.object({ toolUse: v.nullish(v.object({ toolUseId: v.string(), name: v.string() })) })),
+  }),
   contentBlockDelta: v.object({ contentBlockIndex: v.number(), delta: Delta }),
   messageStop: v.object({ stopReason: v.string() }),
   metadata: v.object({ usage: v.nullish(WireUsage) }),
 } as const
 
-export const Failure = v.object({ message: v.nullish(v.string()), Message: v.nullish(v.string()), __type: v.nullish(v.string()) })
+export const Failure = v.object({
+  message: v.nullish(v.string()),
+  Message: v.nullish(v.string()),
+  __type: v.nullish(v.string()),
+})
 export const Models = v.object({ modelSummaries: v.array(v.object({ modelId: v.string() })) })
-export const Profiles = v.object({ inferenceProfileSummaries: v.array(v.object({ inferenceProfileId: v.string() })), nextToken: v.nullish(v.string()) })
+export const Profiles = v.object({
+  inferenceProfileSummaries: v.array(v.object({ inferenceProfileId: v.string() })),
+  nextToken: v.nullish(v.string()),
+})

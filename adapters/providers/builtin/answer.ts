@@ -1,9 +1,10 @@
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { evaluate } from './arithmetic.ts'
 
-export const NOTICE = 'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and '
-  + 'calls tools when asked, but it cannot think. To connect a real model, set OPENAI_API_KEY (or the key of another provider, such as '
-  + 'GROQ_API_KEY, MISTRAL_API_KEY or OPENROUTER_API_KEY) and restart, or run Ollama on this machine, or name one under [model] in the agent\'s manifest.'
+export const NOTICE =
+  'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and ' +
+  'calls tools when asked, but it cannot think. To connect a real model, set OPENAI_API_KEY (or the key of another provider, such as ' +
+  "GROQ_API_KEY, MISTRAL_API_KEY or OPENROUTER_API_KEY) and restart, or run Ollama on this machine, or name one under [model] in the agent's manifest."
 const help = (tools: CompletionRequest['tools']): string => `${NOTICE}
 
 What I understand:
@@ -18,7 +19,10 @@ What I understand:
 /** The text of a user's turn without its images. */
 export function spoken(turn: Turn): string {
   if (turn.role !== 'user') return ''
-  return turn.parts.map((part) => (part.type === 'text' ? part.text : '')).filter(Boolean).join('\n')
+  return turn.parts
+    .map((part) => (part.type === 'text' ? part.text : ''))
+    .filter(Boolean)
+    .join('\n')
 }
 
 /** What the offline model says to the last message: the same text for the same conversation. */
@@ -28,8 +32,12 @@ export function answer(request: CompletionRequest, said: string, earlier: readon
   const last = request.turns.at(-1)
   const echo = /^(?:\/?echo|say)\s+([\s\S]+)$/i.exec(text)
   if (echo) return echo[1] ?? ''
-  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked)) return help(request.tools)
-  if (/^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(asked)) return listTools(request)
+  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked))
+    return help(request.tools)
+  if (
+    /^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(asked)
+  )
+    return listTools(request)
   if (/what(?:'s| is) my name|do you (?:know|remember) my name|who am i/.test(asked)) {
     const name = nameIn(earlier)
     return name ? `Your name is ${name}.` : 'You have not told me your name yet. Say: my name is …'
@@ -40,11 +48,19 @@ export function answer(request: CompletionRequest, said: string, earlier: readon
     const before = earlier.at(-1)
     return before === undefined ? 'This is the first thing you say in this conversation.' : `You said: ${before}`
   }
-  const value = evaluate(asked.replace(/^(?:what(?:'s| is)|calculate|compute|how much is)\s+/, '').replace(/[×x](?=\s*[\d(])/g, '*').replace(/÷/g, '/').replace(/\s*=$/, ''))
+  const value = evaluate(
+    asked
+      .replace(/^(?:what(?:'s| is)|calculate|compute|how much is)\s+/, '')
+      .replace(/[×x](?=\s*[\d(])/g, '*')
+      .replace(/÷/g, '/')
+      .replace(/\s*=$/, ''),
+  )
   if (value !== undefined) return `${value}`
-  if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(asked)) return `Hello! ${NOTICE} Say help to see what I understand.`
+  if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(asked))
+    return `Hello! ${NOTICE} Say help to see what I understand.`
   if (/^(?:thanks|thank you|bye|goodbye)\b/.test(asked)) return 'You are welcome.'
-  if (last?.role === 'user' && last.parts.some(({ type }) => type === 'image')) return `I received an image, but I cannot see. ${NOTICE}`
+  if (last?.role === 'user' && last.parts.some(({ type }) => type === 'image'))
+    return `I received an image, but I cannot see. ${NOTICE}`
   return `${NOTICE} Say help to see what I understand.`
 }
 
@@ -60,13 +76,18 @@ function listTools({ tools }: CompletionRequest): string {
 
 /** A call that works: of a tool that can be called without arguments, where there is one. */
 function example(tools: CompletionRequest['tools']): string {
-  const simple = tools.find(({ input }) => !('required' in input) || (Array.isArray(input.required) && input.required.length === 0))
+  const simple = tools.find(
+    ({ input }) => !('required' in input) || (Array.isArray(input.required) && input.required.length === 0),
+  )
   return simple ? `use ${simple.name} {}` : `use ${tools[0]?.name ?? 'time'} {"argument": "value"}`
 }
 
 function nameIn(texts: readonly string[]): string | undefined {
   for (const text of texts.toReversed()) {
-    const match = /\b(?:[Mm]y name is|[Ii] am called|[Cc]all me)\s+([\p{L}][\p{L}\p{M}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}'’-]*)?)/u.exec(text)
+    const match =
+      /\b(?:[Mm]y name is|[Ii] am called|[Cc]all me)\s+([\p{L}][\p{L}\p{M}'’-]*(?:\s+\p{Lu}[\p{L}\p{M}'’-]*)?)/u.exec(
+        text,
+      )
     if (match) return match[1]
   }
   return undefined

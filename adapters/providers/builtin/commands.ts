@@ -1,6 +1,9 @@
 import type { CompletionRequest } from 'svc/providers'
 
-export interface Command { readonly tool: string; readonly args: unknown }
+export interface Command {
+  readonly tool: string
+  readonly args: unknown
+}
 type Tools = CompletionRequest['tools']
 
 /**
@@ -14,7 +17,8 @@ export function readCommands(text: string, tools: Tools): readonly Command[] {
     const match = /^\s*(use|\/tool)\s+([\w.-]+)\s*(.*)$/i.exec(line)
     const [, verb = '', tool = '', rest = ''] = match ?? []
     const last = commands.at(-1)
-    if (match && (verb === '/tool' || tools.some(({ name }) => name === tool) || rest.startsWith('{'))) commands.push({ tool, rest })
+    if (match && (verb === '/tool' || tools.some(({ name }) => name === tool) || rest.startsWith('{')))
+      commands.push({ tool, rest })
     else if (last && line.trim() !== '') last.rest += `\n${line}`
   }
   return commands.map(({ tool, rest }) => ({ tool, args: readArgs(rest) }))
@@ -23,5 +27,9 @@ export function readCommands(text: string, tools: Tools): readonly Command[] {
 function readArgs(text: string): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return {}
-  try { return JSON.parse(trimmed) } catch { return trimmed /* told to the model's side by the tool's parser */ }
+  try {
+    return JSON.parse(trimmed)
+  } catch {
+    return trimmed /* told to the model's side by the tool's parser */
+  }
 }

@@ -18,7 +18,10 @@ export const builtin: ProviderDriver = {
     complete,
     embed: async (request, signal) => (await import('./embedding.ts')).embedLocally(request, signal),
     models: async () => [MODEL],
-    probe: async (signal) => { signal.throwIfAborted(); return { model: MODEL } },
+    probe: async (signal) => {
+      signal.throwIfAborted()
+      return { model: MODEL }
+    },
   }),
 }
 
@@ -34,11 +37,19 @@ async function* complete(request: CompletionRequest, signal: AbortSignal): Async
   }
   for (const call of calls) yield { type: 'call', call }
   const { input } = estimateUsage(request, 0)
-  const output = estimateTokens(shown) + calls.reduce((sum, call) => sum + estimateTokens(call.name + JSON.stringify(call.args)), 0)
-  yield { type: 'end', stop: calls.length > 0 ? 'calls' : shown.length < text.length ? 'length' : 'done', usage: { input, output } }
+  const output =
+    estimateTokens(shown) + calls.reduce((sum, call) => sum + estimateTokens(call.name + JSON.stringify(call.args)), 0)
+  yield {
+    type: 'end',
+    stop: calls.length > 0 ? 'calls' : shown.length < text.length ? 'length' : 'done',
+    usage: { input, output },
+  }
 }
 
-function think(request: CompletionRequest): { text: string; calls: readonly { id: string; name: string; args: unknown }[] } {
+function think(request: CompletionRequest): {
+  text: string
+  calls: readonly { id: string; name: string; args: unknown }[]
+} {
   const results = lastResults(request.turns)
   if (results.length > 0) return { text: report(results), calls: [] }
   const said = request.turns.map(spoken)
@@ -47,11 +58,17 @@ function think(request: CompletionRequest): { text: string; calls: readonly { id
   const unknown = commands.find(({ tool }) => !request.tools.some(({ name }) => name === tool))
   if (unknown) {
     const names = request.tools.map(({ name }) => name).join(', ')
-    return { text: `There is no tool "${unknown.tool}". ${names ? `This agent has: ${names}.` : 'This agent has no tools.'}`, calls: [] }
+    return {
+      text: `There is no tool "${unknown.tool}". ${names ? `This agent has: ${names}.` : 'This agent has no tools.'}`,
+      calls: [],
+    }
   }
   if (commands.length > 0) {
     const first = nextCallNumber(request.turns)
-    return { text: '', calls: commands.map(({ tool, args }, index) => ({ id: `call_${first + index}`, name: tool, args })) }
+    return {
+      text: '',
+      calls: commands.map(({ tool, args }, index) => ({ id: `call_${first + index}`, name: tool, args })),
+    }
   }
   return { text: answer(request, last, said.slice(0, -1).filter(Boolean)), calls: [] }
 }
@@ -65,7 +82,9 @@ function lastResults(turns: readonly Turn[]): readonly Extract<Turn, { role: 'to
 /** Ids are numbered on from the highest in the conversation, so that none is used twice in it. */
 function nextCallNumber(turns: readonly Turn[]): number {
   let highest = 0
-  for (const turn of turns) if (turn.role === 'assistant') for (const { id } of turn.calls) highest = Math.max(highest, Number(/^call_(\d{1,9})$/.exec(id)?.[1] ?? 0))
+  for (const turn of turns)
+    if (turn.role === 'assistant')
+      for (const { id } of turn.calls) highest = Math.max(highest, Number(/^call_(\d{1,9})$/.exec(id)?.[1] ?? 0))
   return highest + 1
 }
 

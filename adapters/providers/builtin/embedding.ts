@@ -6,7 +6,8 @@ export const EMBEDDING_MODEL = 'ngram-256'
 const FEWEST = 16
 const MOST = 4096
 /** Scripts that put no blanks between words. */
-const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+const DENSE =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 /** From here on a longer word says no more than this one. In characters. */
 const TELLING = 8
 
@@ -16,9 +17,17 @@ const TELLING = 8
  * not. Good for finding what was said before, not for understanding it. The same text always has the same vector, of length 1 (a text
  * without letters and digits has the null vector). `model` is `ngram-` and the number of dimensions.
  */
-export async function embedLocally({ model, texts }: { readonly model: string; readonly texts: readonly string[] }, signal: AbortSignal): Promise<Embeddings> {
+export async function embedLocally(
+  { model, texts }: { readonly model: string; readonly texts: readonly string[] },
+  signal: AbortSignal,
+): Promise<Embeddings> {
   const size = Number(/^ngram-(\d{1,5})$/.exec(model)?.[1] ?? NaN)
-  if (!(size >= FEWEST && size <= MOST)) throw new UpstreamFailure('builtin', `builtin embeds with ${EMBEDDING_MODEL}, or ngram- and any number of dimensions from ${FEWEST} to ${MOST}, not "${model}"`, { reason: 'not_found', retry: 'never' })
+  if (!(size >= FEWEST && size <= MOST))
+    throw new UpstreamFailure(
+      'builtin',
+      `builtin embeds with ${EMBEDDING_MODEL}, or ngram- and any number of dimensions from ${FEWEST} to ${MOST}, not "${model}"`,
+      { reason: 'not_found', retry: 'never' },
+    )
   const vectors: Float32Array[] = []
   let input = 0
   for (const text of texts) {
@@ -34,12 +43,16 @@ export async function embedLocally({ model, texts }: { readonly model: string; r
 
 function vectorOf(text: string, size: number): Float32Array {
   const counts = new Map<string, number>()
-  for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(/[\p{L}\p{M}\p{N}]+/gu)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  for (const [word] of text
+    .normalize('NFKC')
+    .toLowerCase()
+    .matchAll(/[\p{L}\p{M}\p{N}]+/gu))
+    counts.set(word, (counts.get(word) ?? 0) + 1)
   const vector = new Float32Array(size)
   for (const [word, count] of counts) {
     const parts = partsOf(word)
     // A word counts by how long it is, and less with each time it is said again; its parts share what it counts.
-    const weight = (Math.min([...word].length, TELLING) / TELLING) * (1 + Math.log(count)) / Math.sqrt(parts.length)
+    const weight = ((Math.min([...word].length, TELLING) / TELLING) * (1 + Math.log(count))) / Math.sqrt(parts.length)
     for (const part of parts) {
       const hash = fnv1a(part)
       const at = hash % size
@@ -59,7 +72,9 @@ function partsOf(word: string): readonly string[] {
   const dense = DENSE.test(word)
   const letters = dense ? [...word] : ['<', ...word, '>']
   const parts = [word]
-  for (let length = dense ? 1 : 3; length <= (dense ? 2 : 5); length++) for (let at = 0; at + length <= letters.length; at++) parts.push(`${length}${letters.slice(at, at + length).join('')}`)
+  for (let length = dense ? 1 : 3; length <= (dense ? 2 : 5); length++)
+    for (let at = 0; at + length <= letters.length; at++)
+      parts.push(`${length}${letters.slice(at, at + length).join('')}`)
   return parts
 }
 

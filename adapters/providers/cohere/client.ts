@@ -1,7 +1,14 @@
 import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
-import type { CompletionEvent, CompletionRequest, EmbeddingRequest, Embeddings, ProviderClient, ProviderLink } from 'svc/providers'
+import type {
+  CompletionEvent,
+  CompletionRequest,
+  EmbeddingRequest,
+  Embeddings,
+  ProviderClient,
+  ProviderLink,
+} from 'svc/providers'
 import { Decoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { failureOf } from './errors.ts'
@@ -17,7 +24,12 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
     const key = await link.apiKey()
     const response = await link.fetch(url, {
       signal,
-      headers: { accept: '*/*', 'x-client-name': 'svc', ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        accept: '*/*',
+        'x-client-name': 'svc',
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(body !== undefined && { method: 'POST', body }),
     })
     if (response.ok) return response
@@ -25,14 +37,22 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   }
 
   const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
-    readStreamed(link.name, new Decoder(link.name, request), signal, () => call(`${base}/chat`, signal, encode(request)))
+    readStreamed(link.name, new Decoder(link.name, request), signal, () =>
+      call(`${base}/chat`, signal, encode(request)),
+    )
 
   /** The list is still that of the first version of the API. */
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []
     let token = ''
     for (let page = 0; page < MOST_PAGES; page++) {
-      const read = readAs(ModelPage, await (await call(`${base.replace(/\/v2$/, '/v1')}/models?page_size=1000&endpoint=chat${token}`, signal)).json(), 'a list of models')
+      const read = readAs(
+        ModelPage,
+        await (
+          await call(`${base.replace(/\/v2$/, '/v1')}/models?page_size=1000&endpoint=chat${token}`, signal)
+        ).json(),
+        'a list of models',
+      )
       for (const { name } of read.models) ids.push(name)
       if (!read.next_page_token) break
       token = `&page_token=${encodeURIComponent(read.next_page_token)}`
@@ -40,25 +60,43 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
     return ids
   }
 
-  async function embed({ model, texts, purpose = 'document' }: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings> {
-    const body = JSON.stringify({ model, texts: texts.map((text) => (text === '' ? ' ' : text)), input_type: `search_${purpose}`, embedding_types: ['float'], truncate: 'END' })
+  async function embed(
+    { model, texts, purpose = 'document' }: EmbeddingRequest,
+    signal: AbortSignal,
+  ): Promise<Embeddings> {
+    const body = JSON.stringify({
+      model,
+      texts: texts.map((text) => (text === '' ? ' ' : text)),
+      input_type: `search_${purpose}`,
+      embedding_types: ['float'],
+      truncate: 'END',
+    })
     const { embeddings, meta } = readAs(Vectors, await (await call(`${base}/embed`, signal, body)).json(), 'vectors')
     const input = meta?.billed_units?.input_tokens
     return {
       vectors: embeddings.float.map((values) => Float32Array.from(values)),
-      usage: input == null ? { input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), estimated: true } : { input },
+      usage:
+        input == null
+          ? { input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), estimated: true }
+          : { input },
     }
   }
 
   function readAs<T extends typeof ModelPage | typeof Vectors>(schema: T, data: unknown, what: string) {
-    try { return parse(schema, data) } catch (cause) {
-      throw new UpstreamFailure(link.name, `${link.name} sent ${what} that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+    try {
+      return parse(schema, data)
+    } catch (cause) {
+      throw new UpstreamFailure(link.name, `${link.name} sent ${what} that cannot be read`, {
+        reason: 'malformed',
+        retry: 'never',
+        cause,
+      })
     }
   }
 
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
     const found = await models(signal)
-    return { model: found.includes(defaultModel) ? defaultModel : found[0] ?? defaultModel }
+    return { model: found.includes(defaultModel) ? defaultModel : (found[0] ?? defaultModel) }
   }
 
   return { complete, models, probe, embed }

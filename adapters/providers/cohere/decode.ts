@@ -14,7 +14,10 @@ export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
   readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
+  readonly #stream = new EventStreamReader(
+    ({ data }) => this.#event(data),
+    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
+  )
   #thought = ''
   #plan = ''
   readonly #calls = new Map<number, { id: string; name: string; args: string }>()
@@ -40,21 +43,41 @@ export class Decoder {
     const said = this.#said.take()
     if (finish === 'ERROR' || finish === 'TIMEOUT') {
       const overloaded = /overload|capacity|unavailable/i.test(this.#problem ?? '')
-      throw new UpstreamFailure(this.#name, `${this.#name} failed during its answer: ${this.#problem ?? finish}`, { reason: finish === 'TIMEOUT' ? 'timeout' : overloaded ? 'overloaded' : 'server_error', retry: 'later' })
+      throw new UpstreamFailure(this.#name, `${this.#name} failed during its answer: ${this.#problem ?? finish}`, {
+        reason: finish === 'TIMEOUT' ? 'timeout' : overloaded ? 'overloaded' : 'server_error',
+        retry: 'later',
+      })
     }
     const calls = this.#endCalls()
     const replay = calls.length > 0 ? writeReplay({ plan: this.#plan, thinking: this.#thought }) : undefined
-    const stop = finish === 'MAX_TOKENS' ? 'length' as const : finish === 'ERROR_TOXIC' ? 'refused' as const : calls.length > 0 ? 'calls' as const : 'done' as const
+    const stop =
+      finish === 'MAX_TOKENS'
+        ? ('length' as const)
+        : finish === 'ERROR_TOXIC'
+          ? ('refused' as const)
+          : calls.length > 0
+            ? ('calls' as const)
+            : ('done' as const)
     return [
-      ...said, ...calls.map((call) => ({ type: 'call' as const, call })),
-      { type: 'end', stop, usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }) },
+      ...said,
+      ...calls.map((call) => ({ type: 'call' as const, call })),
+      {
+        type: 'end',
+        stop,
+        usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
+        ...(replay !== undefined && { replay }),
+      },
     ]
   }
 
   #event(data: string): void {
     if (data === '[DONE]') return
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#said.skip() }
+    try {
+      json = JSON.parse(data)
+    } catch {
+      return this.#said.skip()
+    }
     const text = usualText(json)
     if (text !== undefined) {
       this.#said.seen = true
@@ -72,7 +95,8 @@ export class Decoder {
     } else if (type === 'tool-plan-delta') {
       this.#plan += message?.tool_plan ?? ''
       this.#said.think(message?.tool_plan ?? '')
-    } else if (message?.tool_calls && !Array.isArray(message.tool_calls)) this.#call(type === 'tool-call-start', index ?? 0, message.tool_calls)
+    } else if (message?.tool_calls && !Array.isArray(message.tool_calls))
+      this.#call(type === 'tool-call-start', index ?? 0, message.tool_calls)
     else if (message?.content && !Array.isArray(message.content)) {
       const { text, thinking } = message.content
       if (thinking) this.#thought += thinking
@@ -81,11 +105,24 @@ export class Decoder {
     }
   }
 
-  #call(starts: boolean, index: number, { id, function: part }: { readonly id?: string | null | undefined; readonly function?: { readonly name?: string | null | undefined; readonly arguments?: string | null | undefined } | null | undefined }): void {
+  #call(
+    starts: boolean,
+    index: number,
+    {
+      id,
+      function: part,
+    }: {
+      readonly id?: string | null | undefined
+      readonly function?:
+        | { readonly name?: string | null | undefined; readonly arguments?: string | null | undefined }
+        | null
+        | undefined
+    },
+  ): void {
     let call = this.#calls.get(index)
     if (!call || (starts && call.name !== '')) {
       if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
-      this.#calls.set(call ? this.#calls.size : index, call = { id: id ?? `call_${index}`, name: '', args: '' })
+      this.#calls.set(call ? this.#calls.size : index, (call = { id: id ?? `call_${index}`, name: '', args: '' }))
     }
     if (part?.name) call.name = part.name
     call.args += part?.arguments ?? ''
@@ -94,23 +131,33 @@ export class Decoder {
 
   #endCalls(): readonly ToolCall[] {
     const used = new Set<string>()
-    return [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([, { id, name, args }]) => {
-      this.#said.chars += name.length + args.length
-      let unique = id
-      for (let copy = 2; used.has(unique); copy++) unique = `${id}_${copy}`
-      used.add(unique)
-      return { id: unique, name, args: readArgs(args) }
-    })
+    return [...this.#calls.entries()]
+      .sort(([a], [b]) => a - b)
+      .map(([, { id, name, args }]) => {
+        this.#said.chars += name.length + args.length
+        let unique = id
+        for (let copy = 2; used.has(unique); copy++) unique = `${id}_${copy}`
+        used.add(unique)
+        return { id: unique, name, args: readArgs(args) }
+      })
   }
 }
 
 /** The text of an event that says nothing else, as nearly all do. Looked at by hand: a schema costs more than the parsing of the JSON. */
 function usualText(json: unknown): string | undefined {
-  if (!isObject(json) || json.type !== 'content-delta' || !isObject(json.delta) || !isObject(json.delta.message) || !isObject(json.delta.message.content)) return undefined
+  if (
+    !isObject(json) ||
+    json.type !== 'content-delta' ||
+    !isObject(json.delta) ||
+    !isObject(json.delta.message) ||
+    !isObject(json.delta.message.content)
+  )
+    return undefined
   const { text, thinking } = json.delta.message.content
   return typeof text === 'string' && !thinking ? text : undefined
 }
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 /** What is charged for, or else what was counted: Cohere's own words around a prompt are counted and not charged for. */
 function readUsage(wire: unknown): Usage | undefined {
@@ -122,5 +169,8 @@ function readUsage(wire: unknown): Usage | undefined {
   if (input == null || output == null) return undefined
   const total = { input, output }
   if (!plausible(total)) return undefined
-  return { ...total, ...(cached != null && cached > 0 && plausible({ ...total, cachedInput: cached }) && { cachedInput: cached }) }
+  return {
+    ...total,
+    ...(cached != null && cached > 0 && plausible({ ...total, cachedInput: cached }) && { cachedInput: cached }),
+  }
 }

@@ -9,31 +9,62 @@ export function encode(request: CompletionRequest): string {
     model,
     stream: true,
     messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...turns.map(message)],
-    ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', function: { name, description, parameters: { type: 'object', properties: {}, ...input } } })) }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, input }) => ({
+        type: 'function',
+        function: { name, description, parameters: { type: 'object', properties: {}, ...input } },
+      })),
+    }),
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
     ...(temperature !== undefined && { temperature }),
     // A form for the answer is not taken together with tools; the caller checks the answer in any case.
-    ...(responseFormat && tools.length === 0 && { response_format: { type: 'json_object', ...(responseFormat.type === 'json_schema' && { json_schema: responseFormat.schema }) } }),
+    ...(responseFormat &&
+      tools.length === 0 && {
+        response_format: {
+          type: 'json_object',
+          ...(responseFormat.type === 'json_schema' && { json_schema: responseFormat.schema }),
+        },
+      }),
     // Models that cannot think refuse to be told.
-    ...(thinking !== undefined && model.includes('reasoning') && { thinking: { type: thinking ? 'enabled' : 'disabled' } }),
+    ...(thinking !== undefined &&
+      model.includes('reasoning') && { thinking: { type: thinking ? 'enabled' : 'disabled' } }),
   })
 }
 
 function message(turn: Turn): object {
-  if (turn.role === 'tool') return { role: 'tool', tool_call_id: turn.callId, content: [{ type: 'text', text: turn.text === '' ? ' ' : turn.text }] }
+  if (turn.role === 'tool')
+    return {
+      role: 'tool',
+      tool_call_id: turn.callId,
+      content: [{ type: 'text', text: turn.text === '' ? ' ' : turn.text }],
+    }
   if (turn.role === 'user') {
     const [only] = turn.parts
-    return { role: 'user', content: turn.parts.length === 1 && only?.type === 'text' ? only.text : turn.parts.map(part) }
+    return {
+      role: 'user',
+      content: turn.parts.length === 1 && only?.type === 'text' ? only.text : turn.parts.map(part),
+    }
   }
   if (turn.calls.length === 0) return { role: 'assistant', content: turn.text }
   const replay = readReplay(turn.replay)
-  const content = [...(replay?.thinking ? [{ type: 'thinking', thinking: replay.thinking }] : []), ...(turn.text === '' ? [] : [{ type: 'text', text: turn.text }])]
+  const content = [
+    ...(replay?.thinking ? [{ type: 'thinking', thinking: replay.thinking }] : []),
+    ...(turn.text === '' ? [] : [{ type: 'text', text: turn.text }]),
+  ]
   return {
-    role: 'assistant', ...(content.length > 0 && { content }), ...(replay?.plan && { tool_plan: replay.plan }),
-    tool_calls: turn.calls.map(({ id, name, args }) => ({ id, type: 'function', function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) } })),
+    role: 'assistant',
+    ...(content.length > 0 && { content }),
+    ...(replay?.plan && { tool_plan: replay.plan }),
+    tool_calls: turn.calls.map(({ id, name, args }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) },
+    })),
   }
 }
 
 function part(value: Part): object {
-  return value.type === 'text' ? { type: 'text', text: value.text } : { type: 'image_url', image_url: { url: `data:${value.mime};base64,${value.base64}` } }
+  return value.type === 'text'
+    ? { type: 'text', text: value.text }
+    : { type: 'image_url', image_url: { url: `data:${value.mime};base64,${value.base64}` } }
 }

@@ -12,11 +12,20 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const { status } = response
   const text = await readFailedBody(response)
   const read = v.safeParse(Failure, readFailedJson(text))
-  const message = read.success ? read.output.message ?? '' : text
+  const message = read.success ? (read.output.message ?? '') : text
   const reason = reasonOf(status, message)
-  const later = reason === 'rate_limit' ? !SPENT.test(message) : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
-  const retryAfterSecs = later ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  const later =
+    reason === 'rate_limit'
+      ? !SPENT.test(message)
+      : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
+  const retryAfterSecs = later
+    ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now)
+    : undefined
+  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, {
+    reason,
+    retry: later ? 'later' : 'never',
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 /** Source: https://docs.cohere.com/reference/errors */

@@ -10,7 +10,11 @@ export function writeReplay(replay: Replay): string | undefined {
 export function readReplay(text: string | undefined): Replay | undefined {
   if (!text) return undefined
   let data: unknown
-  try { data = JSON.parse(text) } catch { return undefined /* not ours */ }
+  try {
+    data = JSON.parse(text)
+  } catch {
+    return undefined /* not ours */
+  }
   const read = v.safeParse(Replay, data)
   return read.success ? read.output : undefined
 }

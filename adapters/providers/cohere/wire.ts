@@ -12,15 +12,28 @@ export type WireUsage = v.InferOutput<typeof WireUsage>
 const Message = v.object({
   content: v.nullish(v.union([v.array(v.unknown()), v.object({ text: Text, thinking: Text })])),
   tool_plan: Text,
-  tool_calls: v.nullish(v.union([v.array(v.unknown()), v.object({ id: Text, function: v.nullish(v.object({ name: Text, arguments: Text })) })])),
+  tool_calls: v.nullish(
+    v.union([
+      v.array(v.unknown()),
+      v.object({ id: Text, function: v.nullish(v.object({ name: Text, arguments: Text })) }),
+    ]),
+  ),
 })
 /** One event of a stream; its kind is in its data. */
 export const StreamEvent = v.object({
   type: v.string(),
   index: Count,
-  delta: v.nullish(v.object({ message: v.nullish(Message), finish_reason: Text, error: Text, usage: v.nullish(v.unknown()) })),
+  delta: v.nullish(
+    v.object({ message: v.nullish(Message), finish_reason: Text, error: Text, usage: v.nullish(v.unknown()) }),
+  ),
 })
 
 export const Failure = v.object({ message: v.nullish(v.string()) })
-export const ModelPage = v.object({ models: v.array(v.object({ name: v.string(), endpoints: v.nullish(v.array(v.string())) })), next_page_token: Text })
-export const Vectors = v.object({ embeddings: v.object({ float: v.array(v.array(v.number())) }), meta: v.nullish(v.object({ billed_units: Tokens })) })
+export const ModelPage = v.object({
+  models: v.array(v.object({ name: v.string(), endpoints: v.nullish(v.array(v.string())) })),
+  next_page_token: Text,
+})
+export const Vectors = v.object({
+  embeddings: v.object({ float: v.array(v.array(v.number())) }),
+  meta: v.nullish(v.object({ billed_units: Tokens })),
+})

@@ -18,8 +18,13 @@ const MOST_LINE = 8_388_608
 const MOST_MALFORMED = 3
 type Trouble = Extract<Said, { type: 'failed' | 'trouble' }>
 
-export function createClient(program: ProgramRow, { name, config }: ProviderLink<Config>, spawn: Spawn): ProviderClient {
-  const broken = (what: string): UpstreamFailure => new UpstreamFailure(name, `${name}: ${program.command} ${what}`, { reason: 'malformed', retry: 'later' })
+export function createClient(
+  program: ProgramRow,
+  { name, config }: ProviderLink<Config>,
+  spawn: Spawn,
+): ProviderClient {
+  const broken = (what: string): UpstreamFailure =>
+    new UpstreamFailure(name, `${name}: ${program.command} ${what}`, { reason: 'malformed', retry: 'later' })
 
   async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     signal.throwIfAborted()
@@ -37,7 +42,9 @@ export function createClient(program: ProgramRow, { name, config }: ProviderLink
       // Programs greet and warn in between.
       if (!line.startsWith('{')) return []
       let json: unknown
-      try { json = JSON.parse(line) } catch {
+      try {
+        json = JSON.parse(line)
+      } catch {
         if (++malformed >= MOST_MALFORMED) throw broken('wrote an answer that cannot be read')
         return []
       }
@@ -58,7 +65,11 @@ export function createClient(program: ProgramRow, { name, config }: ProviderLink
               yield { type: said.type, delta: said.delta }
             } else if (said.type === 'done') {
               whole = true
-              yield { type: 'end', stop: said.stop, usage: said.usage && plausible(said.usage) ? said.usage : estimateUsage(request, chars) }
+              yield {
+                type: 'end',
+                stop: said.stop,
+                usage: said.usage && plausible(said.usage) ? said.usage : estimateUsage(request, chars),
+              }
               return
             } else if (said.type === 'failed') throw failureOf(name, program, said.message, said.status)
             else if (said.type === 'trouble') trouble = said
@@ -69,20 +80,41 @@ export function createClient(program: ProgramRow, { name, config }: ProviderLink
     } catch (error) {
       signal.throwIfAborted()
       throw error
-    } finally { await run.close(whole) }
+    } finally {
+      await run.close(whole)
+    }
 
     /** It ended without its last word. */
     function ended({ reason, code }: Exit): UpstreamFailure {
-      if (reason === 'timeout') return new UpstreamFailure(name, `${name}: ${program.command} took longer than ${config.time_limit_secs} s`, { reason: 'timeout', retry: 'later' })
+      if (reason === 'timeout')
+        return new UpstreamFailure(name, `${name}: ${program.command} took longer than ${config.time_limit_secs} s`, {
+          reason: 'timeout',
+          retry: 'later',
+        })
       if (trouble) return failureOf(name, program, trouble.message, trouble.status)
-      if (known > 0) return new UpstreamFailure(name, `${name}: ${program.command} stopped in the middle of its answer`, { reason: 'cut', retry: 'later' })
-      return code === 0 ? broken('ended without an answer in JSON') : failureOf(name, program, run.complaint || `it ended with code ${code ?? 'none'}`, undefined)
+      if (known > 0)
+        return new UpstreamFailure(name, `${name}: ${program.command} stopped in the middle of its answer`, {
+          reason: 'cut',
+          retry: 'later',
+        })
+      return code === 0
+        ? broken('ended without an answer in JSON')
+        : failureOf(name, program, run.complaint || `it ended with code ${code ?? 'none'}`, undefined)
     }
   }
 
   /** Nothing less than an answer proves that somebody is signed in. */
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
-    for await (const event of complete({ model: program.defaultModel, system: '', turns: [{ role: 'user', parts: [{ type: 'text', text: 'Answer with OK.' }] }], tools: [] }, signal)) if (event.type === 'end') break
+    for await (const event of complete(
+      {
+        model: program.defaultModel,
+        system: '',
+        turns: [{ role: 'user', parts: [{ type: 'text', text: 'Answer with OK.' }] }],
+        tools: [],
+      },
+      signal,
+    ))
+      if (event.type === 'end') break
     return { model: program.defaultModel }
   }
 

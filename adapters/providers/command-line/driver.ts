@@ -22,8 +22,14 @@ export type Config = v.InferOutput<typeof Config>
 export function commandLine(program: ProgramRow, spawn: Spawn): ProviderDriver<typeof Config> {
   const { name, title, command, install, defaultModel } = program
   return {
-    name, title, defaultModel, config: Config,
-    lacks: ({ path }) => (spawn.has(command, path) ? undefined : `Provider ${name} has no program: there is no "${command}" in the folders for programs. Install it (${install}), or name its folder in [providers.${name}] path.`),
+    name,
+    title,
+    defaultModel,
+    config: Config,
+    lacks: ({ path }) =>
+      spawn.has(command, path)
+        ? undefined
+        : `Provider ${name} has no program: there is no "${command}" in the folders for programs. Install it (${install}), or name its folder in [providers.${name}] path.`,
     connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(program, link, spawn)),
   }
 }

@@ -20,9 +20,17 @@ export const geminiLines: LineReader = (json) => {
   if (!read.success) return []
   const { type, role, content, status, severity, message, error, stats } = read.output
   if (type === 'message') return role === 'assistant' && content ? [{ type: 'text', delta: content }] : []
-  if (type === 'error') return severity === 'warning' ? [] : [{ type: 'trouble', message: message ?? 'without a reason' }]
+  if (type === 'error')
+    return severity === 'warning' ? [] : [{ type: 'trouble', message: message ?? 'without a reason' }]
   if (type !== 'result') return []
   if (status === 'error') return [{ type: 'failed', message: error?.message ?? 'without a reason' }]
   const { input_tokens: input, output_tokens: output, cached: cachedInput } = stats ?? {}
-  return [{ type: 'done', stop: 'done', usage: input == null || output == null ? undefined : { input, output, ...(cachedInput != null && { cachedInput }) } }]
+  return [
+    {
+      type: 'done',
+      stop: 'done',
+      usage:
+        input == null || output == null ? undefined : { input, output, ...(cachedInput != null && { cachedInput }) },
+    },
+  ]
 }

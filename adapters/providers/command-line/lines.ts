@@ -13,7 +13,9 @@ export class Lines {
   readonly #utf8 = new TextDecoder()
   readonly #most: number
   #rest = ''
-  constructor(mostChars: number) { this.#most = mostChars }
+  constructor(mostChars: number) {
+    this.#most = mostChars
+  }
 
   feed(bytes: Uint8Array): readonly (string | undefined)[] {
     const lines = (this.#rest + this.#utf8.decode(bytes, { stream: true })).split('\n')

@@ -32,14 +32,31 @@ export class Run {
   }
 
   /** What it wrote to its standard error, the end of it. */
-  get complaint(): string { return this.#complaint }
+  get complaint(): string {
+    return this.#complaint
+  }
 
-  async start(program: ProgramRow, request: CompletionRequest, config: Config, spawn: Spawn, signal: AbortSignal): Promise<void> {
+  async start(
+    program: ProgramRow,
+    request: CompletionRequest,
+    config: Config,
+    spawn: Spawn,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#folder = await mkdtemp(join(tmpdir(), 'svc-model-'))
     const { args, env } = await this.#prepare(program, request)
     try {
       this.#child = await spawn.start({
-        command: program.command, args, env, cwd: this.#folder, input: 'open', background: true, timeoutMs: config.time_limit_secs * 1000, path: config.path, signal, outputBytes: COMPLAINT_CHARS,
+        command: program.command,
+        args,
+        env,
+        cwd: this.#folder,
+        input: 'open',
+        background: true,
+        timeoutMs: config.time_limit_secs * 1000,
+        path: config.path,
+        signal,
+        outputBytes: COMPLAINT_CHARS,
         ...(config.home !== undefined && { home: config.home }),
         heard: (bytes, from) => this.#hear(bytes, from),
       })
@@ -47,22 +64,38 @@ export class Run {
       signal.throwIfAborted()
       if (!(error instanceof Refusal)) throw error
       const busy = error.code === 'rate_limit'
-      throw new UpstreamFailure(this.#name, `${this.#name}: ${error.message}`, { reason: busy ? 'overloaded' : 'not_found', retry: busy ? 'later' : 'never', cause: error })
+      throw new UpstreamFailure(this.#name, `${this.#name}: ${error.message}`, {
+        reason: busy ? 'overloaded' : 'not_found',
+        retry: busy ? 'later' : 'never',
+        cause: error,
+      })
     }
     const child = this.#child
-    void child.ended.then((exit) => { this.#exit = exit; this.#wake?.() })
+    void child.ended.then((exit) => {
+      this.#exit = exit
+      this.#wake?.()
+    })
     // A program that reads nothing, or is gone, says why in its output.
-    child.write(promptOf(request, program.instructions !== undefined)).then(() => child.closeInput(), () => undefined)
+    child.write(promptOf(request, program.instructions !== undefined)).then(
+      () => child.closeInput(),
+      () => undefined,
+    )
   }
 
   /** The next piece of its output; how it ended when there are no more. */
   async next(): Promise<Uint8Array | Exit> {
     for (;;) {
-      if (this.#bytes > this.#mostBytes) throw new UpstreamFailure(this.#name, `${this.#name} wrote more than ${this.#mostBytes} bytes`, { reason: 'malformed', retry: 'never' })
+      if (this.#bytes > this.#mostBytes)
+        throw new UpstreamFailure(this.#name, `${this.#name} wrote more than ${this.#mostBytes} bytes`, {
+          reason: 'malformed',
+          retry: 'never',
+        })
       const piece = this.#pieces.shift()
       if (piece) return piece
       if (this.#exit) return this.#exit
-      await new Promise<void>((resolve) => { this.#wake = resolve })
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
     }
   }
 
@@ -70,7 +103,11 @@ export class Run {
   async close(whole: boolean): Promise<void> {
     const { ended } = this.#child ?? {}
     const tidied = new AbortController()
-    if (whole && ended) await Promise.race([ended.then(() => tidied.abort()), wait(TIDY_MS, undefined, { signal: tidied.signal }).catch(() => undefined /* it ended */)])
+    if (whole && ended)
+      await Promise.race([
+        ended.then(() => tidied.abort()),
+        wait(TIDY_MS, undefined, { signal: tidied.signal }).catch(() => undefined /* it ended */),
+      ])
     await this.#child?.kill()
     if (this.#folder !== '') await rm(this.#folder, { recursive: true, force: true })
   }
@@ -86,8 +123,15 @@ export class Run {
     this.#wake?.()
   }
 
-  async #prepare({ args, last = [], env = {}, instructions, settings }: ProgramRow, { system, model }: CompletionRequest): Promise<{ readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> }> {
-    if (model.startsWith('-')) throw new UpstreamFailure(this.#name, `${this.#name} has no model "${model}"`, { reason: 'not_found', retry: 'never' })
+  async #prepare(
+    { args, last = [], env = {}, instructions, settings }: ProgramRow,
+    { system, model }: CompletionRequest,
+  ): Promise<{ readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> }> {
+    if (model.startsWith('-'))
+      throw new UpstreamFailure(this.#name, `${this.#name} has no model "${model}"`, {
+        reason: 'not_found',
+        retry: 'never',
+      })
     const variables: Record<string, string> = { ...env }
     const words = [...args, ...(model === 'default' ? [] : ['--model', model])]
     const file = async (name: string, text: string): Promise<string> => {

@@ -18,7 +18,11 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
     signal.throwIfAborted()
     const response = await link.fetch(url, {
       signal,
-      headers: { accept: '*/*', ...await door.headers(signal), ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        accept: '*/*',
+        ...(await door.headers(signal)),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(body !== undefined && { method: 'POST', body }),
     })
     if (response.ok) return response
@@ -29,7 +33,11 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
   const complete = (request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> =>
     readStreamed(link.name, new Decoder(link.name, request), signal, async () => {
       signal.throwIfAborted()
-      return call(`${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`, signal, encode(request))
+      return call(
+        `${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`,
+        signal,
+        encode(request),
+      )
     })
 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
@@ -40,12 +48,17 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
       const data = await (await call(`${list}?pageSize=${PAGE}${token}`, signal)).json()
       try {
         const read = parse(ModelPage, data)
-        for (const { name, supportedGenerationMethods } of read.models ?? []) if (supportedGenerationMethods?.includes('generateContent') !== false) ids.push(name.replace(/^models\//, ''))
+        for (const { name, supportedGenerationMethods } of read.models ?? [])
+          if (supportedGenerationMethods?.includes('generateContent') !== false) ids.push(name.replace(/^models\//, ''))
         for (const { name } of read.publisherModels ?? []) ids.push(name.replace(/^publishers\/google\/models\//, ''))
         if (!read.nextPageToken) break
         token = `&pageToken=${encodeURIComponent(read.nextPageToken)}`
       } catch (cause) {
-        throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+        throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, {
+          reason: 'malformed',
+          retry: 'never',
+          cause,
+        })
       }
     }
     return ids
@@ -54,10 +67,16 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
     if (door.lists) {
       const found = await models(signal)
-      return { model: found.includes(defaultModel) ? defaultModel : found[0] ?? defaultModel }
+      return { model: found.includes(defaultModel) ? defaultModel : (found[0] ?? defaultModel) }
     }
     // Counting tokens is free and proves the address, the project and the key.
-    await (await call(await door.method(defaultModel, 'countTokens', signal), signal, JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }))).text()
+    await (
+      await call(
+        await door.method(defaultModel, 'countTokens', signal),
+        signal,
+        JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }),
+      )
+    ).text()
     return { model: defaultModel }
   }
 

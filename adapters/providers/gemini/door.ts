@@ -24,8 +24,10 @@ export function keyDoor(link: ProviderLink<unknown>): Door {
   const base = link.baseUrl.replace(/\/+$/, '')
   const root = /\/v\d+(?:alpha|beta)?\d*$/.test(base) ? base : `${base}/v1beta`
   return {
-    embedding: 'batch', lists: true,
-    method: async (model, method) => `${root}/${/^(?:models|tunedModels)\//.test(model) ? pathOf(model) : `models/${pathOf(model)}`}:${method}`,
+    embedding: 'batch',
+    lists: true,
+    method: async (model, method) =>
+      `${root}/${/^(?:models|tunedModels)\//.test(model) ? pathOf(model) : `models/${pathOf(model)}`}:${method}`,
     models: async () => `${root}/models`,
     async headers() {
       const key = await link.apiKey()

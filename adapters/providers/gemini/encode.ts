@@ -18,18 +18,32 @@ export function encode(request: CompletionRequest): string {
     ...thinking(request),
     ...format(request),
   }
-  return wellFormed(JSON.stringify({
-    ...extra,
-    ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
-    contents: contents(request.turns, isSigned(model)),
-    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(({ name, description, input }) => ({ name, description, parametersJsonSchema: schemaOf(input) })) }] }),
-    generationConfig,
-  }))
+  return wellFormed(
+    JSON.stringify({
+      ...extra,
+      ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
+      contents: contents(request.turns, isSigned(model)),
+      ...(tools.length > 0 && {
+        tools: [
+          {
+            functionDeclarations: tools.map(({ name, description, input }) => ({
+              name,
+              description,
+              parametersJsonSchema: schemaOf(input),
+            })),
+          },
+        ],
+      }),
+      generationConfig,
+    }),
+  )
 }
 
 /** Google refuses half a character, which JSON writes as an escape; nothing else is written as one of these. */
 function wellFormed(json: string): string {
-  return json.includes('\\ud') ? json.replaceAll(/\\\\|\\ud[0-9a-f]{3}/g, (found) => (found === '\\\\' ? found : '\\ufffd')) : json
+  return json.includes('\\ud')
+    ? json.replaceAll(/\\\\|\\ud[0-9a-f]{3}/g, (found) => (found === '\\\\' ? found : '\\ufffd'))
+    : json
 }
 
 /** The main number of a Gemini model; the moving names mean the newest. `undefined` for others, such as Gemma. */
@@ -43,15 +57,23 @@ const isSigned = (model: string): boolean => (generation(model) ?? 0) >= 3
 function thinking({ model, thinking: wanted }: CompletionRequest): object {
   const version = generation(model)
   if (wanted === undefined || version === undefined || version < 2.5) return {}
-  if (version >= 3) return { thinkingConfig: wanted ? { thinkingLevel: 'HIGH', includeThoughts: true } : { thinkingLevel: 'LOW' } }
+  if (version >= 3)
+    return { thinkingConfig: wanted ? { thinkingLevel: 'HIGH', includeThoughts: true } : { thinkingLevel: 'LOW' } }
   // Pro cannot be told not to think at all.
-  return { thinkingConfig: wanted ? { thinkingBudget: -1, includeThoughts: true } : { thinkingBudget: model.includes('pro') ? 128 : 0 } }
+  return {
+    thinkingConfig: wanted
+      ? { thinkingBudget: -1, includeThoughts: true }
+      : { thinkingBudget: model.includes('pro') ? 128 : 0 },
+  }
 }
 
 /** Before generation 3 a model takes either tools or a format; the caller checks the answer in any case. */
 function format({ model, responseFormat, tools }: CompletionRequest): object {
   if (!responseFormat || (tools.length > 0 && !isSigned(model))) return {}
-  return { responseMimeType: 'application/json', ...(responseFormat.type === 'json_schema' && { responseJsonSchema: schemaOf(responseFormat.schema) }) }
+  return {
+    responseMimeType: 'application/json',
+    ...(responseFormat.type === 'json_schema' && { responseJsonSchema: schemaOf(responseFormat.schema) }),
+  }
 }
 
 /** JSON Schema as it is: Google takes most of it and ignores the rest. The name of the dialect is refused. */
@@ -60,7 +82,11 @@ function schemaOf(input: object): object {
   return schema
 }
 
-interface Content { readonly role: 'user' | 'model'; readonly parts: object[]; readonly answers?: boolean }
+interface Content {
+  readonly role: 'user' | 'model'
+  readonly parts: object[]
+  readonly answers?: boolean
+}
 
 function contents(turns: readonly Turn[], signed: boolean): readonly object[] {
   const all: Content[] = []
@@ -71,7 +97,13 @@ function contents(turns: readonly Turn[], signed: boolean): readonly object[] {
     const last = all.at(-1)
     if (turn.role === 'tool') {
       const id = ids.get(turn.callId)
-      const part = { functionResponse: { ...(id !== undefined && { id }), name: turn.tool, response: { [turn.failed ? 'error' : 'output']: turn.text } } }
+      const part = {
+        functionResponse: {
+          ...(id !== undefined && { id }),
+          name: turn.tool,
+          response: { [turn.failed ? 'error' : 'output']: turn.text },
+        },
+      }
       // The answers to parallel calls belong together.
       if (last?.answers) last.parts.push(part)
       else all.push({ role: 'user', parts: [part], answers: true })
@@ -94,7 +126,10 @@ function spoken(parts: readonly Part[]): object[] {
   return wire.length > 0 ? wire : [{ text: ' ' }]
 }
 
-function answer({ text, calls, replay }: Extract<Turn, { role: 'assistant' }>, wantsSignature: boolean): { parts: object[]; ids: Map<string, string> } {
+function answer(
+  { text, calls, replay }: Extract<Turn, { role: 'assistant' }>,
+  wantsSignature: boolean,
+): { parts: object[]; ids: Map<string, string> } {
   const ids = new Map<string, string>()
   const original = readReplay(replay, calls)
   if (original) {
@@ -118,4 +153,6 @@ function argsOf(args: ToolCall['args']): Record<string, unknown> {
   if (args === undefined || args === null) return {}
   return typeof args === 'object' && !Array.isArray(args) ? { ...args } : { input: args }
 }
-function objectOf(value: unknown): object { return typeof value === 'object' && value !== null ? value : {} }
+function objectOf(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {}
+}

@@ -13,31 +13,56 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const text = await readFailedBody(response)
   const status = readStatus(text)
   return failure(name, response.status, status, {
-    what: `${name} answered ${response.status}`, text: status?.message ?? text,
+    what: `${name} answered ${response.status}`,
+    text: status?.message ?? text,
     retryAfterSecs: readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now),
   })
 }
 
 /** The failure that a status within an answer of 200 means. */
 export function failureInStream(name: string, status: WireStatus): UpstreamFailure {
-  return failure(name, status.code ?? 500, status, { what: `${name} failed during its answer`, text: status.message ?? 'without a reason', retryAfterSecs: undefined })
+  return failure(name, status.code ?? 500, status, {
+    what: `${name} failed during its answer`,
+    text: status.message ?? 'without a reason',
+    retryAfterSecs: undefined,
+  })
 }
 
 /** The failure of a prompt that Google does not pass on to a model. */
 export function blocked(name: string, reason: string, message: string | null | undefined): UpstreamFailure {
-  return new UpstreamFailure(name, `${name} refused the prompt (${reason})${message ? `: ${shortened(message)}` : ''}`, { reason: 'content_filter', retry: 'never' })
+  return new UpstreamFailure(
+    name,
+    `${name} refused the prompt (${reason})${message ? `: ${shortened(message)}` : ''}`,
+    { reason: 'content_filter', retry: 'never' },
+  )
 }
 
-function failure(name: string, code: number, status: WireStatus | undefined, said: { what: string; text: string; retryAfterSecs: number | undefined }): UpstreamFailure {
+function failure(
+  name: string,
+  code: number,
+  status: WireStatus | undefined,
+  said: { what: string; text: string; retryAfterSecs: number | undefined },
+): UpstreamFailure {
   const details = status?.details ?? []
-  const reason = reasonOf(code, said.text, details.map((detail) => detail.reason ?? ''))
+  const reason = reasonOf(
+    code,
+    said.text,
+    details.map((detail) => detail.reason ?? ''),
+  )
   // What may be used in a day does not come back by waiting a few seconds.
   const spent = details.some(({ violations }) => violations?.some(({ quotaId }) => /PerDay/i.test(quotaId ?? '')))
-  const later = reason === 'rate_limit' ? !spent : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
-  const asked = details.map(({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(retryDelay ?? '')?.[1]).find((secs) => secs !== undefined)
-  const retryAfterSecs = later ? said.retryAfterSecs ?? (asked === undefined ? undefined : Number(asked)) : undefined
+  const later =
+    reason === 'rate_limit' ? !spent : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
+  const asked = details
+    .map(({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(retryDelay ?? '')?.[1])
+    .find((secs) => secs !== undefined)
+  const retryAfterSecs = later ? (said.retryAfterSecs ?? (asked === undefined ? undefined : Number(asked))) : undefined
   const text = shortened(said.text)
-  return new UpstreamFailure(name, `${said.what}${text ? `: ${text}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  return new UpstreamFailure(name, `${said.what}${text ? `: ${text}` : ''}`, {
+    reason,
+    retry: later ? 'later' : 'never',
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 function reasonOf(code: number, text: string, reasons: readonly string[]): UpstreamReason {

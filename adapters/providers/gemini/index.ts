@@ -6,19 +6,32 @@ const embedding = { model: 'gemini-embedding-001', texts: 100, chars: 200_000 }
 
 /** The Gemini API with a key. Source of the wire: https://ai.google.dev/api/generate-content */
 export const gemini: ProviderDriver = {
-  name: 'gemini', title: 'Google Gemini', envVar: 'GEMINI_API_KEY', otherEnvVars: ['GOOGLE_API_KEY'], baseUrl: 'https://generativelanguage.googleapis.com',
-  defaultModel: 'gemini-2.5-flash', embedding, config: v.object({}),
-  connect: (link) => lazyClient(async () => {
-    const [{ createClient }, { keyDoor }] = await Promise.all([import('./client.ts'), import('./door.ts')])
-    return createClient(keyDoor(link), link, gemini.defaultModel)
-  }, { models: true, embed: true }),
+  name: 'gemini',
+  title: 'Google Gemini',
+  envVar: 'GEMINI_API_KEY',
+  otherEnvVars: ['GOOGLE_API_KEY'],
+  baseUrl: 'https://generativelanguage.googleapis.com',
+  defaultModel: 'gemini-2.5-flash',
+  embedding,
+  config: v.object({}),
+  connect: (link) =>
+    lazyClient(
+      async () => {
+        const [{ createClient }, { keyDoor }] = await Promise.all([import('./client.ts'), import('./door.ts')])
+        return createClient(keyDoor(link), link, gemini.defaultModel)
+      },
+      { models: true, embed: true },
+    ),
 }
 
 const VertexConfig = v.object({
   /** Google Cloud project; that of the credentials when absent. */
   project: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9.:-]+$/, 'expected the id of a Google Cloud project'))),
   /** Region such as `europe-west4`, or `global`. */
-  location: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9-]+$/, 'expected a region such as europe-west4, or global')), 'global'),
+  location: v.optional(
+    v.pipe(v.string(), v.regex(/^[a-z0-9-]+$/, 'expected a region such as europe-west4, or global')),
+    'global',
+  ),
 })
 export type VertexConfig = v.InferOutput<typeof VertexConfig>
 
@@ -27,13 +40,26 @@ export type VertexConfig = v.InferOutput<typeof VertexConfig>
  * Source: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */
 export const vertexAi: ProviderDriver<typeof VertexConfig> = {
-  name: 'vertex-ai', title: 'Google Vertex AI', envVar: 'GOOGLE_APPLICATION_CREDENTIALS', baseUrl: 'https://aiplatform.googleapis.com',
-  defaultModel: 'gemini-2.5-flash', embedding, sharedKey: true, config: VertexConfig,
-  configVars: { project: ['GOOGLE_CLOUD_PROJECT', 'GOOGLE_VERTEX_PROJECT'], location: ['GOOGLE_CLOUD_LOCATION', 'GOOGLE_VERTEX_LOCATION'] },
-  connect: (link: ProviderLink<VertexConfig>) => lazyClient(async () => {
-    const [{ createClient }, { projectDoor }] = await Promise.all([import('./client.ts'), import('./vertex.ts')])
-    return createClient(projectDoor(link), link, vertexAi.defaultModel)
-  }, { models: true, embed: true }),
+  name: 'vertex-ai',
+  title: 'Google Vertex AI',
+  envVar: 'GOOGLE_APPLICATION_CREDENTIALS',
+  baseUrl: 'https://aiplatform.googleapis.com',
+  defaultModel: 'gemini-2.5-flash',
+  embedding,
+  sharedKey: true,
+  config: VertexConfig,
+  configVars: {
+    project: ['GOOGLE_CLOUD_PROJECT', 'GOOGLE_VERTEX_PROJECT'],
+    location: ['GOOGLE_CLOUD_LOCATION', 'GOOGLE_VERTEX_LOCATION'],
+  },
+  connect: (link: ProviderLink<VertexConfig>) =>
+    lazyClient(
+      async () => {
+        const [{ createClient }, { projectDoor }] = await Promise.all([import('./client.ts'), import('./vertex.ts')])
+        return createClient(projectDoor(link), link, vertexAi.defaultModel)
+      },
+      { models: true, embed: true },
+    ),
 }
 
 export default defineProviders('provider-gemini', '1.0.0', [gemini, vertexAi])

@@ -15,9 +15,15 @@ export function writeReplay(parts: readonly WirePart[]): string | undefined {
 export function readReplay(replay: string | undefined, calls: readonly ToolCall[]): readonly WirePart[] | undefined {
   if (!replay) return undefined
   let data: unknown
-  try { data = JSON.parse(replay) } catch { return undefined /* not ours: the answer is put together from what it said */ }
+  try {
+    data = JSON.parse(replay)
+  } catch {
+    return undefined /* not ours: the answer is put together from what it said */
+  }
   const read = v.safeParse(Replay, data)
   if (!read.success) return undefined
   const names = read.output.parts.flatMap(({ functionCall }) => (functionCall ? [functionCall.name] : []))
-  return names.length === calls.length && names.every((name, index) => name === calls[index]?.name) ? read.output.parts : undefined
+  return names.length === calls.length && names.every((name, index) => name === calls[index]?.name)
+    ? read.output.parts
+    : undefined
 }

@@ -13,9 +13,13 @@ export function projectDoor(link: ProviderLink<VertexConfig>): Door {
   const { location } = link.config
   const tokens = accessTokens(link.name, link.fetch)
   const base = link.baseUrl.replace(/\/+$/, '')
-  const root = base !== GLOBAL || location === 'global' ? base
-    // The two unions of regions have names of their own. Source: the vendor's client.
-    : location === 'us' || location === 'eu' ? `https://aiplatform.${location}.rep.googleapis.com` : `https://${location}-aiplatform.googleapis.com`
+  const root =
+    base !== GLOBAL || location === 'global'
+      ? base
+      : // The two unions of regions have names of their own. Source: the vendor's client.
+        location === 'us' || location === 'eu'
+        ? `https://aiplatform.${location}.rep.googleapis.com`
+        : `https://${location}-aiplatform.googleapis.com`
   const address = /\/v\d+(?:alpha|beta)?\d*$/.test(root) ? root : `${root}/${VERSION}`
 
   let last: { readonly key: string; readonly credentials: Credentials | undefined } | undefined
@@ -34,15 +38,22 @@ export function projectDoor(link: ProviderLink<VertexConfig>): Door {
   }
 
   return {
-    embedding: 'predict', lists: false,
+    embedding: 'predict',
+    lists: false,
     method: async (model, method) => `${address}${await folder()}/publishers/google/models/${pathOf(model)}:${method}`,
     models: async () => `${address}/publishers/google/models`,
     async headers(signal) {
       const { key, account } = await credentials()
-      if (account) return { authorization: `Bearer ${await tokens(account, signal)}`, ...(account.quotaProject !== undefined && { 'x-goog-user-project': account.quotaProject }) }
+      if (account)
+        return {
+          authorization: `Bearer ${await tokens(account, signal)}`,
+          ...(account.quotaProject !== undefined && { 'x-goog-user-project': account.quotaProject }),
+        }
       return key === undefined ? {} : { 'x-goog-api-key': key }
     },
     // The file may hold another account by now; its tokens go with it.
-    forget() { last = undefined },
+    forget() {
+      last = undefined
+    },
   }
 }

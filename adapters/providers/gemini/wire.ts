@@ -9,7 +9,9 @@ export const WirePart = v.looseObject({
   text: Text,
   thought: v.nullish(v.boolean()),
   thoughtSignature: Text,
-  functionCall: v.nullish(v.looseObject({ id: Text, name: v.string(), args: v.nullish(v.record(v.string(), v.unknown())) })),
+  functionCall: v.nullish(
+    v.looseObject({ id: Text, name: v.string(), args: v.nullish(v.record(v.string(), v.unknown())) }),
+  ),
 })
 export type WirePart = v.InferOutput<typeof WirePart>
 
@@ -17,25 +19,40 @@ export const WireStatus = v.object({
   code: Count,
   message: Text,
   status: Text,
-  details: v.nullish(v.array(v.looseObject({
-    '@type': Text, reason: Text, retryDelay: Text,
-    violations: v.nullish(v.array(v.looseObject({ quotaId: Text }))),
-  }))),
+  details: v.nullish(
+    v.array(
+      v.looseObject({
+        '@type': Text,
+        reason: Text,
+        retryDelay: Text,
+        violations: v.nullish(v.array(v.looseObject({ quotaId: Text }))),
+      }),
+    ),
+  ),
 })
 export type WireStatus = v.InferOutput<typeof WireStatus>
 
 export const WireUsage = v.object({
-  promptTokenCount: Count, candidatesTokenCount: Count, totalTokenCount: Count, cachedContentTokenCount: Count, thoughtsTokenCount: Count, toolUsePromptTokenCount: Count,
+  promptTokenCount: Count,
+  candidatesTokenCount: Count,
+  totalTokenCount: Count,
+  cachedContentTokenCount: Count,
+  thoughtsTokenCount: Count,
+  toolUsePromptTokenCount: Count,
 })
 
 /** One event of a stream; a whole answer has the same shape. */
 export const Chunk = v.object({
-  candidates: v.nullish(v.array(v.object({
-    index: Count,
-    content: v.nullish(v.object({ parts: v.nullish(v.array(WirePart)) })),
-    finishReason: Text,
-    finishMessage: Text,
-  }))),
+  candidates: v.nullish(
+    v.array(
+      v.object({
+        index: Count,
+        content: v.nullish(v.object({ parts: v.nullish(v.array(WirePart)) })),
+        finishReason: Text,
+        finishMessage: Text,
+      }),
+    ),
+  ),
   promptFeedback: v.nullish(v.object({ blockReason: Text, blockReasonMessage: Text })),
   usageMetadata: v.nullish(v.unknown()),
   error: v.nullish(WireStatus),
@@ -43,10 +60,19 @@ export const Chunk = v.object({
 
 export const Failure = v.object({ error: WireStatus })
 export const ModelPage = v.object({
-  models: v.nullish(v.array(v.object({ name: v.string(), supportedGenerationMethods: v.nullish(v.array(v.string())) }))),
+  models: v.nullish(
+    v.array(v.object({ name: v.string(), supportedGenerationMethods: v.nullish(v.array(v.string())) })),
+  ),
   publisherModels: v.nullish(v.array(v.object({ name: v.string() }))),
   nextPageToken: Text,
 })
 const Values = v.array(v.number())
-export const EmbeddingBatch = v.object({ embeddings: v.array(v.object({ values: Values })), usageMetadata: v.nullish(v.object({ promptTokenCount: Count })) })
-export const Predictions = v.object({ predictions: v.array(v.object({ embeddings: v.object({ values: Values, statistics: v.nullish(v.object({ token_count: Count })) }) })) })
+export const EmbeddingBatch = v.object({
+  embeddings: v.array(v.object({ values: Values })),
+  usageMetadata: v.nullish(v.object({ promptTokenCount: Count })),
+})
+export const Predictions = v.object({
+  predictions: v.array(
+    v.object({ embeddings: v.object({ values: Values, statistics: v.nullish(v.object({ token_count: Count })) }) }),
+  ),
+})

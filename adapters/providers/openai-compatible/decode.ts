@@ -12,7 +12,11 @@ import type { Said, WireCall } from './wire.ts'
 const MOST_ARGS = 8_388_608
 const MOST_CALLS = 256
 
-interface OpenCall { id: string | undefined; name: string; args: string }
+interface OpenCall {
+  id: string | undefined
+  name: string
+  args: string
+}
 
 /**
  * Turns the pieces of one streamed answer into events. `feed` and `finish` return what they made; text that arrived in one piece of the
@@ -22,7 +26,10 @@ export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
   readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
+  readonly #stream = new EventStreamReader(
+    ({ data }) => this.#event(data),
+    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
+  )
   readonly #calls = new Map<number, OpenCall>()
   #lastIndex = -1
   #usage: WireUsage | undefined
@@ -41,7 +48,9 @@ export class Decoder {
   }
 
   /** Whether the end marker was read: the rest of the stream is of no interest. */
-  get done(): boolean { return this.#sentinel }
+  get done(): boolean {
+    return this.#sentinel
+  }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#stream.feed(bytes)
@@ -62,23 +71,41 @@ export class Decoder {
     const said = this.#said.take()
     const calls = this.#endCalls()
     // The end marker alone, without a word or a reason, is no answer.
-    if (this.#finish === undefined && this.#said.chars === 0 && calls.length === 0) throw this.#said.broken('ended its answer without having said anything')
+    if (this.#finish === undefined && this.#said.chars === 0 && calls.length === 0)
+      throw this.#said.broken('ended its answer without having said anything')
     return [
-      ...said, ...calls.map((call) => ({ type: 'call' as const, call })),
-      { type: 'end', stop: stopOf(this.#finish, calls.length > 0), usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(calls.length > 0 && this.#replay()) },
+      ...said,
+      ...calls.map((call) => ({ type: 'call' as const, call })),
+      {
+        type: 'end',
+        stop: stopOf(this.#finish, calls.length > 0),
+        usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
+        ...(calls.length > 0 && this.#replay()),
+      },
     ]
   }
 
   #replay(): { readonly replay?: string } {
-    if (this.#replayed === 'reasoning_content' && this.#reasoning !== '') return { replay: JSON.stringify(this.#reasoning) }
-    return this.#replayed === 'reasoning_details' && this.#details.length > 0 ? { replay: JSON.stringify(this.#details) } : {}
+    if (this.#replayed === 'reasoning_content' && this.#reasoning !== '')
+      return { replay: JSON.stringify(this.#reasoning) }
+    return this.#replayed === 'reasoning_details' && this.#details.length > 0
+      ? { replay: JSON.stringify(this.#details) }
+      : {}
   }
 
   #event(data: string): void {
     if (this.#sentinel) return
-    if (data === '[DONE]') { this.#sentinel = true; this.#said.seen = true; return }
+    if (data === '[DONE]') {
+      this.#sentinel = true
+      this.#said.seen = true
+      return
+    }
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#said.skip() }
+    try {
+      json = JSON.parse(data)
+    } catch {
+      return this.#said.skip()
+    }
     const text = usualText(json)
     if (text !== undefined) {
       this.#said.seen = true
@@ -108,12 +135,16 @@ export class Decoder {
   }
 
   #read({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Said): void {
-    const parts = typeof content === 'string' ? undefined : content ?? undefined
-    const thinking = reasoning_content ?? reasoning ?? parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
+    const parts = typeof content === 'string' ? undefined : (content ?? undefined)
+    const thinking =
+      reasoning_content ??
+      reasoning ??
+      parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
     if (this.#replayed === 'reasoning_content') this.#reasoning += thinking ?? ''
     else if (this.#replayed && reasoning_details) this.#details.push(...reasoning_details)
     if (thinking) this.#said.think(thinking)
-    const text = typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
+    const text =
+      typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
     if (text) this.#said.say(text)
     if (tool_calls) for (const call of tool_calls) this.#call(call)
   }
@@ -121,14 +152,18 @@ export class Decoder {
   #call({ index, id, function: part }: WireCall): void {
     // Without a number, a new id or a new name means a new call.
     const last = this.#calls.get(this.#lastIndex)
-    let at = index ?? (last === undefined || (id && last.id !== undefined && id !== last.id) || (!id && part?.name) ? this.#calls.size : this.#lastIndex)
+    let at =
+      index ??
+      (last === undefined || (id && last.id !== undefined && id !== last.id) || (!id && part?.name)
+        ? this.#calls.size
+        : this.#lastIndex)
     // Some number every call with 0 and tell them apart by their id alone.
     const there = this.#calls.get(at)
     if (there && id && there.id !== undefined && id !== there.id && part?.name) at = this.#calls.size
     let call = this.#calls.get(at)
     if (!call) {
       if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
-      this.#calls.set(at, call = { id: undefined, name: '', args: '' })
+      this.#calls.set(at, (call = { id: undefined, name: '', args: '' }))
     }
     this.#lastIndex = at
     if (id) call.id ??= id
@@ -142,14 +177,16 @@ export class Decoder {
 
   #endCalls(): readonly ToolCall[] {
     const used = new Set<string>()
-    return [...this.#calls.entries()].sort(([a], [b]) => a - b).map(([at, { id, name, args }]) => {
-      this.#said.chars += name.length + args.length
-      // An answer to a call is found by its id, so it has to be there and be unique.
-      let unique = id ?? `call_${at}`
-      for (let copy = 2; used.has(unique); copy++) unique = `${id ?? `call_${at}`}_${copy}`
-      used.add(unique)
-      return { id: unique, name, args: readArgs(args) }
-    })
+    return [...this.#calls.entries()]
+      .sort(([a], [b]) => a - b)
+      .map(([at, { id, name, args }]) => {
+        this.#said.chars += name.length + args.length
+        // An answer to a call is found by its id, so it has to be there and be unique.
+        let unique = id ?? `call_${at}`
+        for (let copy = 2; used.has(unique); copy++) unique = `${id ?? `call_${at}`}_${copy}`
+        used.add(unique)
+        return { id: unique, name, args: readArgs(args) }
+      })
   }
 }
 
@@ -158,23 +195,40 @@ export class Decoder {
  * parsing of the JSON. Whatever is not exactly this goes through the schema.
  */
 function usualText(json: unknown): string | undefined {
-  if (!isObject(json) || json.usage || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
+  if (!isObject(json) || json.usage || json.error || !Array.isArray(json.choices) || json.choices.length !== 1)
+    return undefined
   const choice: unknown = json.choices[0]
   if (!isObject(choice) || choice.index || choice.finish_reason || !isObject(choice.delta)) return undefined
   const { content, tool_calls, reasoning_content, reasoning, reasoning_details, refusal } = choice.delta
-  return typeof content === 'string' && !tool_calls && !reasoning_content && !reasoning && !reasoning_details && !refusal ? content : undefined
+  return typeof content === 'string' &&
+    !tool_calls &&
+    !reasoning_content &&
+    !reasoning &&
+    !reasoning_details &&
+    !refusal
+    ? content
+    : undefined
 }
 /** The same for the chunk that says why the answer ends, and nothing else. */
 function usualEnd(json: unknown): { readonly finish: string; readonly usage: WireUsage | undefined } | undefined {
   if (!isObject(json) || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
   const choice: unknown = json.choices[0]
-  if (!isObject(choice) || choice.index || choice.message || typeof choice.finish_reason !== 'string' || choice.finish_reason === '' || !isObject(choice.delta)) return undefined
+  if (
+    !isObject(choice) ||
+    choice.index ||
+    choice.message ||
+    typeof choice.finish_reason !== 'string' ||
+    choice.finish_reason === '' ||
+    !isObject(choice.delta)
+  )
+    return undefined
   for (const _ in choice.delta) return undefined
   if (!json.usage) return { finish: choice.finish_reason, usage: undefined }
   const usage = v.safeParse(WireUsage, json.usage)
   return usage.success ? { finish: choice.finish_reason, usage: usage.output } : undefined
 }
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 function stopOf(finish: string | undefined, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
   if (finish === 'length' || finish === 'max_tokens' || finish === 'model_length') return 'length'

@@ -3,8 +3,15 @@ import { lazyClient } from 'svc/providers'
 import type { DeviceSignIn, ProviderDriver } from 'svc/providers'
 import type { Vendor } from './vendors.ts'
 
-const Subdomain = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/i, 'expected the name of the resource, without a domain'))
-const Address = v.pipe(v.string(), v.url(), v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'))
+const Subdomain = v.pipe(
+  v.string(),
+  v.regex(/^[a-z0-9][a-z0-9-]{0,62}$/i, 'expected the name of the resource, without a domain'),
+)
+const Address = v.pipe(
+  v.string(),
+  v.url(),
+  v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'),
+)
 export const VendorConfig = v.object({
   /** Azure: the name of the resource, which is the first part of its address. */
   resource: v.optional(Subdomain),
@@ -21,19 +28,41 @@ export type VendorConfig = v.InferOutput<typeof VendorConfig>
 
 /** The driver of one vendor. Its code is loaded with the first call. */
 export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorConfig> {
-  const { name, title, envVar, otherEnvVars, addressVar, sharedKey, baseUrl, defaultModel, embedding, noModels } = vendor
+  const { name, title, envVar, otherEnvVars, addressVar, sharedKey, baseUrl, defaultModel, embedding, noModels } =
+    vendor
   return {
-    name, title, defaultModel, config: VendorConfig,
-    ...(envVar !== undefined && { envVar }), ...(otherEnvVars && { otherEnvVars }), ...(addressVar !== undefined && { addressVar }), ...(sharedKey && { sharedKey }),
-    ...(baseUrl !== undefined && { baseUrl }), ...(embedding && { embedding }),
-    ...(vendor.access === 'azure' && { configVars: { resource: ['AZURE_RESOURCE_NAME'], api_version: ['OPENAI_API_VERSION'] } }),
-    ...(vendor.access === 'azure' && { address: ({ resource }: VendorConfig) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com`) }),
+    name,
+    title,
+    defaultModel,
+    config: VendorConfig,
+    ...(envVar !== undefined && { envVar }),
+    ...(otherEnvVars && { otherEnvVars }),
+    ...(addressVar !== undefined && { addressVar }),
+    ...(sharedKey && { sharedKey }),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(embedding && { embedding }),
+    ...(vendor.access === 'azure' && {
+      configVars: { resource: ['AZURE_RESOURCE_NAME'], api_version: ['OPENAI_API_VERSION'] },
+    }),
+    ...(vendor.access === 'azure' && {
+      address: ({ resource }: VendorConfig) =>
+        resource === undefined ? undefined : `https://${resource}.openai.azure.com`,
+    }),
     ...(vendor.access === 'copilot' && { signIn }),
-    connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), { models: !noModels, embed: !vendor.noEmbeddings }),
+    connect: (link) =>
+      lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), {
+        models: !noModels,
+        embed: !vendor.noEmbeddings,
+      }),
   }
 }
 
 function signIn({ github_url: url, github_client_id: clientId }: VendorConfig): DeviceSignIn {
   const base = url.replace(/\/+$/, '')
-  return { codeUrl: `${base}/login/device/code`, tokenUrl: `${base}/login/oauth/access_token`, clientId, scope: 'read:user' }
+  return {
+    codeUrl: `${base}/login/device/code`,
+    tokenUrl: `${base}/login/oauth/access_token`,
+    clientId,
+    scope: 'read:user',
+  }
 }

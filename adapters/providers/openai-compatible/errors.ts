@@ -4,7 +4,8 @@ import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
 
-const CONTEXT = /context[_ ](?:length|window)|maximum context|too many tokens|prompt is too long|reduce the length|input is too long/i
+const CONTEXT =
+  /context[_ ](?:length|window)|maximum context|too many tokens|prompt is too long|reduce the length|input is too long/i
 const FILTERED = /content[_ ](?:filter|policy|management)|safety system|moderation|data_inspection/i
 const QUOTA = /insufficient_quota|exceeded your current quota|billing|insufficient balance/i
 
@@ -17,18 +18,34 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const reason = reasonOf(status, said)
   const message = error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text)
   // A quota that is used up does not come back by waiting a few seconds.
-  const later = reason === 'rate_limit' ? !QUOTA.test(said) : reason === 'overloaded' || reason === 'server_error' || status === 408
-  const retryAfterSecs = later ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  const later =
+    reason === 'rate_limit' ? !QUOTA.test(said) : reason === 'overloaded' || reason === 'server_error' || status === 408
+  const retryAfterSecs = later
+    ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now)
+    : undefined
+  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, {
+    reason,
+    retry: later ? 'later' : 'never',
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 /** The failure that an error object within an answer of 200 means. */
 export function failureInStream(name: string, error: WireError | string): UpstreamFailure {
-  const { message, code, type } = typeof error === 'string' ? { message: error, code: undefined, type: undefined } : error
+  const { message, code, type } =
+    typeof error === 'string' ? { message: error, code: undefined, type: undefined } : error
   const status = typeof code === 'number' ? code : /^\d{3}$/.test(code ?? '') ? Number(code) : 0
   const reason = reasonOf(status, `${code ?? ''} ${type ?? ''} ${message ?? ''}`)
-  const never = reason === 'auth' || reason === 'context_length' || reason === 'content_filter' || reason === 'not_found' || (reason === 'invalid_request' && status !== 0)
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message ?? 'without a reason')}`, { reason: reason === 'invalid_request' && status === 0 ? 'server_error' : reason, retry: never ? 'never' : 'later' })
+  const never =
+    reason === 'auth' ||
+    reason === 'context_length' ||
+    reason === 'content_filter' ||
+    reason === 'not_found' ||
+    (reason === 'invalid_request' && status !== 0)
+  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message ?? 'without a reason')}`, {
+    reason: reason === 'invalid_request' && status === 0 ? 'server_error' : reason,
+    retry: never ? 'never' : 'later',
+  })
 }
 
 function reasonOf(status: number, said: string): UpstreamReason {

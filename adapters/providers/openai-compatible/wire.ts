@@ -17,11 +17,18 @@ export type WireUsage = v.InferOutput<typeof WireUsage>
 const WireCall = v.object({
   index: v.nullish(v.number()),
   id: Text,
-  function: v.nullish(v.object({ name: Text, arguments: v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())])) })),
+  function: v.nullish(
+    v.object({ name: Text, arguments: v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())])) }),
+  ),
 })
 export type WireCall = v.InferOutput<typeof WireCall>
 const Said = v.object({
-  content: v.nullish(v.union([v.string(), v.array(v.looseObject({ type: Text, text: Text, thinking: v.nullish(v.array(v.looseObject({ text: Text }))) }))])),
+  content: v.nullish(
+    v.union([
+      v.string(),
+      v.array(v.looseObject({ type: Text, text: Text, thinking: v.nullish(v.array(v.looseObject({ text: Text }))) })),
+    ]),
+  ),
   reasoning_content: Text,
   reasoning: Text,
   /** OpenRouter: signed pieces of thinking, in the order to be given back. */
@@ -36,11 +43,19 @@ export type WireError = v.InferOutput<typeof WireError>
 
 /** One chunk of a stream; also a whole answer, whose choices hold `message` in the place of `delta`. */
 export const Chunk = v.object({
-  choices: v.nullish(v.array(v.object({ index: v.nullish(v.number()), delta: v.nullish(Said), message: v.nullish(Said), finish_reason: Text }))),
+  choices: v.nullish(
+    v.array(
+      v.object({ index: v.nullish(v.number()), delta: v.nullish(Said), message: v.nullish(Said), finish_reason: Text }),
+    ),
+  ),
   usage: v.nullish(WireUsage),
   error: v.nullish(v.union([WireError, v.string()])),
 })
 export type Chunk = v.InferOutput<typeof Chunk>
 
 export const ModelList = v.object({ data: v.array(v.object({ id: v.string() })) })
-export const Failure = v.object({ error: v.nullish(v.union([WireError, v.string()])), message: Text, detail: v.nullish(v.unknown()) })
+export const Failure = v.object({
+  error: v.nullish(v.union([WireError, v.string()])),
+  message: Text,
+  detail: v.nullish(v.unknown()),
+})

@@ -19,16 +19,29 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   const base = link.baseUrl.replace(/\/+$/, '')
   const home = new URL(base).origin
 
-  async function call(url: string, signal: AbortSignal, body?: object, accept = 'application/json'): Promise<OutboundResponse> {
+  async function call(
+    url: string,
+    signal: AbortSignal,
+    body?: object,
+    accept = 'application/json',
+  ): Promise<OutboundResponse> {
     signal.throwIfAborted()
     const { origin, hostname, protocol } = new URL(url)
     // Replicate says where its streams are; nobody else may say so through it.
-    if (origin !== home && !(protocol === 'https:' && hostname.endsWith('.replicate.com'))) throw new UpstreamFailure(link.name, `${link.name} pointed to ${origin}, which is not its own`, { reason: 'malformed', retry: 'never' })
+    if (origin !== home && !(protocol === 'https:' && hostname.endsWith('.replicate.com')))
+      throw new UpstreamFailure(link.name, `${link.name} pointed to ${origin}, which is not its own`, {
+        reason: 'malformed',
+        retry: 'never',
+      })
     // A stream's address is secret itself; the key stays at home.
     const key = origin === home ? await link.apiKey() : undefined
     const response = await link.fetch(url, {
       signal,
-      headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(body && { 'content-type': 'application/json' }) },
+      headers: {
+        accept,
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
     })
     if (response.ok) return response
@@ -51,11 +64,11 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
       } else {
         prediction = await ended(prediction, signal)
         over = true
-        const text = Array.isArray(prediction.output) ? prediction.output.join('') : prediction.output ?? ''
+        const text = Array.isArray(prediction.output) ? prediction.output.join('') : (prediction.output ?? '')
         if (text !== '') yield { type: 'text', delta: text }
         chars = text.length
       }
-      const usage = await usageOf(prediction, signal) ?? estimateUsage(request, chars)
+      const usage = (await usageOf(prediction, signal)) ?? estimateUsage(request, chars)
       // Nothing says why an answer ended; one that is as long as it may be has reached its limit.
       const isCut = request.maxTokens !== undefined && usage.estimated !== true && usage.output >= request.maxTokens
       yield { type: 'end', stop: isCut ? 'length' : 'done', usage }
@@ -72,9 +85,18 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
 
   async function create({ model, ...request }: CompletionRequest, signal: AbortSignal): Promise<Prediction> {
     const [name = '', version] = model.split(':')
-    if (version === undefined && !/^[\w.-]+\/[\w.-]+$/.test(name)) throw new UpstreamFailure(link.name, `${link.name} names models as owner/name or owner/name:version, not "${model}"`, { reason: 'not_found', retry: 'never' })
+    if (version === undefined && !/^[\w.-]+\/[\w.-]+$/.test(name))
+      throw new UpstreamFailure(
+        link.name,
+        `${link.name} names models as owner/name or owner/name:version, not "${model}"`,
+        { reason: 'not_found', retry: 'never' },
+      )
     const input = inputOf({ model, ...request })
-    const response = await call(version === undefined ? `${base}/models/${name}/predictions` : `${base}/predictions`, signal, { input, stream: true, ...(version !== undefined && { version }) })
+    const response = await call(
+      version === undefined ? `${base}/models/${name}/predictions` : `${base}/predictions`,
+      signal,
+      { input, stream: true, ...(version !== undefined && { version }) },
+    )
     return readAs(Prediction, response, 'a prediction')
   }
 
@@ -82,8 +104,10 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   async function ended(begun: Prediction, signal: AbortSignal): Promise<Prediction> {
     for (let now = begun; ; now = await readAs(Prediction, await call(begun.urls.get, signal), 'a prediction')) {
       if (now.status === 'succeeded') return now
-      if (now.status === 'failed') throw failed(link.name, (typeof now.error === 'string' ? now.error : now.error?.detail) ?? 'without a reason')
-      if (now.status === 'canceled' || now.status === 'aborted') throw new UpstreamFailure(link.name, `${link.name} cancelled the prediction`, { reason: 'cut', retry: 'later' })
+      if (now.status === 'failed')
+        throw failed(link.name, (typeof now.error === 'string' ? now.error : now.error?.detail) ?? 'without a reason')
+      if (now.status === 'canceled' || now.status === 'aborted')
+        throw new UpstreamFailure(link.name, `${link.name} cancelled the prediction`, { reason: 'cut', retry: 'later' })
       await wait(POLL_MS, undefined, { signal, ref: false })
     }
   }
@@ -104,21 +128,37 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
 
   /** Nobody waits for its outcome: the prediction may be over by now. */
   async function cancel(url: string): Promise<void> {
-    try { await (await call(url, AbortSignal.timeout(CANCEL_MS), {})).text() } catch (error) {
+    try {
+      await (await call(url, AbortSignal.timeout(CANCEL_MS), {})).text()
+    } catch (error) {
       if (!(error instanceof UpstreamFailure) && !(error instanceof DOMException)) throw error
     }
   }
 
-  async function readAs<T extends typeof Prediction | typeof Collection>(schema: T, response: OutboundResponse, what: string): Promise<v.InferOutput<T>> {
+  async function readAs<T extends typeof Prediction | typeof Collection>(
+    schema: T,
+    response: OutboundResponse,
+    what: string,
+  ): Promise<v.InferOutput<T>> {
     const text = await response.text()
-    try { return parse(schema, JSON.parse(text)) } catch (cause) {
-      throw new UpstreamFailure(link.name, `${link.name} sent ${what} that cannot be read: the base URL is wrong or a proxy is in the way`, { reason: 'malformed', retry: 'never', cause })
+    try {
+      return parse(schema, JSON.parse(text))
+    } catch (cause) {
+      throw new UpstreamFailure(
+        link.name,
+        `${link.name} sent ${what} that cannot be read: the base URL is wrong or a proxy is in the way`,
+        { reason: 'malformed', retry: 'never', cause },
+      )
     }
   }
 
   /** Those of Replicate's own collection of language models; many more can be named. */
   async function models(signal: AbortSignal): Promise<readonly string[]> {
-    const { models: found } = await readAs(Collection, await call(`${base}/collections/language-models`, signal), 'a list of models')
+    const { models: found } = await readAs(
+      Collection,
+      await call(`${base}/collections/language-models`, signal),
+      'a list of models',
+    )
     return [...new Set(found.map(({ owner, name }) => `${owner}/${name}`))]
   }
 

@@ -9,7 +9,10 @@ import { Trouble } from './wire.ts'
 export class Decoder {
   readonly #name: string
   readonly #said: StreamedText
-  readonly #stream = new EventStreamReader((event) => this.#event(event), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
+  readonly #stream = new EventStreamReader(
+    (event) => this.#event(event),
+    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
+  )
   #done = false
 
   constructor(name: string) {
@@ -18,7 +21,9 @@ export class Decoder {
   }
 
   /** Characters of all that was said. */
-  get chars(): number { return this.#said.chars }
+  get chars(): number {
+    return this.#said.chars
+  }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#stream.feed(bytes)
@@ -34,24 +39,38 @@ export class Decoder {
 
   #event({ event, data }: StreamedEvent): void {
     switch (event) {
-      case 'output': this.#said.seen = true; this.#said.say(data); return
-      case 'logs': return
-      case 'error': throw failed(this.#name, troubleOf(data))
+      case 'output':
+        this.#said.seen = true
+        this.#said.say(data)
+        return
+      case 'logs':
+        return
+      case 'error':
+        throw failed(this.#name, troubleOf(data))
       case 'done': {
         this.#said.seen = true
         const { reason } = read(data)
         if (reason === 'error') throw failed(this.#name, 'the prediction failed')
-        if (reason === 'canceled') throw new UpstreamFailure(this.#name, `${this.#name} cancelled the prediction`, { reason: 'cut', retry: 'later' })
+        if (reason === 'canceled')
+          throw new UpstreamFailure(this.#name, `${this.#name} cancelled the prediction`, {
+            reason: 'cut',
+            retry: 'later',
+          })
         this.#done = true
         return
       }
       // There are no others.
-      default: this.#said.skip()
+      default:
+        this.#said.skip()
     }
   }
 }
 
 function read(data: string): v.InferOutput<typeof Trouble> {
-  try { return v.parse(Trouble, JSON.parse(data)) } catch { return { detail: undefined, reason: undefined } /* the kind of the event says enough */ }
+  try {
+    return v.parse(Trouble, JSON.parse(data))
+  } catch {
+    return { detail: undefined, reason: undefined } /* the kind of the event says enough */
+  }
 }
 const troubleOf = (data: string): string => read(data).detail ?? (data === '' ? 'without a reason' : data)

@@ -3,7 +3,8 @@ import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFail
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
 import { Failure } from './wire.ts'
 
-const CONTEXT = /(?:prompt|input|context)[^.]{0,40}(?:length|too long|exceed)|maximum (?:context|input|sequence)|too many tokens/i
+const CONTEXT =
+  /(?:prompt|input|context)[^.]{0,40}(?:length|too long|exceed)|maximum (?:context|input|sequence)|too many tokens/i
 /** Replicate's codes for predictions. Source: https://replicate.com/docs/topics/predictions/error-codes */
 const FLAGGED = /E005|flagged as sensitive|NSFW|safety (?:filter|system)/i
 const BUSY = /E00[34]|high demand|temporarily unavailable|capacity/i
@@ -14,19 +15,39 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const text = await readFailedBody(response)
   const read = v.safeParse(Failure, readFailedJson(text))
   const detail = read.success ? read.output.detail : undefined
-  const message = typeof detail === 'string' ? detail : read.success ? read.output.title ?? text : text
+  const message = typeof detail === 'string' ? detail : read.success ? (read.output.title ?? text) : text
   const reason = reasonOf(status, message)
   // A credit that is used up does not come back by waiting.
-  const later = (reason === 'rate_limit' && status !== 402) || reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
+  const later =
+    (reason === 'rate_limit' && status !== 402) ||
+    reason === 'overloaded' ||
+    reason === 'server_error' ||
+    reason === 'timeout'
   const asked = /available in (\d+(?:\.\d+)?) ?s/i.exec(message)?.[1]
-  const retryAfterSecs = later ? readRetryAfter(response.header('retry-after'), undefined, now) ?? (asked === undefined ? undefined : Number(asked)) : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, { reason, retry: later ? 'later' : 'never', ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  const retryAfterSecs = later
+    ? (readRetryAfter(response.header('retry-after'), undefined, now) ??
+      (asked === undefined ? undefined : Number(asked)))
+    : undefined
+  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, {
+    reason,
+    retry: later ? 'later' : 'never',
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 /** The failure of a prediction that was accepted. */
 export function failed(name: string, message: string): UpstreamFailure {
-  const reason: UpstreamReason = FLAGGED.test(message) ? 'content_filter' : CONTEXT.test(message) ? 'context_length' : BUSY.test(message) ? 'overloaded' : 'server_error'
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message)}`, { reason, retry: reason === 'overloaded' || reason === 'server_error' ? 'later' : 'never' })
+  const reason: UpstreamReason = FLAGGED.test(message)
+    ? 'content_filter'
+    : CONTEXT.test(message)
+      ? 'context_length'
+      : BUSY.test(message)
+        ? 'overloaded'
+        : 'server_error'
+  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message)}`, {
+    reason,
+    retry: reason === 'overloaded' || reason === 'server_error' ? 'later' : 'never',
+  })
 }
 
 function reasonOf(status: number, message: string): UpstreamReason {

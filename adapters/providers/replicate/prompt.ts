@@ -4,7 +4,9 @@ import type { CompletionRequest, Turn } from 'svc/providers'
 /** The input of a prediction. Further fields are those of the model. */
 export function inputOf(request: CompletionRequest): Record<string, unknown> {
   const { system, turns, maxTokens, temperature } = request
-  const image = turns.flatMap((turn) => (turn.role === 'user' ? turn.parts.filter((part) => part.type === 'image') : [])).at(-1)
+  const image = turns
+    .flatMap((turn) => (turn.role === 'user' ? turn.parts.filter((part) => part.type === 'image') : []))
+    .at(-1)
   return {
     ...request.extra,
     prompt: promptOf(turns),

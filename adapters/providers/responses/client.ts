@@ -16,7 +16,8 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
       signal,
       headers: {
         accept: body === undefined ? 'application/json' : 'text/event-stream',
-        ...(key !== undefined && { authorization: `Bearer ${key}` }), ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { method: 'POST', body }),
     })
@@ -29,14 +30,20 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const data = await (await call('/models', signal)).json()
-    try { return [...new Set(parse(ModelList, data).data.map(({ id }) => id))] } catch (cause) {
-      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, { reason: 'malformed', retry: 'never', cause })
+    try {
+      return [...new Set(parse(ModelList, data).data.map(({ id }) => id))]
+    } catch (cause) {
+      throw new UpstreamFailure(link.name, `${link.name} sent a list of models that cannot be read`, {
+        reason: 'malformed',
+        retry: 'never',
+        cause,
+      })
     }
   }
 
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
     const found = await models(signal)
-    return { model: found.includes(defaultModel) ? defaultModel : found[0] ?? defaultModel }
+    return { model: found.includes(defaultModel) ? defaultModel : (found[0] ?? defaultModel) }
   }
 
   return { complete, models, probe }

@@ -12,14 +12,22 @@ import type { Item, WireUsage } from './wire.ts'
 const MOST_ARGS = 8_388_608
 const MOST_CALLS = 256
 
-interface OpenCall { id: string; name: string; args: string; done: boolean }
+interface OpenCall {
+  id: string
+  name: string
+  args: string
+  done: boolean
+}
 
 /** Turns the pieces of one streamed response into events. `feed` and `finish` return what they made. Holds no timers and no connections. */
 export class Decoder {
   readonly #name: string
   readonly #request: CompletionRequest
   readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(({ data }) => this.#event(data), (most) => this.#said.broken(`sent a line of more than ${most} characters`))
+  readonly #stream = new EventStreamReader(
+    ({ data }) => this.#event(data),
+    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
+  )
   /** By their place in the response. */
   readonly #calls = new Map<number, OpenCall>()
   readonly #thoughts = new Map<number, Thought>()
@@ -36,7 +44,9 @@ export class Decoder {
   }
 
   /** Whether the last event was read: the rest of the stream is of no interest. */
-  get done(): boolean { return this.#stop !== undefined }
+  get done(): boolean {
+    return this.#stop !== undefined
+  }
 
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#stream.feed(bytes)
@@ -57,8 +67,10 @@ export class Decoder {
     }
     const replay = calls.length > 0 ? this.#replay(calls.map(([at]) => at)) : undefined
     events.push({
-      type: 'end', stop: stop !== 'done' ? stop : this.#refused ? 'refused' : calls.length > 0 ? 'calls' : 'done',
-      usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars), ...(replay !== undefined && { replay }),
+      type: 'end',
+      stop: stop !== 'done' ? stop : this.#refused ? 'refused' : calls.length > 0 ? 'calls' : 'done',
+      usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
+      ...(replay !== undefined && { replay }),
     })
     return events
   }
@@ -73,33 +85,55 @@ export class Decoder {
   #event(data: string): void {
     if (this.done || data === '[DONE]') return
     let json: unknown
-    try { json = JSON.parse(data) } catch { return this.#said.skip() }
+    try {
+      json = JSON.parse(data)
+    } catch {
+      return this.#said.skip()
+    }
     const parsed = v.safeParse(StreamEvent, json)
     if (!parsed.success) return this.#said.skip()
     const event = parsed.output
     this.#said.seen = true
     const at = event.output_index ?? 0
     switch (event.type) {
-      case 'response.output_text.delta': return this.#say(at, event.delta ?? '')
+      case 'response.output_text.delta':
+        return this.#say(at, event.delta ?? '')
       case 'response.refusal.delta':
         this.#refused = true
         return this.#say(at, event.delta ?? '')
-      case 'response.reasoning_summary_part.added': return (event.summary_index ?? 0) > 0 ? this.#said.think('\n\n') : undefined
-      case 'response.reasoning_summary_text.delta': case 'response.reasoning_text.delta': return this.#said.think(event.delta ?? '')
+      case 'response.reasoning_summary_part.added':
+        return (event.summary_index ?? 0) > 0 ? this.#said.think('\n\n') : undefined
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return this.#said.think(event.delta ?? '')
       case 'response.output_item.added':
         if (event.item?.type === 'function_call') this.#open(at, event.item)
         return
-      case 'response.function_call_arguments.delta': return this.#argue(at, event.delta ?? '')
-      case 'response.output_item.done': return event.item ? this.#close(at, event.item) : undefined
-      case 'response.completed': case 'response.incomplete': return this.#end(event)
-      case 'response.failed': throw failureInStream(this.#name, event.response?.error ?? { message: undefined, code: undefined, type: undefined })
-      case 'error': throw failureInStream(this.#name, event.error ?? { message: event.message, code: event.code, type: undefined })
+      case 'response.function_call_arguments.delta':
+        return this.#argue(at, event.delta ?? '')
+      case 'response.output_item.done':
+        return event.item ? this.#close(at, event.item) : undefined
+      case 'response.completed':
+      case 'response.incomplete':
+        return this.#end(event)
+      case 'response.failed':
+        throw failureInStream(
+          this.#name,
+          event.response?.error ?? { message: undefined, code: undefined, type: undefined },
+        )
+      case 'error':
+        throw failureInStream(this.#name, event.error ?? { message: event.message, code: event.code, type: undefined })
     }
   }
 
   #end({ type, response }: StreamEvent): void {
     this.#usage = response?.usage ?? undefined
-    this.#stop = type === 'response.completed' ? 'done' : response?.incomplete_details?.reason === 'content_filter' ? 'refused' : 'length'
+    this.#stop =
+      type === 'response.completed'
+        ? 'done'
+        : response?.incomplete_details?.reason === 'content_filter'
+          ? 'refused'
+          : 'length'
   }
 
   #say(at: number, text: string): void {

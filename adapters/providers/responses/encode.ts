@@ -12,15 +12,29 @@ export function encode(request: CompletionRequest): string {
   const { model, system, turns, tools, maxTokens, temperature, responseFormat, thinking } = request
   return JSON.stringify({
     ...request.extra,
-    model, stream: true,
+    model,
+    stream: true,
     // The vendor keeps nothing: what was thought comes along, sealed.
     store: false,
     ...(system !== '' && { instructions: system }),
     input: turns.flatMap(items),
-    ...(tools.length > 0 && { tools: tools.map(({ name, description, input }) => ({ type: 'function', name, description, parameters: schemaOf(input), strict: false })) }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, input }) => ({
+        type: 'function',
+        name,
+        description,
+        parameters: schemaOf(input),
+        strict: false,
+      })),
+    }),
     ...(maxTokens !== undefined && { max_output_tokens: Math.max(LEAST_TOKENS, maxTokens) }),
     ...(thinks(model)
-      ? { include: ['reasoning.encrypted_content'], ...(thinking !== undefined && { reasoning: thinking ? { effort: 'high', summary: 'auto' } : { effort: 'low' } }) }
+      ? {
+          include: ['reasoning.encrypted_content'],
+          ...(thinking !== undefined && {
+            reasoning: thinking ? { effort: 'high', summary: 'auto' } : { effort: 'low' },
+          }),
+        }
       : temperature !== undefined && { temperature }),
     ...(responseFormat && { text: { format: format(responseFormat) } }),
   })
@@ -39,7 +53,12 @@ function items(turn: Turn): readonly object[] {
   return replayed ?? [...(turn.text === '' ? [] : [said(turn.text)]), ...turn.calls.map(called)]
 }
 const said = (text: string): object => ({ role: 'assistant', content: [{ type: 'output_text', text }] })
-const called = ({ id, name, args }: ToolCall): object => ({ type: 'function_call', call_id: id, name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) })
+const called = ({ id, name, args }: ToolCall): object => ({
+  type: 'function_call',
+  call_id: id,
+  name,
+  arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}),
+})
 
 function part(value: Part): object {
   if (value.type === 'text') return { type: 'input_text', text: value.text }
@@ -48,5 +67,7 @@ function part(value: Part): object {
 
 /** Parameters have to be an object schema, also those of a tool that takes nothing. */
 function schemaOf(input: object): object {
-  return 'type' in input && input.type === 'object' ? { properties: {}, ...input } : { type: 'object', properties: {}, ...input }
+  return 'type' in input && input.type === 'object'
+    ? { properties: {}, ...input }
+    : { type: 'object', properties: {}, ...input }
 }

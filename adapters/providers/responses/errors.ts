@@ -15,21 +15,41 @@ export async function failureOf(name: string, response: OutboundResponse, now: n
   const text = await readFailedBody(response)
   const error = parseError(text)
   const { reason, retry } = classify(status, error, text)
-  const retryAfterSecs = retry === 'later' ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) : undefined
-  const message = shortened(error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text))
-  return new UpstreamFailure(name, `${name} answered ${status}${message && `: ${message}`}`, { reason, retry, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+  const retryAfterSecs =
+    retry === 'later'
+      ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now)
+      : undefined
+  const message = shortened(
+    error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text),
+  )
+  return new UpstreamFailure(name, `${name} answered ${status}${message && `: ${message}`}`, {
+    reason,
+    retry,
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
 }
 
 /** The failure that an error within an answer of 200 means. */
 export function failureInStream(name: string, error: WireError): UpstreamFailure {
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(error.message ?? String(error.code ?? error.type ?? 'without a reason'))}`, classify(0, error, ''))
+  return new UpstreamFailure(
+    name,
+    `${name} failed during its answer: ${shortened(error.message ?? String(error.code ?? error.type ?? 'without a reason'))}`,
+    classify(0, error, ''),
+  )
 }
 
 /** `status` is 0 within an answer. */
-function classify(status: number, error: WireError | undefined, text: string): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
+function classify(
+  status: number,
+  error: WireError | undefined,
+  text: string,
+): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
   const said = `${error?.code ?? ''} ${error?.type ?? ''} ${error?.message ?? text}`
   const reason = reasonOf(status, said)
-  const later = reason === 'rate_limit' ? !QUOTA.test(said) : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
+  const later =
+    reason === 'rate_limit'
+      ? !QUOTA.test(said)
+      : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
   return { reason, retry: later ? 'later' : 'never' }
 }
 function reasonOf(status: number, said: string): UpstreamReason {
@@ -47,5 +67,5 @@ function parseError(text: string): WireError | undefined {
   const parsed = v.safeParse(Failure, readFailedJson(text))
   if (!parsed.success) return undefined
   const { error } = parsed.output
-  return typeof error === 'string' ? { message: error, code: undefined, type: undefined } : error ?? undefined
+  return typeof error === 'string' ? { message: error, code: undefined, type: undefined } : (error ?? undefined)
 }

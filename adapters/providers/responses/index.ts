@@ -4,8 +4,15 @@ import type { ProviderDriver } from 'svc/providers'
 
 /** OpenAI's Responses API, which its models for code are made for. Nothing of a conversation is stored there. Source of the wire: https://platform.openai.com/docs/api-reference/responses */
 export const codex: ProviderDriver = {
-  name: 'codex', title: 'OpenAI Codex', envVar: 'OPENAI_API_KEY', sharedKey: true, baseUrl: 'https://api.openai.com/v1', defaultModel: 'gpt-5.3-codex', config: v.object({}),
-  connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(link, codex.defaultModel), { models: true }),
+  name: 'codex',
+  title: 'OpenAI Codex',
+  envVar: 'OPENAI_API_KEY',
+  sharedKey: true,
+  baseUrl: 'https://api.openai.com/v1',
+  defaultModel: 'gpt-5.3-codex',
+  config: v.object({}),
+  connect: (link) =>
+    lazyClient(async () => (await import('./client.ts')).createClient(link, codex.defaultModel), { models: true }),
 }
 
 export default defineProvider('1.0.0', codex)

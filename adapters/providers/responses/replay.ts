@@ -13,10 +13,14 @@ export function toReplay(pieces: readonly Piece[]): string | undefined {
 }
 
 /** The items of an answer in the order it was given in, or `undefined` when this is not how the answer was: then what was thought is left out. */
-export function fromReplay<T>(replay: string, answer: { readonly text: string; readonly calls: readonly ToolCall[] }, as: {
-  readonly text: (text: string) => T
-  readonly call: (call: ToolCall) => T
-}): readonly (T | Thought)[] | undefined {
+export function fromReplay<T>(
+  replay: string,
+  answer: { readonly text: string; readonly calls: readonly ToolCall[] },
+  as: {
+    readonly text: (text: string) => T
+    readonly call: (call: ToolCall) => T
+  },
+): readonly (T | Thought)[] | undefined {
   const read = v.safeParse(Pieces, replay)
   if (!read.success) return undefined
   const items: (T | Thought)[] = []
@@ -24,7 +28,7 @@ export function fromReplay<T>(replay: string, answer: { readonly text: string; r
   let calls = 0
   for (const piece of read.output) {
     if ('type' in piece) items.push(piece)
-    else if ('text' in piece) items.push(as.text(answer.text.slice(at, at += piece.text)))
+    else if ('text' in piece) items.push(as.text(answer.text.slice(at, (at += piece.text))))
     else {
       const call = answer.calls[piece.call]
       if (!call || piece.call !== calls++) return undefined

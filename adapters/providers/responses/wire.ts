@@ -17,7 +17,9 @@ export type WireError = v.InferOutput<typeof WireError>
 
 /** What a model thought, readable only by the vendor. */
 export const Thought = v.object({
-  type: v.literal('reasoning'), id: v.string(), encrypted_content: v.string(),
+  type: v.literal('reasoning'),
+  id: v.string(),
+  encrypted_content: v.string(),
   summary: v.array(v.object({ type: v.literal('summary_text'), text: v.string() })),
 })
 export type Thought = v.InferOutput<typeof Thought>
@@ -25,7 +27,11 @@ export type Thought = v.InferOutput<typeof Thought>
 const Item = v.looseObject({ type: v.string(), call_id: Text, name: Text, arguments: Text })
 export type Item = v.InferOutput<typeof Item>
 
-export const Response = v.object({ usage: v.nullish(WireUsage), error: v.nullish(WireError), incomplete_details: v.nullish(v.object({ reason: Text })) })
+export const Response = v.object({
+  usage: v.nullish(WireUsage),
+  error: v.nullish(WireError),
+  incomplete_details: v.nullish(v.object({ reason: Text })),
+})
 
 /** One event of a stream. `message` and `code` are those of `error`, which has them at its top. */
 export const StreamEvent = v.object({

@@ -21,19 +21,31 @@ export default definePlugin({
       return { text: `${config.greeting}, ${name}!`, greeted: await store.count(name) }
     }
 
-    routes.add(defineRoute({
-      method: 'GET', path: '/api/hello/:name', summary: 'Greet someone', auth: 'bearer', cost: 2,
-      params: v.object({ name: v.pipe(v.string(), v.maxLength(100)) }), returns: Greeting, errors: ['greeting_not_found'],
-      handle: ({ params }) => greet(params.name),
-    }))
-    tools.add(defineTool({
-      name: 'hello', description: 'Greets someone by name and says how often it did.', risk: 'write',
-      input: v.object({ name: v.pipe(v.string(), v.description('Who is greeted.')) }),
-      async run({ name }) {
-        const { text, greeted } = await greet(name)
-        return `${text} (${greeted})`
-      },
-    }))
+    routes.add(
+      defineRoute({
+        method: 'GET',
+        path: '/api/hello/:name',
+        summary: 'Greet someone',
+        auth: 'bearer',
+        cost: 2,
+        params: v.object({ name: v.pipe(v.string(), v.maxLength(100)) }),
+        returns: Greeting,
+        errors: ['greeting_not_found'],
+        handle: ({ params }) => greet(params.name),
+      }),
+    )
+    tools.add(
+      defineTool({
+        name: 'hello',
+        description: 'Greets someone by name and says how often it did.',
+        risk: 'write',
+        input: v.object({ name: v.pipe(v.string(), v.description('Who is greeted.')) }),
+        async run({ name }) {
+          const { text, greeted } = await greet(name)
+          return `${text} (${greeted})`
+        },
+      }),
+    )
     hooks.on(AgentSpawned, async ({ agent }) => {
       const { text } = await greet(agent.name)
       log.info(text)

@@ -2,7 +2,9 @@ import type { PluginDatabase } from 'svc/sdk'
 
 export class GreetingStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   /** How often this name was greeted, this time included. */
   async count(name: string): Promise<number> {

@@ -9,7 +9,10 @@ import type { Checkpoint, TreeStore } from './store.ts'
 const PAGE = 256
 /** A checkpoint stands for all entries before it, so old ones are of use only to who kept their signature. */
 const KEEP = 10_000
-const pause = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve) })
+const pause = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 
 /** That an entry is among those a checkpoint was signed for. */
 export interface Proof {
@@ -31,7 +34,13 @@ export class Checkpoints {
   #lastHash = ''
   #running: Promise<boolean> | undefined
 
-  constructor(parts: { readonly store: TreeStore; readonly trail: AuditStore; readonly signer: Signer; readonly log: AuditLog; readonly now: () => string }) {
+  constructor(parts: {
+    readonly store: TreeStore
+    readonly trail: AuditStore
+    readonly signer: Signer
+    readonly log: AuditLog
+    readonly now: () => string
+  }) {
     this.store = parts.store
     this.signer = parts.signer
     this.#trail = parts.trail
@@ -41,13 +50,19 @@ export class Checkpoints {
 
   /** Signs what is there now. `false` when that is signed already, or does not fit to what was. One at a time. */
   take(): Promise<boolean> {
-    this.#running ??= this.#take().finally(() => { this.#running = undefined })
+    this.#running ??= this.#take().finally(() => {
+      this.#running = undefined
+    })
     return this.#running
   }
 
   /** `undefined` when no checkpoint covers the entry yet, or when it was dropped. */
   async prove(id: number): Promise<Proof | undefined> {
-    const [checkpoint, verifier, origin] = await Promise.all([this.store.newest(), this.signer.verifier(), this.store.origin()])
+    const [checkpoint, verifier, origin] = await Promise.all([
+      this.store.newest(),
+      this.signer.verifier(),
+      this.store.origin(),
+    ])
     if (!checkpoint || !verifier || id > checkpoint.size || id < 1 || id <= (origin?.entry_id ?? 0)) return undefined
     const position = id - 1
     const leaves = new Map<number, Buffer>()
@@ -57,7 +72,10 @@ export class Checkpoints {
     await read(Math.floor(position / BLOCK))
     await read(Math.floor(checkpoint.size / BLOCK))
     const blocks = await this.store.blocks()
-    const path = proofOf(position, checkpoint.size, { leaf: (at) => known(leaves.get(at)), block: (at) => known(blocks.get(at)) })
+    const path = proofOf(position, checkpoint.size, {
+      leaf: (at) => known(leaves.get(at)),
+      block: (at) => known(blocks.get(at)),
+    })
     return { leafIndex: position, checkpoint, path: path.map((hash) => hash.toString('hex')), publicKey: verifier.pem }
   }
 
@@ -70,12 +88,14 @@ export class Checkpoints {
     for (;;) {
       const page = await this.#trail.after(frontier.size, PAGE)
       for (const link of page) {
-        if (link.id !== frontier.size + 1 || (this.#lastHash !== '' && link.prev_hash !== this.#lastHash)) return this.#refused(link.id)
+        if (link.id !== frontier.size + 1 || (this.#lastHash !== '' && link.prev_hash !== this.#lastHash))
+          return this.#refused(link.id)
         const root = frontier.add(leafOf(link.hash))
         if (root) roots.push({ position: frontier.size / BLOCK - 1, root })
         this.#lastHash = link.hash
         // What was signed before must not be signed over with another past.
-        if (frontier.size === newest?.size && frontier.root().toString('hex') !== newest.root) return this.#refused(link.id)
+        if (frontier.size === newest?.size && frontier.root().toString('hex') !== newest.root)
+          return this.#refused(link.id)
       }
       if (page.length < PAGE) break
       await pause()
@@ -83,8 +103,12 @@ export class Checkpoints {
     if (newest && frontier.size < newest.size) return this.#refused(frontier.size + 1)
     if (frontier.size > 0 && newest?.size !== frontier.size) {
       const unsigned = { size: frontier.size, root: frontier.root().toString('hex'), timestamp: this.#now() }
-      const checkpoint = { ...unsigned, ...await this.signer.sign(checkpointText(unsigned)) }
-      await this.store.commit([...roots.map(({ position, root }) => this.store.block(position, root)), this.store.checkpoint(checkpoint), this.store.thin(KEEP)])
+      const checkpoint = { ...unsigned, ...(await this.signer.sign(checkpointText(unsigned))) }
+      await this.store.commit([
+        ...roots.map(({ position, root }) => this.store.block(position, root)),
+        this.store.checkpoint(checkpoint),
+        this.store.thin(KEEP),
+      ])
       this.#frontier = frontier
       return true
     }

@@ -28,10 +28,14 @@ const EMPTY = hash('sha256', Buffer.alloc(0), 'buffer')
 export class Frontier {
   readonly #nodes: (Buffer | undefined)[] = []
   #size = 0
-  get size(): number { return this.#size }
+  get size(): number {
+    return this.#size
+  }
 
   /** Adds one leaf. The root of the block it completes, if it does. */
-  add(leaf: Buffer): Buffer | undefined { return this.#carry(leaf, 0) }
+  add(leaf: Buffer): Buffer | undefined {
+    return this.#carry(leaf, 0)
+  }
   /** Adds a whole block at once; the size must be a multiple of the block then. */
   addBlock(root: Buffer): void {
     if (this.#size % BLOCK !== 0) throw new Error(`a block cannot follow ${this.#size} leaves`)
@@ -61,7 +65,10 @@ export class Frontier {
 }
 
 /** What a proof is made of: the leaves near an entry and near the end, and the roots of whole blocks. Both by position. */
-export interface Parts { leaf(position: number): Buffer; block(position: number): Buffer }
+export interface Parts {
+  leaf(position: number): Buffer
+  block(position: number): Buffer
+}
 
 /** The audit path of a leaf in a tree of this size, nearest first (RFC 6962, 2.1.1). */
 export function proofOf(position: number, size: number, parts: Parts): Buffer[] {
@@ -99,7 +106,10 @@ export function rootFrom(position: number, size: number, leaf: Buffer, path: rea
     if (last === 0) return undefined
     if (node % 2 === 1 || node === last) {
       current = nodeOf(side, current)
-      while (node % 2 === 0 && node !== 0) { node = Math.floor(node / 2); last = Math.floor(last / 2) }
+      while (node % 2 === 0 && node !== 0) {
+        node = Math.floor(node / 2)
+        last = Math.floor(last / 2)
+      }
     } else current = nodeOf(current, side)
     node = Math.floor(node / 2)
     last = Math.floor(last / 2)

@@ -5,15 +5,20 @@ import type { Vault } from 'svc/sdk'
 const NAME = 'checkpoint-key'
 
 /** What is signed: a text with a tag of its own for each purpose. */
-export interface Signed { readonly key_id: string; readonly signature: string }
+export interface Signed {
+  readonly key_id: string
+  readonly signature: string
+}
 
 /** Signs with an Ed25519 key that lies in the vault, made when it is first needed. */
 export class Signer {
   readonly #vault: Pick<Vault, 'read' | 'write'>
-  constructor(vault: Pick<Vault, 'read' | 'write'>) { this.#vault = vault }
+  constructor(vault: Pick<Vault, 'read' | 'write'>) {
+    this.#vault = vault
+  }
 
   async sign(text: string): Promise<Signed> {
-    const key = await this.#find() ?? await this.#make()
+    const key = (await this.#find()) ?? (await this.#make())
     return { key_id: idOf(key), signature: sign(null, Buffer.from(text), key).toString('base64') }
   }
 
@@ -25,7 +30,9 @@ export class Signer {
 
   async #find(): Promise<KeyObject | undefined> {
     const text = await this.#vault.read(NAME)
-    return text === undefined ? undefined : createPrivateKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' })
+    return text === undefined
+      ? undefined
+      : createPrivateKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' })
   }
   async #make(): Promise<KeyObject> {
     const { privateKey } = generateKeyPairSync('ed25519')
@@ -43,7 +50,9 @@ export class Verifier {
     this.id = idOf(key)
   }
   /** SPKI in PEM, for who wants to check without this daemon. */
-  get pem(): string { return this.#key.export({ format: 'pem', type: 'spki' }).toString() }
+  get pem(): string {
+    return this.#key.export({ format: 'pem', type: 'spki' }).toString()
+  }
   holds(text: string, { signature }: Signed): boolean {
     return verify(null, Buffer.from(text), this.#key, Buffer.from(signature, 'base64'))
   }

@@ -4,16 +4,40 @@ import type { Finding, ProbeCase } from '../../security/contract.ts'
 import { repair } from '../repair.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: text === '' ? [] : [{ type: 'text', text }] })
-const assistant = (text: string, ...ids: string[]): Turn => ({ role: 'assistant', text, calls: ids.map((id) => ({ id, name: 'look', args: {} })) })
+const assistant = (text: string, ...ids: string[]): Turn => ({
+  role: 'assistant',
+  text,
+  calls: ids.map((id) => ({ id, name: 'look', args: {} })),
+})
 const tool = (callId: string, text = 'found'): Turn => ({ role: 'tool', callId, tool: 'look', text, failed: false })
 
 /** Every defect a history can have, once or twice. */
 const broken: readonly Turn[] = [
-  assistant('before anyone asked'), tool('orphan'), user('one'), user('two'),
-  assistant('calling', 'a', 'b'), user('meanwhile'), tool('b'), tool('b', 'again'), tool('a', 'x'.repeat(60_000)),
-  assistant(''), assistant('so'), assistant('and', 'c'), user(''), user('three'),
+  assistant('before anyone asked'),
+  tool('orphan'),
+  user('one'),
+  user('two'),
+  assistant('calling', 'a', 'b'),
+  user('meanwhile'),
+  tool('b'),
+  tool('b', 'again'),
+  tool('a', 'x'.repeat(60_000)),
+  assistant(''),
+  assistant('so'),
+  assistant('and', 'c'),
+  user(''),
+  user('three'),
 ]
-const counts = { orphanResults: 1, empty: 2, moved: 2, duplicateResults: 1, synthetic: 1, merged: 2, leading: 1, oversize: 1 } as const
+const counts = {
+  orphanResults: 1,
+  empty: 2,
+  moved: 2,
+  duplicateResults: 1,
+  synthetic: 1,
+  merged: 2,
+  leading: 1,
+  oversize: 1,
+} as const
 const legal: readonly Turn[] = [user('one'), assistant('calling', 'a'), tool('a'), assistant('done'), user('two')]
 const HISTORIES = 200
 
@@ -24,9 +48,20 @@ export async function probe(): Promise<Finding> {
   const cases: ProbeCase[] = [
     { name: 'a broken history is refused by the test of what providers take', held: !isLegal(broken) },
     { name: 'mended it passes', held: isLegal(turns) },
-    { name: 'every defect is counted', held: Object.entries(counts).every(([defect, count]) => report[defect as keyof typeof counts] === count) },
-    { name: 'mending twice changes nothing', held: JSON.stringify(again.turns) === JSON.stringify(turns) && Object.values(again.report).every((count) => count === 0) },
-    { name: 'what the user said is all there', held: ['one', 'two', 'meanwhile', 'three'].every((text) => JSON.stringify(turns).includes(text)) },
+    {
+      name: 'every defect is counted',
+      held: Object.entries(counts).every(([defect, count]) => report[defect as keyof typeof counts] === count),
+    },
+    {
+      name: 'mending twice changes nothing',
+      held:
+        JSON.stringify(again.turns) === JSON.stringify(turns) &&
+        Object.values(again.report).every((count) => count === 0),
+    },
+    {
+      name: 'what the user said is all there',
+      held: ['one', 'two', 'meanwhile', 'three'].every((text) => JSON.stringify(turns).includes(text)),
+    },
     { name: 'a sound history stays as it is', held: JSON.stringify(repair(legal).turns) === JSON.stringify(legal) },
   ]
   const random = numbers(20_240_601)
@@ -65,7 +100,8 @@ function history(random: () => number): readonly Turn[] {
   return Array.from({ length: Math.floor(random() * 20) }, (): Turn => {
     const kind = random()
     if (kind < 0.3) return user(random() < 0.2 ? '' : 'said')
-    if (kind < 0.65) return assistant(random() < 0.3 ? '' : 'answered', ...Array.from({ length: Math.floor(random() * 3) }, id))
+    if (kind < 0.65)
+      return assistant(random() < 0.3 ? '' : 'answered', ...Array.from({ length: Math.floor(random() * 3) }, id))
     return tool(id())
   })
 }

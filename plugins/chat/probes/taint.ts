@@ -6,49 +6,108 @@ import type { Carried, Label } from '../taint.ts'
 
 /** What each kind of tool has to refuse (security facts 1.2); written out here, so that a change of the tools is noticed. */
 const rows: readonly (readonly [refuses: readonly Label[], tools: readonly string[]])[] = [
-  [['ExternalNetwork', 'UntrustedAgent', 'UserInput'], ['shell_exec', 'process_start']],
-  [['Secret', 'Pii'], ['web_fetch', 'web_search']],
+  [
+    ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
+    ['shell_exec', 'process_start'],
+  ],
+  [
+    ['Secret', 'Pii'],
+    ['web_fetch', 'web_search'],
+  ],
   [['Secret'], ['agent_send', 'task_post']],
   [['ExternalNetwork', 'UntrustedAgent'], ['agent_spawn']],
 ]
 /** Tools whose answers come from outside. */
-const sources: Readonly<Record<string, Label>> = { web_fetch: 'ExternalNetwork', web_search: 'ExternalNetwork', shell_exec: 'ExternalNetwork', agent_send: 'UntrustedAgent' }
+const sources: Readonly<Record<string, Label>> = {
+  web_fetch: 'ExternalNetwork',
+  web_search: 'ExternalNetwork',
+  shell_exec: 'ExternalNetwork',
+  agent_send: 'UntrustedAgent',
+}
 const args = { command: 'echo $(cat notes)' }
 
 /** Every label through the guard of a turn's calls, the installed tools, and a secret in disguise at their door. */
 export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise<Finding> {
   const carried = (...of: readonly Label[]): Carried => new Map(of.map((label) => [label, 'a probe']))
-  const check = (refuses: readonly string[], ...of: readonly Label[]) => checkFlow({ tool: 'probe', args, refuses, carried: carried(...of) })
+  const check = (refuses: readonly string[], ...of: readonly Label[]) =>
+    checkFlow({ tool: 'probe', args, refuses, carried: carried(...of) })
   const cases: ProbeCase[] = []
   for (const [refuses, names] of rows) {
     for (const label of LABELS) {
       const refused = refuses.includes(label)
-      cases.push({ name: `${label} ${refused ? 'is refused' : 'passes'} at a tool like ${names[0]}`, held: check(refuses, label).allowed !== refused })
+      cases.push({
+        name: `${label} ${refused ? 'is refused' : 'passes'} at a tool like ${names[0]}`,
+        held: check(refuses, label).allowed !== refused,
+      })
     }
     for (const name of names) {
       const installed = tools.find(name)
-      if (installed) cases.push({ name: `${name} refuses ${refuses.join(', ')}`, held: refuses.every((label) => installed.refuses?.includes(label)) })
+      if (installed)
+        cases.push({
+          name: `${name} refuses ${refuses.join(', ')}`,
+          held: refuses.every((label) => installed.refuses?.includes(label)),
+        })
     }
   }
   for (const [name, label] of Object.entries(sources)) {
     const installed = tools.find(name)
-    if (installed) cases.push({ name: `answers of ${name} carry ${label}`, held: installed.labels?.includes(label) === true })
+    if (installed)
+      cases.push({ name: `answers of ${name} carry ${label}`, held: installed.labels?.includes(label) === true })
   }
   const mixed = union(carried(), carried('ExternalNetwork'), carried('Secret'))
-  const window = carriedBy([{ blocks: [{ type: 'text' }] }, { blocks: [{ type: 'result', labels: ['ExternalNetwork'], tool: 'web_fetch' }, { type: 'text', labels: ['UserInput'] }] }])
+  const window = carriedBy([
+    { blocks: [{ type: 'text' }] },
+    {
+      blocks: [
+        { type: 'result', labels: ['ExternalNetwork'], tool: 'web_fetch' },
+        { type: 'text', labels: ['UserInput'] },
+      ],
+    },
+  ])
   const refusal = check(['Secret'], 'Secret')
   const hash = argumentHash('probe', args)
-  const approved = checkFlow({ tool: 'probe', args, refuses: ['UserInput'], carried: carried('UserInput'), approved: new Map([[hash, 'operator']]) })
-  const other = checkFlow({ tool: 'probe', args: { command: 'another' }, refuses: ['UserInput'], carried: carried('UserInput'), approved: new Map([[hash, 'operator']]) })
+  const approved = checkFlow({
+    tool: 'probe',
+    args,
+    refuses: ['UserInput'],
+    carried: carried('UserInput'),
+    approved: new Map([[hash, 'operator']]),
+  })
+  const other = checkFlow({
+    tool: 'probe',
+    args: { command: 'another' },
+    refuses: ['UserInput'],
+    carried: carried('UserInput'),
+    approved: new Map([[hash, 'operator']]),
+  })
   cases.push(
-    { name: 'clean and labelled text together carry the labels of both', held: mixed.size === 2 && mixed.has('Secret') },
-    { name: 'a window carries the labels of all its blocks', held: [...window.keys()].toSorted().join() === 'ExternalNetwork,UserInput' },
-    { name: 'a refusal names label and source and no value', held: !refusal.allowed && refusal.text.includes('Secret') && refusal.text.includes('a probe') && !refusal.text.includes(args.command) },
-    { name: 'an approval lets exactly these arguments pass and leaves a record', held: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash },
+    {
+      name: 'clean and labelled text together carry the labels of both',
+      held: mixed.size === 2 && mixed.has('Secret'),
+    },
+    {
+      name: 'a window carries the labels of all its blocks',
+      held: [...window.keys()].toSorted().join() === 'ExternalNetwork,UserInput',
+    },
+    {
+      name: 'a refusal names label and source and no value',
+      held:
+        !refusal.allowed &&
+        refusal.text.includes('Secret') &&
+        refusal.text.includes('a probe') &&
+        !refusal.text.includes(args.command),
+    },
+    {
+      name: 'an approval lets exactly these arguments pass and leaves a record',
+      held: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash,
+    },
     { name: 'and no others', held: !other.allowed },
     ...disguised(guards),
   )
-  return { cases, evidence: 'labels follow text through a turn, not through a model\'s mind: what it reads marks all that it says' }
+  return {
+    cases,
+    evidence: "labels follow text through a turn, not through a model's mind: what it reads marks all that it says",
+  }
 }
 
 /** A known secret in the forms in which it is usually carried out. */
@@ -56,11 +115,22 @@ function disguised(guards: Guards): readonly ProbeCase[] {
   const secret = guards.plantedSecret()
   const bytes = Buffer.from(secret)
   const forms: Readonly<Record<string, string>> = {
-    'as it is': secret, 'in base64': bytes.toString('base64'), 'in base64 behind other text': Buffer.from(`x${secret}y`).toString('base64url'), 'in hex': bytes.toString('hex'),
-    'percent-encoded': [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''), backwards: [...secret].toReversed().join(''), 'in part': secret.slice(3, 25),
+    'as it is': secret,
+    'in base64': bytes.toString('base64'),
+    'in base64 behind other text': Buffer.from(`x${secret}y`).toString('base64url'),
+    'in hex': bytes.toString('hex'),
+    'percent-encoded': [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+    backwards: [...secret].toReversed().join(''),
+    'in part': secret.slice(3, 25),
   }
   return [
-    ...Object.entries(forms).map(([form, text]) => ({ name: `a secret ${form} in an address is found`, held: guards.holdsSecret({ url: `https://example.com/?q=${text}` }) })),
-    { name: 'an address without one passes', held: !guards.holdsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }) },
+    ...Object.entries(forms).map(([form, text]) => ({
+      name: `a secret ${form} in an address is found`,
+      held: guards.holdsSecret({ url: `https://example.com/?q=${text}` }),
+    })),
+    {
+      name: 'an address without one passes',
+      held: !guards.holdsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }),
+    },
   ]
 }

@@ -4,10 +4,22 @@ import type { ProbeTools } from '../probes.ts'
 
 /** What every answer must carry (Interface 8, security facts 1.4); written out here, so that a change of the daemon's own list is noticed. */
 const exact: Readonly<Record<string, string>> = {
-  'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', 'strict-transport-security': 'max-age=63072000; includeSubDomains',
-  'referrer-policy': 'no-referrer', 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'strict-transport-security': 'max-age=63072000; includeSubDomains',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
 }
-const directives = ["script-src 'self'", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'", "img-src 'self' data: blob:", "connect-src 'self'"]
+const directives = [
+  "script-src 'self'",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "form-action 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+]
 const banned = ['server', 'x-powered-by']
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -15,7 +27,8 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 export async function probe({ guards }: ProbeTools): Promise<Finding> {
   const host = guards.host()
   if (host === undefined) return { cases: [], evidence: 'no port is open', tried: false }
-  const ask = (line: string, more: readonly string[] = [], body = ''): string => `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${more.map((each) => `${each}\r\n`).join('')}\r\n${body}`
+  const ask = (line: string, more: readonly string[] = [], body = ''): string =>
+    `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${more.map((each) => `${each}\r\n`).join('')}\r\n${body}`
   const json = ['Content-Type: application/json', 'Content-Length: 1']
   const requests: readonly (readonly [name: string, bytes: string, statuses: readonly number[]])[] = [
     ['an answer', ask('GET /api/health', ['X-Request-Id: <script>']), [200]],
@@ -30,7 +43,10 @@ export async function probe({ guards }: ProbeTools): Promise<Finding> {
     if (!answer) return { cases: [], evidence: 'no port is open', tried: false }
     const missing = lacks(answer)
     ids.add(answer.headers.get('x-request-id') ?? '')
-    cases.push({ name: `${name}: ${missing ?? `status ${answer.status}`}`, held: missing === undefined && statuses.includes(answer.status) })
+    cases.push({
+      name: `${name}: ${missing ?? `status ${answer.status}`}`,
+      held: missing === undefined && statuses.includes(answer.status),
+    })
   }
   cases.push({ name: 'every answer has an id of its own', held: ids.size === requests.length })
   return { cases, evidence: `${requests.length} answers of the open port` }
@@ -38,7 +54,8 @@ export async function probe({ guards }: ProbeTools): Promise<Finding> {
 
 /** The first header that is not as it must be. */
 function lacks({ headers }: RawAnswer): string | undefined {
-  for (const [name, value] of Object.entries(exact)) if (headers.get(name) !== value) return `${name} is ${headers.get(name) ?? 'missing'}`
+  for (const [name, value] of Object.entries(exact))
+    if (headers.get(name) !== value) return `${name} is ${headers.get(name) ?? 'missing'}`
   const policy = headers.get('content-security-policy') ?? ''
   if (!policy.startsWith("default-src 'self'")) return 'content-security-policy does not start with default-src'
   const absent = directives.find((each) => !policy.includes(each))

@@ -5,11 +5,55 @@ import { confine, openConfined, Refusal } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../contract.ts'
 
 const hostile: readonly string[] = [
-  '', '.', '..', '../outside', 'a/../../outside', 'a/..', './a', 'a/./b', 'a//b', '/etc/passwd', '//server/share', '~', '~/x', '~root/x',
-  'C:\\x', 'c:/x', 'a\\b', '..\\x', '\\\\server\\share', 'a\0b', 'a\nb', 'a\u2028b', '%2e%2e/x', '%252e%252e/x', 'a%2fb', 'a.', 'a ', 'dir./x', 'a/ /b',
-  'con', 'NUL', 'aux.txt', 'com1', 'LPT9.log', 'a:b', 'file.txt::$DATA', 'cafe\u0301', '\ud800', 'x'.repeat(256), `${'a/'.repeat(512)}b`,
+  '',
+  '.',
+  '..',
+  '../outside',
+  'a/../../outside',
+  'a/..',
+  './a',
+  'a/./b',
+  'a//b',
+  '/etc/passwd',
+  '//server/share',
+  '~',
+  '~/x',
+  '~root/x',
+  'C:\\x',
+  'c:/x',
+  'a\\b',
+  '..\\x',
+  '\\\\server\\share',
+  'a\0b',
+  'a\nb',
+  'a\u2028b',
+  '%2e%2e/x',
+  '%252e%252e/x',
+  'a%2fb',
+  'a.',
+  'a ',
+  'dir./x',
+  'a/ /b',
+  'con',
+  'NUL',
+  'aux.txt',
+  'com1',
+  'LPT9.log',
+  'a:b',
+  'file.txt::$DATA',
+  'cafe\u0301',
+  '\ud800',
+  'x'.repeat(256),
+  `${'a/'.repeat(512)}b`,
 ]
-const legal: readonly string[] = ['a', 'notes/today.md', 'two words.txt', 'caf\u00e9/\u65e5\u672c.txt', 'a.b.c', 'data-1_2']
+const legal: readonly string[] = [
+  'a',
+  'notes/today.md',
+  'two words.txt',
+  'caf\u00e9/\u65e5\u672c.txt',
+  'a.b.c',
+  'data-1_2',
+]
 const outside = 'outside stays as it is'
 
 /** Names through the one resolver, in a folder of its own: every hostile one is refused, every legal one accepted. */
@@ -20,19 +64,37 @@ export async function probe(): Promise<Finding> {
     const secret = join(base, 'outside')
     await mkdir(root)
     await writeFile(secret, outside)
-    await Promise.all([symlink(secret, join(root, 'link')), symlink(base, join(root, 'folder')), link(secret, join(root, 'hard')), writeFile(join(root, 'plain'), 'plain')])
+    await Promise.all([
+      symlink(secret, join(root, 'link')),
+      symlink(base, join(root, 'folder')),
+      link(secret, join(root, 'hard')),
+      writeFile(join(root, 'plain'), 'plain'),
+    ])
     const cases: ProbeCase[] = []
-    for (const name of hostile) cases.push({ name: `refuses ${JSON.stringify(name.slice(0, 24))}`, held: await isRefused(() => confine(root, name)) })
-    for (const name of legal) cases.push({ name: `accepts ${JSON.stringify(name)}`, held: (await confine(root, name)).endsWith(name) })
+    for (const name of hostile)
+      cases.push({
+        name: `refuses ${JSON.stringify(name.slice(0, 24))}`,
+        held: await isRefused(() => confine(root, name)),
+      })
+    for (const name of legal)
+      cases.push({ name: `accepts ${JSON.stringify(name)}`, held: (await confine(root, name)).endsWith(name) })
     for (const name of ['link', 'folder/outside', 'hard']) {
       cases.push({ name: `refuses to read ${name}`, held: await isRefused(() => openConfined(root, name, 'read')) })
       cases.push({ name: `refuses to write ${name}`, held: await isRefused(() => openConfined(root, name, 'write')) })
     }
-    if (process.platform !== 'win32') cases.push({ name: 'refuses a device', held: await isRefused(() => openConfined('/dev', 'null', 'read')) })
-    cases.push({ name: 'refuses what is denied above it', held: await isRefused(() => confine(root, 'plain', { denied: [join(root, 'plain')] })) })
+    if (process.platform !== 'win32')
+      cases.push({ name: 'refuses a device', held: await isRefused(() => openConfined('/dev', 'null', 'read')) })
+    cases.push({
+      name: 'refuses what is denied above it',
+      held: await isRefused(() => confine(root, 'plain', { denied: [join(root, 'plain')] })),
+    })
     const handle = await openConfined(root, 'plain', 'read')
-    try { cases.push({ name: 'reads a plain file', held: await handle.readFile('utf8') === 'plain' }) } finally { await handle.close() }
-    cases.push({ name: 'the file outside is untouched', held: await readFile(secret, 'utf8') === outside })
+    try {
+      cases.push({ name: 'reads a plain file', held: (await handle.readFile('utf8')) === 'plain' })
+    } finally {
+      await handle.close()
+    }
+    cases.push({ name: 'the file outside is untouched', held: (await readFile(secret, 'utf8')) === outside })
     return { cases, evidence: `${hostile.length} hostile and ${legal.length} legal names, links, a device` }
   } finally {
     await rm(base, { recursive: true, force: true })
@@ -42,7 +104,8 @@ export async function probe(): Promise<Finding> {
 async function isRefused(attempt: () => Promise<unknown>): Promise<boolean> {
   try {
     const opened = await attempt()
-    if (typeof opened === 'object' && opened !== null && 'close' in opened && typeof opened.close === 'function') await opened.close()
+    if (typeof opened === 'object' && opened !== null && 'close' in opened && typeof opened.close === 'function')
+      await opened.close()
     return false
   } catch (error) {
     return error instanceof Refusal && (error.code === 'forbidden' || error.code === 'invalid_request')

@@ -27,13 +27,18 @@ export async function probe({ guards }: ProbeTools): Promise<Finding> {
   cases.push({ name: 'the number of keys is bounded', held: limiter.size <= 4 })
 
   const host = guards.host()
-  if (host === undefined) return { cases, evidence: 'no port is open: the installed limiter was not reached', tried: false }
+  if (host === undefined)
+    return { cases, evidence: 'no port is open: the installed limiter was not reached', tried: false }
   // A path that does not exist is charged before anything else is looked at.
-  const ask = (): ReturnType<typeof guards.exchange> => guards.exchange(`GET /no/such/path HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  const ask = (): ReturnType<typeof guards.exchange> =>
+    guards.exchange(`GET /no/such/path HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const address = (await ask())?.from ?? ''
   const before = guards.charged(address)
   const answer = await ask()
   const after = guards.charged(address)
-  cases.push({ name: 'a request to the open port is charged', held: answer?.status === 429 || (before !== undefined && after !== undefined && after > before) })
+  cases.push({
+    name: 'a request to the open port is charged',
+    held: answer?.status === 429 || (before !== undefined && after !== undefined && after > before),
+  })
   return { cases, evidence: 'the limiter of the open port charges requests of this machine too' }
 }

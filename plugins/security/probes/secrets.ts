@@ -13,7 +13,10 @@ export async function probe({ vault }: ProbeTools): Promise<Finding> {
   const alias = secret.use((bytes) => bytes)
   const cases: ProbeCase[] = [
     { name: 'its bytes can be used', held: secret.use((bytes) => bytes.toString()) === canary },
-    ...printed(secret).map(([name, text]) => ({ name: `${name} shows nothing`, held: !text.includes(canary) && !text.includes(alias.toString('hex')) })),
+    ...printed(secret).map(([name, text]) => ({
+      name: `${name} shows nothing`,
+      held: !text.includes(canary) && !text.includes(alias.toString('hex')),
+    })),
     { name: 'it cannot be cloned into another thread', held: throws(() => structuredClone(secret)) },
     { name: 'it stands in no shared pool', held: alias.buffer.byteLength === alias.byteLength },
   ]
@@ -23,24 +26,44 @@ export async function probe({ vault }: ProbeTools): Promise<Finding> {
     { name: 'and ends its use', held: throws(() => secret.use((bytes) => bytes)) },
   )
   await vault.write(NAME, canary)
-  cases.push({ name: 'the vault gives it back', held: await vault.read(NAME) === canary })
-  cases.push({ name: 'the vault removes it', held: await vault.remove(NAME) && await vault.read(NAME) === undefined })
+  cases.push({ name: 'the vault gives it back', held: (await vault.read(NAME)) === canary })
+  cases.push({
+    name: 'the vault removes it',
+    held: (await vault.remove(NAME)) && (await vault.read(NAME)) === undefined,
+  })
   const mask = createMask()
   mask.register(canary)
   cases.push(
-    { name: 'the log masks it', held: !mask.text(`value ${canary} end`).includes(canary) && !JSON.stringify(mask.value({ deep: [{ text: `x${canary}` }] }, true)).includes(canary) },
+    {
+      name: 'the log masks it',
+      held:
+        !mask.text(`value ${canary} end`).includes(canary) &&
+        !JSON.stringify(mask.value({ deep: [{ text: `x${canary}` }] }, true)).includes(canary),
+    },
     { name: 'and leaves other text alone', held: mask.text('value of nothing') === 'value of nothing' },
   )
-  return { cases, evidence: 'bytes are wiped; a key is a string, which nobody can wipe, while a request with it is made' }
+  return {
+    cases,
+    evidence: 'bytes are wiped; a key is a string, which nobody can wipe, while a request with it is made',
+  }
 }
 
 function printed(secret: SecretBytes): readonly (readonly [string, string])[] {
   return [
-    ['as text', String(secret)], ['in a template', `${secret}`], ['as JSON', JSON.stringify({ secret })], ['inspected', inspect(secret, { showHidden: true, depth: 5 })],
-    ['put together', ['', secret].join('')], ['in an error', new Error(`failed with ${secret}`, { cause: secret }).stack ?? ''],
+    ['as text', String(secret)],
+    ['in a template', `${secret}`],
+    ['as JSON', JSON.stringify({ secret })],
+    ['inspected', inspect(secret, { showHidden: true, depth: 5 })],
+    ['put together', ['', secret].join('')],
+    ['in an error', new Error(`failed with ${secret}`, { cause: secret }).stack ?? ''],
   ]
 }
 
 function throws(work: () => unknown): boolean {
-  try { work(); return false } catch { return true /* which is what is asked for */ }
+  try {
+    work()
+    return false
+  } catch {
+    return true /* which is what is asked for */
+  }
 }

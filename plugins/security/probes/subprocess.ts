@@ -9,16 +9,44 @@ import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 
 /** All that a program may find in its environment; a shell adds the last four by itself. */
-const names = new Set(['LANG', 'LC_ALL', 'TERM', 'PATH', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'SVC_PROCESS', 'PWD', 'OLDPWD', 'SHLVL', '_'])
-const folders = /^(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin)(?::(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin))*$/
+const names = new Set([
+  'LANG',
+  'LC_ALL',
+  'TERM',
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TMP',
+  'TEMP',
+  'SVC_PROCESS',
+  'PWD',
+  'OLDPWD',
+  'SHLVL',
+  '_',
+])
+const folders =
+  /^(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin)(?::(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin))*$/
 const trick = '; echo pwn $(id) `id` && x'
 
 /** Real programs through the one door to them. */
 export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise<Finding> {
   if (process.platform === 'win32') return { cases: [], evidence: 'not tried on this system', tried: false }
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'svc-probe-')))
-  const run = async (command: string, args: readonly string[], more: Partial<SpawnRequest> = {}): Promise<{ text: string; reason: string }> => {
-    const child = await spawn.start({ command, args, cwd: folder, network: false, timeoutMs: 1500, outputBytes: 65_536, signal, ...more })
+  const run = async (
+    command: string,
+    args: readonly string[],
+    more: Partial<SpawnRequest> = {},
+  ): Promise<{ text: string; reason: string }> => {
+    const child = await spawn.start({
+      command,
+      args,
+      cwd: folder,
+      network: false,
+      timeoutMs: 1500,
+      outputBytes: 65_536,
+      signal,
+      ...more,
+    })
     const { reason } = await child.ended
     return { text: child.read().text, reason }
   }
@@ -30,34 +58,61 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
       run('sh', ['-c', script, 'sh', trick, String(process.pid)]),
       run('sh', ['-c', `sleep ${sleeper} & sleep ${sleeper}`], { timeoutMs: 200 }),
     ])
-    const own = seen.text.slice(0, seen.text.indexOf('--arg')).split('\n').filter((line) => line.includes('='))
-    const environment = new Map(own.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+    const own = seen.text
+      .slice(0, seen.text.indexOf('--arg'))
+      .split('\n')
+      .filter((line) => line.includes('='))
+    const environment = new Map(
+      own.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    )
     const foreign = [...environment.keys()].filter((name) => !names.has(name))
-    const above = seen.text.slice(seen.text.indexOf('--parent')).split('\n').slice(1).filter((name) => name !== '' && !names.has(name))
+    const above = seen.text
+      .slice(seen.text.indexOf('--parent'))
+      .split('\n')
+      .slice(1)
+      .filter((name) => name !== '' && !names.has(name))
     const isApart = await isInSpaceOfItsOwn(/--space (\S+)/.exec(seen.text)?.[1])
     const exposed = spawn.exposed()
     const cases: ProbeCase[] = [
-      { name: foreign.length === 0 ? 'nothing of the daemon\'s environment is passed on' : `passed on: ${foreign.slice(0, 5).join(', ')}`, held: seen.text.includes('--arg') && foreign.length === 0 },
+      {
+        name:
+          foreign.length === 0
+            ? "nothing of the daemon's environment is passed on"
+            : `passed on: ${foreign.slice(0, 5).join(', ')}`,
+        held: seen.text.includes('--arg') && foreign.length === 0,
+      },
       { name: 'its home is its folder', held: environment.get('HOME') === folder },
       { name: 'programs are looked for in safe folders', held: folders.test(environment.get('PATH') ?? '') },
       // Without a space of its own that is the daemon, of which it may see what is no secret.
       { name: 'nor is anything in the process above it', held: above.length === 0 || !isApart },
-      { name: exposed.names.length === 0 ? 'no secret is in the environment the daemon was started with' : `still there: ${exposed.names.slice(0, 5).join(', ')}`, held: exposed.names.length === 0 || exposed.because !== undefined },
+      {
+        name:
+          exposed.names.length === 0
+            ? 'no secret is in the environment the daemon was started with'
+            : `still there: ${exposed.names.slice(0, 5).join(', ')}`,
+        held: exposed.names.length === 0 || exposed.because !== undefined,
+      },
       { name: 'an argument reaches it as it is', held: seen.text.includes(`--arg ${trick}`) },
       { name: 'it is ended when its time is up', held: forked.reason === 'timeout' },
       { name: 'what it started is gone with it', held: await isGone(sleeper) },
     ]
-    for (const [name, env] of Object.entries({ LD_PRELOAD: 'x', NODE_OPTIONS: 'x', HTTPS_PROXY: 'x', MY_API_KEY: 'x' })) cases.push({ name: `${name} is refused`, held: await isRefused(() => run('true', [], { env: { [name]: env } })) })
+    for (const [name, env] of Object.entries({ LD_PRELOAD: 'x', NODE_OPTIONS: 'x', HTTPS_PROXY: 'x', MY_API_KEY: 'x' }))
+      cases.push({ name: `${name} is refused`, held: await isRefused(() => run('true', [], { env: { [name]: env } })) })
     cases.push({ name: 'a program above its folder is refused', held: await isRefused(() => run('../true', [])) })
     const isolation = await spawn.isolation()
     // A program that can look into the daemon reads every secret there, whatever its environment.
     const canLook = !isApart && seen.text.includes('--memory')
     const stays = exposed.names.length > 0
     return {
-      cases, weaker: canLook || stays,
+      cases,
+      weaker: canLook || stays,
       evidence: [
-        `isolation: ${isolation}`, ...isolation === 'sealed' ? [] : ['files of its user are in its reach'], ...canLook ? ['it can read the memory of the daemon'] : [],
-        ...stays ? [`secrets are left in the environment the daemon was started with (${exposed.because ?? ''})`] : [],
+        `isolation: ${isolation}`,
+        ...(isolation === 'sealed' ? [] : ['files of its user are in its reach']),
+        ...(canLook ? ['it can read the memory of the daemon'] : []),
+        ...(stays
+          ? [`secrets are left in the environment the daemon was started with (${exposed.because ?? ''})`]
+          : []),
       ].join('; '),
     }
   } finally {
@@ -66,12 +121,17 @@ export async function probe({ spawn }: ProbeTools, signal: AbortSignal): Promise
 }
 
 async function isRefused(attempt: () => Promise<unknown>): Promise<boolean> {
-  try { await attempt(); return false } catch (error) { return error instanceof Refusal && (error.code === 'forbidden' || error.code === 'invalid_request') }
+  try {
+    await attempt()
+    return false
+  } catch (error) {
+    return error instanceof Refusal && (error.code === 'forbidden' || error.code === 'invalid_request')
+  }
 }
 
 /** Whether a program with this space of processes sees none of the daemon's. */
 async function isInSpaceOfItsOwn(space: string | undefined): Promise<boolean> {
-  return process.platform === 'linux' && space !== undefined && space !== await readlink('/proc/self/ns/pid')
+  return process.platform === 'linux' && space !== undefined && space !== (await readlink('/proc/self/ns/pid'))
 }
 
 /** Whether no process has this among its arguments. Only Linux tells. Read one after the other into the same memory, a few at a time. */
@@ -83,8 +143,14 @@ async function isGone(argument: string): Promise<boolean> {
     if (at % 25 === 24) await turn()
     try {
       const file = openSync(`/proc/${pid}/cmdline`, 'r')
-      try { if (bytes.toString('latin1', 0, readSync(file, bytes)).split('\0').includes(argument)) return false } finally { closeSync(file) }
-    } catch { /* Ended meanwhile. */ }
+      try {
+        if (bytes.toString('latin1', 0, readSync(file, bytes)).split('\0').includes(argument)) return false
+      } finally {
+        closeSync(file)
+      }
+    } catch {
+      /* Ended meanwhile. */
+    }
   }
   return true
 }

@@ -10,27 +10,36 @@ export class SummaryStore {
   readonly #db: PluginDatabase
   readonly #known = new Map<string, SummaryRow | undefined>()
   #changes = 0
-  constructor(db: PluginDatabase) { this.#db = db }
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
 
   /** The one that holds. */
   async current(sessionId: string): Promise<SummaryRow | undefined> {
     if (this.#known.has(sessionId)) return this.#known.get(sessionId)
     const changes = this.#changes
-    const row = v.parse(v.optional(SummaryRow), await this.#db.one`SELECT * FROM sessions_summary
-      WHERE session_id = ${sessionId} AND undone_at IS NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`)
+    const row = v.parse(
+      v.optional(SummaryRow),
+      await this.#db.one`SELECT * FROM sessions_summary
+      WHERE session_id = ${sessionId} AND undone_at IS NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
+    )
     if (changes === this.#changes) this.#remember(sessionId, row)
     return row
   }
   /** The newest that was taken back. */
   async undone(sessionId: string): Promise<SummaryRow | undefined> {
-    return v.parse(v.optional(SummaryRow), await this.#db.one`SELECT * FROM sessions_summary
-      WHERE session_id = ${sessionId} AND undone_at IS NOT NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`)
+    return v.parse(
+      v.optional(SummaryRow),
+      await this.#db.one`SELECT * FROM sessions_summary
+      WHERE session_id = ${sessionId} AND undone_at IS NOT NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
+    )
   }
   /** Whether it was stored: not when its last message is gone. */
   async add(summary: Summary, statements: readonly Statement[]): Promise<boolean> {
     const { id, sessionId, text, labels, firstMessageId, lastMessageId, messageCount, createdAt } = summary
     const [inserted] = await this.#db.batch([
-      this.#db.sql`INSERT INTO sessions_summary (session_id, last_turn_seq, last_seq, id, text, labels, first_message_id, last_message_id, message_count, created_at)
+      this.#db
+        .sql`INSERT INTO sessions_summary (session_id, last_turn_seq, last_seq, id, text, labels, first_message_id, last_message_id, message_count, created_at)
         SELECT m.session_id, m.turn_seq, m.seq, ${id}, ${text}, ${JSON.stringify(labels)}, ${firstMessageId}, ${lastMessageId}, ${messageCount}, ${createdAt}
         FROM sessions_message m WHERE m.id = ${lastMessageId} AND m.session_id = ${sessionId}`,
       ...statements,
@@ -39,12 +48,19 @@ export class SummaryStore {
     return inserted?.changes === 1
   }
   async undo(row: SummaryRow, at: string, statements: readonly Statement[]): Promise<void> {
-    await this.#db.batch([this.#db.sql`UPDATE sessions_summary SET undone_at = ${at} WHERE session_id = ${row.session_id} AND id = ${row.id}`, ...statements])
+    await this.#db.batch([
+      this.#db
+        .sql`UPDATE sessions_summary SET undone_at = ${at} WHERE session_id = ${row.session_id} AND id = ${row.id}`,
+      ...statements,
+    ])
     this.forget(row.session_id)
   }
-  remove(sessionId: string): Statement { return this.#db.sql`DELETE FROM sessions_summary WHERE session_id = ${sessionId}` }
+  remove(sessionId: string): Statement {
+    return this.#db.sql`DELETE FROM sessions_summary WHERE session_id = ${sessionId}`
+  }
   removeOfAgent(agentId: string): Statement {
-    return this.#db.sql`DELETE FROM sessions_summary WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`
+    return this.#db
+      .sql`DELETE FROM sessions_summary WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`
   }
   forget(sessionId: string): void {
     this.#changes++
@@ -64,7 +80,13 @@ export class SummaryStore {
 
 export function toSummary(row: SummaryRow): Summary {
   return {
-    id: row.id, sessionId: row.session_id, text: row.text, labels: row.labels, firstMessageId: row.first_message_id, lastMessageId: row.last_message_id,
-    messageCount: row.message_count, createdAt: row.created_at,
+    id: row.id,
+    sessionId: row.session_id,
+    text: row.text,
+    labels: row.labels,
+    firstMessageId: row.first_message_id,
+    lastMessageId: row.last_message_id,
+    messageCount: row.message_count,
+    createdAt: row.created_at,
   }
 }

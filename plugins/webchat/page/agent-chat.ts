@@ -2,7 +2,20 @@ import { ApiError, explain, pageMessages } from './api.ts'
 import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
-import { ask, detach, emptyTranscript, fail, fromRecord, lastQuestion, markStopped, openAnswer, receive, unaccounted, withAccount, withoutLastExchange } from './transcript.ts'
+import {
+  ask,
+  detach,
+  emptyTranscript,
+  fail,
+  fromRecord,
+  lastQuestion,
+  markStopped,
+  openAnswer,
+  receive,
+  unaccounted,
+  withAccount,
+  withoutLastExchange,
+} from './transcript.ts'
 import type { Transcript } from './transcript.ts'
 import { Whereabouts } from './whereabouts.ts'
 import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
@@ -37,7 +50,15 @@ export class AgentChat {
   /** Turns that were looked up. */
   readonly #asked = new Set<string>()
 
-  constructor(agentId: string, api: Api, parts: { readonly reachable: () => Promise<boolean>; readonly onAgents: (agents: readonly AgentSummary[]) => void; readonly onApproval: () => void }) {
+  constructor(
+    agentId: string,
+    api: Api,
+    parts: {
+      readonly reachable: () => Promise<boolean>
+      readonly onAgents: (agents: readonly AgentSummary[]) => void
+      readonly onApproval: () => void
+    },
+  ) {
     this.agentId = agentId
     this.#api = api
     this.#onAgents = parts.onAgents
@@ -45,20 +66,32 @@ export class AgentChat {
     this.whereabouts = new Whereabouts(async () => {
       const turns = await api.turns(agentId)
       const open = openAnswer(this.transcript.value)?.turnId
-      return turns.find(({ turn_id: id }) => id === open) ?? turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
+      return (
+        turns.find(({ turn_id: id }) => id === open) ??
+        turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
+      )
     })
     // Whatever changes while an answer is open is a word of it.
-    this.transcript.watch(() => { if (this.busy) this.whereabouts.heard(); else this.whereabouts.end() })
+    this.transcript.watch(() => {
+      if (this.busy) this.whereabouts.heard()
+      else this.whereabouts.end()
+    })
     this.connection = new Connection({
       open: () => api.socket(agentId),
       reachable: parts.reachable,
       onFrame: (frame) => this.#receive(frame),
-      onReopened: () => { void this.#waitForRecord() },
-      onDropped: () => { if (!this.#streaming) this.transcript.update(detach) },
+      onReopened: () => {
+        void this.#waitForRecord()
+      },
+      onDropped: () => {
+        if (!this.#streaming) this.transcript.update(detach)
+      },
     })
   }
 
-  get busy(): boolean { return openAnswer(this.transcript.value) !== undefined }
+  get busy(): boolean {
+    return openAnswer(this.transcript.value) !== undefined
+  }
 
   show(): void {
     this.#shown = true
@@ -151,7 +184,7 @@ export class AgentChat {
   #recorded(view: SessionView): readonly SessionMessage[] {
     const first = view.messages[0]?.id
     const sameSession = this.#newest?.session_id === view.session_id
-    const known = sameSession ? [...this.#earlier, ...this.#newest?.messages ?? []] : []
+    const known = sameSession ? [...this.#earlier, ...(this.#newest?.messages ?? [])] : []
     const overlap = known.findIndex(({ id }) => id !== undefined && id === first)
     this.#earlier = overlap > 0 ? known.slice(0, overlap) : []
     this.#newest = view
@@ -167,7 +200,8 @@ export class AgentChat {
     this.transcript.update((transcript) => receive(transcript, frame))
     if (!wasBusy || this.busy) return
     // The daemon keeps no record of a command's reply, and `/new` leaves an empty session behind.
-    if (frame.type === 'response' && /^\/(new|reset)\b/.test(question)) this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
+    if (frame.type === 'response' && /^\/(new|reset)\b/.test(question))
+      this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
     if (!this.#shown) return this.connection.close()
     // Where a call's result did not travel with the answer, the session has it.
     if (frame.type === 'response' && (this.#unread || lacksResults(this.transcript.value))) void this.load()
@@ -176,8 +210,13 @@ export class AgentChat {
   async #sendOverHttp(text: string): Promise<void> {
     if (/^\/[a-z]+(\s|$)/i.test(text)) {
       // Sent as a message it would go to the model.
-      if (/^\/(new|reset)\b/.test(text)) return this.reset().catch((error: unknown) => this.transcript.update((transcript) => fail(transcript, explain(error))))
-      return this.transcript.update((transcript) => fail(transcript, 'Commands need a WebSocket, and none can be opened from here.'))
+      if (/^\/(new|reset)\b/.test(text))
+        return this.reset().catch((error: unknown) =>
+          this.transcript.update((transcript) => fail(transcript, explain(error))),
+        )
+      return this.transcript.update((transcript) =>
+        fail(transcript, 'Commands need a WebSocket, and none can be opened from here.'),
+      )
     }
     const streaming = new AbortController()
     this.#streaming = streaming
@@ -197,7 +236,9 @@ export class AgentChat {
 
   /** Who gave the newest recorded answers, what they cost, and why there is none. */
   async #readTurns(): Promise<void> {
-    for (const turnId of unaccounted(this.transcript.value).filter((id) => !this.#asked.has(id)).slice(0, mostTurns)) {
+    for (const turnId of unaccounted(this.transcript.value)
+      .filter((id) => !this.#asked.has(id))
+      .slice(0, mostTurns)) {
       this.#asked.add(turnId)
       try {
         const turn = await this.#api.turn(this.agentId, turnId)
@@ -215,13 +256,15 @@ export class AgentChat {
     const era = this.#era
     for (const delayMs of recordedDelaysMs) {
       const last = this.transcript.value.entries.at(-1)
-      if (era !== this.#era || last?.kind !== 'answer' || (last.state !== 'detached' && last.state !== 'unanswered')) return
+      if (era !== this.#era || last?.kind !== 'answer' || (last.state !== 'detached' && last.state !== 'unanswered'))
+        return
       await new Promise((resolve) => setTimeout(resolve, delayMs))
       if (era !== this.#era || !this.#shown) return
       try {
         const view = await this.#api.session(this.agentId)
         if (era !== this.#era || this.busy) return
-        if (view.messages.at(-1)?.role === 'Assistant') this.transcript.update((known) => fromRecord(this.#recorded(view), known))
+        if (view.messages.at(-1)?.role === 'Assistant')
+          this.transcript.update((known) => fromRecord(this.#recorded(view), known))
         // Or it failed, which is no message.
         await this.#readTurns()
       } catch (error) {

@@ -36,30 +36,47 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
       {open && <div class="shade" onClick={onClose} />}
       <nav ref={drawer} id="agents" class={open ? 'agents open' : 'agents'} aria-label="Agents">
         <div class="brand">
-          <Mark /><span>svc</span>
-          <button type="button" class="quiet square only-narrow" onClick={onClose}><CloseIcon /><span class="hidden">Close the list</span></button>
+          <Mark />
+          <span>svc</span>
+          <button type="button" class="quiet square only-narrow" onClick={onClose}>
+            <CloseIcon />
+            <span class="hidden">Close the list</span>
+          </button>
         </div>
         <h2 class="section">Agents</h2>
         <ul>
           {agents.map((agent) => (
             <li key={agent.id}>
-              <button type="button" class="agent" aria-current={agent.id === selectedId ? 'true' : undefined} onClick={() => onSelect(agent.id)}>
+              <button
+                type="button"
+                class="agent"
+                aria-current={agent.id === selectedId ? 'true' : undefined}
+                onClick={() => onSelect(agent.id)}
+              >
                 <Avatar name={agent.name} />
                 <span class="agent-text">
                   <span class="agent-name">{agent.name}</span>
                   <span class="agent-model">{modelLabel(agent)}</span>
                 </span>
                 {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
-                {asking.has(agent.id) ? <span class="state">asks you</span> : agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>}
+                {asking.has(agent.id) ? (
+                  <span class="state">asks you</span>
+                ) : (
+                  agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>
+                )}
               </button>
             </li>
           ))}
         </ul>
-        <button type="button" class="quiet add" onClick={onAdd}><PlusIcon /> New agent</button>
+        <button type="button" class="quiet add" onClick={onAdd}>
+          <PlusIcon /> New agent
+        </button>
         {signedIn !== undefined && (
           <div class="signed-in">
             <span title={signedIn}>{signedIn}</span>
-            <button type="button" class="quiet" onClick={() => void client.signOut()}>Sign out</button>
+            <button type="button" class="quiet" onClick={() => void client.signOut()}>
+              Sign out
+            </button>
           </div>
         )}
       </nav>
@@ -70,11 +87,17 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
 export function Avatar({ name }: { readonly name: string }) {
   let hue = 0
   for (const character of name) hue = (hue * 31 + (character.codePointAt(0) ?? 0)) % 6
-  return <span class={`avatar hue-${hue}`} aria-hidden="true">{[...name.trim()][0]?.toUpperCase() ?? '?'}</span>
+  return (
+    <span class={`avatar hue-${hue}`} aria-hidden="true">
+      {[...name.trim()][0]?.toUpperCase() ?? '?'}
+    </span>
+  )
 }
 
 /** Whether the model that comes with the daemon answers, because none is connected. */
-export function isOffline(agent: AgentSummary): boolean { return agent.model_provider === 'builtin' && agent.model_name === 'offline' }
+export function isOffline(agent: AgentSummary): boolean {
+  return agent.model_provider === 'builtin' && agent.model_name === 'offline'
+}
 
 export function modelLabel(agent: AgentSummary): string {
   if (isOffline(agent)) return 'offline model'

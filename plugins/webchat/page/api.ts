@@ -1,5 +1,15 @@
 import * as v from 'valibot'
-import { AgentList, ApprovalPage, ApprovalView, Problem, EndedTurn, SessionView, Spawned, Ticket, TurnPage } from './wire.ts'
+import {
+  AgentList,
+  ApprovalPage,
+  ApprovalView,
+  Problem,
+  EndedTurn,
+  SessionView,
+  Spawned,
+  Ticket,
+  TurnPage,
+} from './wire.ts'
 import type { AgentSummary, Approval, ServerFrame, Turn } from './wire.ts'
 import { readEvents } from './events.ts'
 
@@ -25,30 +35,63 @@ export class Api {
   /** In memory only: not in storage, not in the URL, gone with the page. */
   #key: string | undefined
   readonly #onRefused: () => void
-  constructor(onRefused: () => void) { this.#onRefused = onRefused }
+  constructor(onRefused: () => void) {
+    this.#onRefused = onRefused
+  }
 
-  get hasKey(): boolean { return this.#key !== undefined }
-  useKey(key: string | undefined): void { this.#key = key }
+  get hasKey(): boolean {
+    return this.#key !== undefined
+  }
+  useKey(key: string | undefined): void {
+    this.#key = key
+  }
 
-  agents(): Promise<readonly AgentSummary[]> { return this.#json('GET', '/api/agents', AgentList) }
+  agents(): Promise<readonly AgentSummary[]> {
+    return this.#json('GET', '/api/agents', AgentList)
+  }
   /** The newest messages of the active session, or the page that ends before a message. */
   session(agentId: string, before?: string): Promise<SessionView> {
-    const query = before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
+    const query =
+      before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
     return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session${query}`, SessionView)
   }
   /** The newest messages to an agent and where they stand, the newest one first. */
-  async turns(agentId: string): Promise<readonly Turn[]> { return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns?limit=20`, TurnPage)).turns }
-  turn(agentId: string, turnId: string): Promise<EndedTurn> { return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns/${encodeURIComponent(turnId)}`, EndedTurn) }
-  spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> { return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml }) }
-  async kill(agentId: string): Promise<void> { await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown()) }
-  async reset(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {}) }
-  async stop(agentId: string): Promise<void> { await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), {}) }
+  async turns(agentId: string): Promise<readonly Turn[]> {
+    return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns?limit=20`, TurnPage)).turns
+  }
+  turn(agentId: string, turnId: string): Promise<EndedTurn> {
+    return this.#json(
+      'GET',
+      `/api/agents/${encodeURIComponent(agentId)}/turns/${encodeURIComponent(turnId)}`,
+      EndedTurn,
+    )
+  }
+  spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> {
+    return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml })
+  }
+  async kill(agentId: string): Promise<void> {
+    await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown())
+  }
+  async reset(agentId: string): Promise<void> {
+    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {})
+  }
+  async stop(agentId: string): Promise<void> {
+    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), {})
+  }
 
-  approvals(): Promise<{ approvals: readonly Approval[] }> { return this.#json('GET', '/api/approvals?status=pending', ApprovalPage) }
-  approval(id: string): Promise<Approval> { return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView) }
-  async answerApproval(id: string, verb: 'approve' | 'reject'): Promise<void> { await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), {}) }
+  approvals(): Promise<{ approvals: readonly Approval[] }> {
+    return this.#json('GET', '/api/approvals?status=pending', ApprovalPage)
+  }
+  approval(id: string): Promise<Approval> {
+    return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView)
+  }
+  async answerApproval(id: string, verb: 'approve' | 'reject'): Promise<void> {
+    await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), {})
+  }
 
-  async signOut(): Promise<void> { await this.#json('POST', '/api/auth/logout', v.unknown(), {}) }
+  async signOut(): Promise<void> {
+    await this.#json('POST', '/api/auth/logout', v.unknown(), {})
+  }
 
   /** An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in for it. */
   async socket(agentId: string): Promise<WebSocket> {
@@ -61,11 +104,21 @@ export class Api {
 
   /** The same answer over server-sent events, as the frames the socket would have brought. */
   async *answer(agentId: string, message: string, signal: AbortSignal): AsyncGenerator<ServerFrame> {
-    const response = await this.#send('POST', `/api/agents/${encodeURIComponent(agentId)}/message/stream`, { message }, signal)
+    const response = await this.#send(
+      'POST',
+      `/api/agents/${encodeURIComponent(agentId)}/message/stream`,
+      { message },
+      signal,
+    )
     yield* readEvents(response)
   }
 
-  async #json<S extends v.GenericSchema>(method: string, path: string, schema: S, body?: unknown): Promise<v.InferOutput<S>> {
+  async #json<S extends v.GenericSchema>(
+    method: string,
+    path: string,
+    schema: S,
+    body?: unknown,
+  ): Promise<v.InferOutput<S>> {
     const response = await this.#send(method, path, body)
     const text = await response.text()
     return v.parse(schema, text === '' ? undefined : JSON.parse(text))
@@ -78,7 +131,11 @@ export class Api {
     let response: Response
     try {
       response = await fetch(path, {
-        method, headers, credentials: 'omit', cache: 'no-store', redirect: 'error',
+        method,
+        headers,
+        credentials: 'omit',
+        cache: 'no-store',
+        redirect: 'error',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       })
@@ -108,15 +165,21 @@ async function readProblem(response: Response): Promise<ApiError> {
 }
 
 function parseJson(text: string): unknown {
-  try { return JSON.parse(text) } catch { return undefined } // A proxy's HTML page, say: the status alone has to do.
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  } // A proxy's HTML page, say: the status alone has to do.
 }
 
 /** One sentence for people, with what to do when that is known. */
 export function explain(error: unknown): string {
   if (error instanceof ApiError) {
-    if (error.code === 'rate_limit') return `${error.message}. Wait ${error.retryAfterSecs ?? 60} seconds, then try again.`
+    if (error.code === 'rate_limit')
+      return `${error.message}. Wait ${error.retryAfterSecs ?? 60} seconds, then try again.`
     return error.message
   }
-  if (error instanceof v.ValiError) return 'The daemon gave an answer this page does not understand. Reload the page; it may be older than the daemon.'
+  if (error instanceof v.ValiError)
+    return 'The daemon gave an answer this page does not understand. Reload the page; it may be older than the daemon.'
   return error instanceof Error ? error.message : String(error)
 }

@@ -10,10 +10,20 @@ import { useValue } from './observable.ts'
 export function App({ client }: { readonly client: Client }) {
   const gate = useValue(client.gate)
   switch (gate.state) {
-    case 'checking': return <main class="gate"><p class="gate-wait" role="status"><Mark /> Asking the daemon …</p></main>
-    case 'key': return <KeyPrompt problem={gate.problem} providers={gate.providers} onKey={(key) => void client.enter(key)} />
-    case 'unreachable': return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
-    case 'ready': return <Desk client={client} />
+    case 'checking':
+      return (
+        <main class="gate">
+          <p class="gate-wait" role="status">
+            <Mark /> Asking the daemon …
+          </p>
+        </main>
+      )
+    case 'key':
+      return <KeyPrompt problem={gate.problem} providers={gate.providers} onKey={(key) => void client.enter(key)} />
+    case 'unreachable':
+      return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
+    case 'ready':
+      return <Desk client={client} />
   }
 }
 
@@ -21,10 +31,16 @@ function Unreachable({ problem, onRetry }: { readonly problem: string; readonly 
   return (
     <main class="gate">
       <div class="card" role="alert">
-        <h1><Mark /> No answer yet</h1>
+        <h1>
+          <Mark /> No answer yet
+        </h1>
         <p>{problem}</p>
-        <p class="hint">Start it with <code>svc start</code>, or look at <code>svc doctor</code> when it should be running.</p>
-        <button type="button" class="primary" onClick={onRetry}>Try again</button>
+        <p class="hint">
+          Start it with <code>svc start</code>, or look at <code>svc doctor</code> when it should be running.
+        </p>
+        <button type="button" class="primary" onClick={onRetry}>
+          Try again
+        </button>
       </div>
     </main>
   )
@@ -55,20 +71,49 @@ function Desk({ client }: { readonly client: Client }) {
     return () => wide.removeEventListener('change', close)
   }, [])
   const closeMenu = (): void => setMenuOpen(false)
-  const add = (): void => { setMenuOpen(false); setAdding(true) }
+  const add = (): void => {
+    setMenuOpen(false)
+    setAdding(true)
+  }
 
   return (
     <div class="desk">
-      <a class="skip" href="#message-box" onClick={(event) => {
-        // The fragment holds the agent; following the link would replace it.
-        event.preventDefault()
-        document.getElementById('message-box')?.focus()
-      }}>Skip to the message box</a>
-      <Agents client={client} agents={agents} selectedId={chat?.agentId} open={menuOpen} onClose={closeMenu} onAdd={add}
-        onSelect={(id) => { client.select(id); closeMenu() }} />
-      {chat && agent
-        ? <Conversation key={agent.id} client={client} chat={chat} agent={agent} menuOpen={menuOpen} menuButton={menuButton} onMenu={() => setMenuOpen(!menuOpen)} />
-        : <NoAgents onAdd={add} />}
+      <a
+        class="skip"
+        href="#message-box"
+        onClick={(event) => {
+          // The fragment holds the agent; following the link would replace it.
+          event.preventDefault()
+          document.getElementById('message-box')?.focus()
+        }}
+      >
+        Skip to the message box
+      </a>
+      <Agents
+        client={client}
+        agents={agents}
+        selectedId={chat?.agentId}
+        open={menuOpen}
+        onClose={closeMenu}
+        onAdd={add}
+        onSelect={(id) => {
+          client.select(id)
+          closeMenu()
+        }}
+      />
+      {chat && agent ? (
+        <Conversation
+          key={agent.id}
+          client={client}
+          chat={chat}
+          agent={agent}
+          menuOpen={menuOpen}
+          menuButton={menuButton}
+          onMenu={() => setMenuOpen(!menuOpen)}
+        />
+      ) : (
+        <NoAgents onAdd={add} />
+      )}
       {adding && <NewAgent client={client} taken={agents.map(({ name }) => name)} onClose={() => setAdding(false)} />}
     </div>
   )
@@ -78,9 +123,13 @@ function NoAgents({ onAdd }: { readonly onAdd: () => void }) {
   return (
     <main class="gate">
       <div class="card">
-        <h1><Mark /> No agents</h1>
+        <h1>
+          <Mark /> No agents
+        </h1>
         <p>An agent is a name, a model and a few instructions. Make one to have someone to talk to.</p>
-        <button type="button" class="primary" onClick={onAdd}>New agent</button>
+        <button type="button" class="primary" onClick={onAdd}>
+          New agent
+        </button>
       </div>
     </main>
   )

@@ -10,7 +10,13 @@ import type { Approval } from './wire.ts'
 const settleMs = 400
 
 /** What waits for an answer, those of the agent in view first. */
-export function ApprovalList({ approvals, agentId }: { readonly approvals: PendingApprovals; readonly agentId: string }) {
+export function ApprovalList({
+  approvals,
+  agentId,
+}: {
+  readonly approvals: PendingApprovals
+  readonly agentId: string
+}) {
   const pending = useValue(approvals.pending)
   const problem = useValue(approvals.problem)
   const section = useRef<HTMLElement>(null)
@@ -20,7 +26,10 @@ export function ApprovalList({ approvals, agentId }: { readonly approvals: Pendi
   useEffect(() => {
     const first = pending.find(({ id }) => !announced.current.has(id))
     announced.current = new Set(pending.map(({ id }) => id))
-    if (first) setSaid(`${first.agent_name} needs your approval, risk ${first.risk_level}: ${first.action_summary.slice(0, 300)}`)
+    if (first)
+      setSaid(
+        `${first.agent_name} needs your approval, risk ${first.risk_level}: ${first.action_summary.slice(0, 300)}`,
+      )
     else if (pending.length === 0) setSaid('')
   }, [pending])
   const answer = async (id: string, verb: 'approve' | 'reject'): Promise<void> => {
@@ -35,16 +44,29 @@ export function ApprovalList({ approvals, agentId }: { readonly approvals: Pendi
   const sorted = [...pending].sort((a, b) => Number(b.agent_id === agentId) - Number(a.agent_id === agentId))
   return (
     <>
-      <p class="hidden" role="alert">{said}</p>
+      <p class="hidden" role="alert">
+        {said}
+      </p>
       {(sorted.length > 0 || problem !== undefined) && (
         <section ref={section} class="approvals" aria-label="Waiting for your approval">
           {problem !== undefined && (
-            <div class="problem" role="alert"><WarningIcon /><p>{problem}</p><button type="button" onClick={() => approvals.problem.set(undefined)}>Dismiss</button></div>
+            <div class="problem" role="alert">
+              <WarningIcon />
+              <p>{problem}</p>
+              <button type="button" onClick={() => approvals.problem.set(undefined)}>
+                Dismiss
+              </button>
+            </div>
           )}
           <ul>
             {sorted.map((approval) => (
               <li key={approval.id}>
-                <Request approval={approval} approvals={approvals} now={now} onAnswer={(verb) => answer(approval.id, verb)} />
+                <Request
+                  approval={approval}
+                  approvals={approvals}
+                  now={now}
+                  onAnswer={(verb) => answer(approval.id, verb)}
+                />
               </li>
             ))}
           </ul>
@@ -71,12 +93,26 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
   }, [])
   useEffect(() => {
     let gone = false
-    if (!whole) approvals.whole(approval.id).then((loaded) => { if (!gone) setWhole(loaded) }, (error: unknown) => { if (!gone) setProblem(explain(error)) })
-    return () => { gone = true }
+    if (!whole)
+      approvals.whole(approval.id).then(
+        (loaded) => {
+          if (!gone) setWhole(loaded)
+        },
+        (error: unknown) => {
+          if (!gone) setProblem(explain(error))
+        },
+      )
+    return () => {
+      gone = true
+    }
   }, [approval.id])
   const answer = async (verb: 'approve' | 'reject'): Promise<void> => {
     setWorking(true)
-    try { await onAnswer(verb) } finally { setWorking(false) }
+    try {
+      await onAnswer(verb)
+    } finally {
+      setWorking(false)
+    }
   }
   const titleId = `approval-${approval.id}`
   const shownId = `action-${approval.id}`
@@ -85,16 +121,48 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
     <article class={`approval ${approval.risk_level}`} aria-labelledby={titleId}>
       <header>
         <WarningIcon />
-        <h2 id={titleId}><strong>{visible(approval.agent_name)}</strong> wants to use <code>{visible(approval.tool_name)}</code></h2>
+        <h2 id={titleId}>
+          <strong>{visible(approval.agent_name)}</strong> wants to use <code>{visible(approval.tool_name)}</code>
+        </h2>
         <span class="risk">{approval.risk_level} risk</span>
       </header>
-      {problem !== undefined ? <p class="field-problem" role="alert"><WarningIcon /> {problem}</p>
-        : <pre id={shownId} tabIndex={0} aria-label="Exactly what will be done"><code>{whole ? shown(whole.payload) : 'Loading what will be done …'}</code></pre>}
+      {problem !== undefined ? (
+        <p class="field-problem" role="alert">
+          <WarningIcon /> {problem}
+        </p>
+      ) : (
+        <pre id={shownId} tabIndex={0} aria-label="Exactly what will be done">
+          <code>{whole ? shown(whole.payload) : 'Loading what will be done …'}</code>
+        </pre>
+      )}
       {approval.description !== '' && <p class="aside">{visible(approval.description)}</p>}
       <div class="approval-actions">
-        <p class="hint">{secondsLeft > 0 ? <>Counts as rejected in <span role="timer">{secondsLeft} s</span>.</> : 'The time is up.'}</p>
-        <button type="button" disabled={!settled || working} aria-describedby={shownId} onClick={() => void answer('reject')}>Reject</button>
-        <button type="button" class="primary" disabled={!settled || working || !whole} aria-describedby={shownId} onClick={() => void answer('approve')}>Approve once</button>
+        <p class="hint">
+          {secondsLeft > 0 ? (
+            <>
+              Counts as rejected in <span role="timer">{secondsLeft} s</span>.
+            </>
+          ) : (
+            'The time is up.'
+          )}
+        </p>
+        <button
+          type="button"
+          disabled={!settled || working}
+          aria-describedby={shownId}
+          onClick={() => void answer('reject')}
+        >
+          Reject
+        </button>
+        <button
+          type="button"
+          class="primary"
+          disabled={!settled || working || !whole}
+          aria-describedby={shownId}
+          onClick={() => void answer('approve')}
+        >
+          Approve once
+        </button>
       </div>
     </article>
   )
@@ -111,7 +179,10 @@ function shown(payload: unknown): string {
 }
 /** Characters that hide, or that turn the line around, are shown as what they are. */
 function visible(text: string): string {
-  return text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)
+  return text.replaceAll(
+    /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,
+    (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+  )
 }
 
 function useNow(running: boolean): number {

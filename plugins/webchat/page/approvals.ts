@@ -24,7 +24,9 @@ export class PendingApprovals {
   constructor(api: Api, busy: () => boolean) {
     this.#api = api
     this.#busy = busy
-    document.addEventListener('visibilitychange', () => { if (!document.hidden && this.#started) void this.refresh() })
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden && this.#started) void this.refresh()
+    })
   }
 
   start(): void {
@@ -52,7 +54,9 @@ export class PendingApprovals {
   }
 
   /** With its payload, however large. Throws what the daemon refused. */
-  whole(id: string): Promise<Approval> { return this.#api.approval(id) }
+  whole(id: string): Promise<Approval> {
+    return this.#api.approval(id)
+  }
 
   async answer(id: string, verb: 'approve' | 'reject'): Promise<void> {
     try {
@@ -70,7 +74,10 @@ export class PendingApprovals {
     if (!this.#started) return
     const delayMs = this.#absent ? absentMs : this.#busy() || this.pending.value.length > 0 ? busyMs : idleMs
     // Nobody sees a page in the background; it looks at once when it is shown again.
-    this.#timer = setTimeout(() => { if (document.hidden) this.#wait(); else void this.refresh() }, delayMs)
+    this.#timer = setTimeout(() => {
+      if (document.hidden) this.#wait()
+      else void this.refresh()
+    }, delayMs)
   }
   async #look(): Promise<void> {
     try {

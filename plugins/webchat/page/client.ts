@@ -28,7 +28,9 @@ export class Client {
   #returned: string | undefined
 
   constructor() {
-    this.api = new Api(() => { void this.#askForKey() })
+    this.api = new Api(() => {
+      void this.#askForKey()
+    })
     this.approvals = new PendingApprovals(this.api, () => this.answering.value.size > 0)
     this.answering.watch(() => this.approvals.hurry())
   }
@@ -43,7 +45,8 @@ export class Client {
     try {
       this.#take(await this.api.agents())
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 401)) this.gate.set({ state: 'unreachable', problem: explain(error) })
+      if (!(error instanceof ApiError && error.status === 401))
+        this.gate.set({ state: 'unreachable', problem: explain(error) })
       return
     }
     this.gate.set({ state: 'ready' })
@@ -60,7 +63,11 @@ export class Client {
   async signOut(): Promise<void> {
     // First, or they would find out by themselves and ask for what they have no right to any more.
     this.#close()
-    try { await this.api.signOut() } catch { /* It ended already, or the daemon is away: what this page knows of it goes all the same. */ }
+    try {
+      await this.api.signOut()
+    } catch {
+      /* It ended already, or the daemon is away: what this page knows of it goes all the same. */
+    }
     this.#forget()
     await this.start()
   }
@@ -99,7 +106,11 @@ export class Client {
   }
 
   #openChat(agentId: string): AgentChat {
-    const chat = new AgentChat(agentId, this.api, { reachable: () => this.refresh(), onAgents: (agents) => this.#take(agents), onApproval: () => this.approvals.hurry() })
+    const chat = new AgentChat(agentId, this.api, {
+      reachable: () => this.refresh(),
+      onAgents: (agents) => this.#take(agents),
+      onApproval: () => this.approvals.hurry(),
+    })
     this.#chats.set(agentId, chat)
     // Both have the same life: the page holds the chat, and the chat its watchers.
     chat.transcript.watch(() => {
@@ -126,7 +137,12 @@ export class Client {
   }
 
   async #askForKey(): Promise<void> {
-    const problem = this.signedIn.value !== undefined ? 'Your sign-in has ended. Sign in again.' : this.api.hasKey ? 'That key was refused. Check it and try again.' : this.#returned
+    const problem =
+      this.signedIn.value !== undefined
+        ? 'Your sign-in has ended. Sign in again.'
+        : this.api.hasKey
+          ? 'That key was refused. Check it and try again.'
+          : this.#returned
     this.#returned = undefined
     this.#forget()
     this.gate.set({ state: 'key', problem, providers: await listProviders() })

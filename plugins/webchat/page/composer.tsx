@@ -28,7 +28,9 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   const [draft, setDraft] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
   const list = useRef<HTMLUListElement>(null)
-  const offered = /^\/\w*$/.test(draft) ? commands.filter(([command]) => command.startsWith(draft) && command !== draft) : []
+  const offered = /^\/\w*$/.test(draft)
+    ? commands.filter(([command]) => command.startsWith(draft) && command !== draft)
+    : []
 
   useEffect(() => {
     focusMessageBox()
@@ -44,7 +46,7 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   const moveFocus = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0
     if (step === 0 || offered.length === 0 || !field.current) return
-    const places = [...list.current?.querySelectorAll('button') ?? [], field.current]
+    const places = [...(list.current?.querySelectorAll('button') ?? []), field.current]
     const next = places[places.findIndex((place) => place === document.activeElement) + step]
     if (!next) return
     event.preventDefault()
@@ -54,7 +56,10 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
     const text = draft.trim()
     if (text === '') return
     if (busy) {
-      if (text === '/stop') { setDraft(''); onStop() }
+      if (text === '/stop') {
+        setDraft('')
+        onStop()
+      }
       return
     }
     setDraft('')
@@ -63,19 +68,43 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
   }
 
   return (
-    <form class="composer" onKeyDown={moveFocus} onSubmit={(event) => { event.preventDefault(); send() }}>
+    <form
+      class="composer"
+      onKeyDown={moveFocus}
+      onSubmit={(event) => {
+        event.preventDefault()
+        send()
+      }}
+    >
       {offered.length > 0 && (
         <ul ref={list} class="commands" aria-label="Commands">
           {offered.map(([command, meaning]) => (
             <li key={command}>
-              <button type="button" onClick={() => { setDraft(command); field.current?.focus() }}><code>{command}</code> {meaning}</button>
+              <button
+                type="button"
+                onClick={() => {
+                  setDraft(command)
+                  field.current?.focus()
+                }}
+              >
+                <code>{command}</code> {meaning}
+              </button>
             </li>
           ))}
         </ul>
       )}
       <div class="composer-box">
-        <label class="hidden" for="message-box">Message to {name}</label>
-        <textarea id="message-box" ref={field} rows={1} value={draft} placeholder={`Message ${name}`} enterkeyhint="send" aria-describedby="composer-hint"
+        <label class="hidden" for="message-box">
+          Message to {name}
+        </label>
+        <textarea
+          id="message-box"
+          ref={field}
+          rows={1}
+          value={draft}
+          placeholder={`Message ${name}`}
+          enterkeyhint="send"
+          aria-describedby="composer-hint"
           onInput={(event) => setDraft(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === 'Escape' && offered.length > 0) {
@@ -86,13 +115,30 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
             if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
             event.preventDefault()
             send()
-          }} />
-        {busy
-          ? <button type="button" class="send stop" onClick={onStop}><StopIcon /><span class="hidden">Stop the answer</span></button>
-          : <button type="submit" class="send" disabled={draft.trim() === ''}><SendIcon /><span class="hidden">Send</span></button>}
+          }}
+        />
+        {busy ? (
+          <button type="button" class="send stop" onClick={onStop}>
+            <StopIcon />
+            <span class="hidden">Stop the answer</span>
+          </button>
+        ) : (
+          <button type="submit" class="send" disabled={draft.trim() === ''}>
+            <SendIcon />
+            <span class="hidden">Send</span>
+          </button>
+        )}
       </div>
       <p id="composer-hint" class="composer-hint">
-        {busy ? <><kbd>Esc</kbd> stops the answer</> : <><kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a line, <kbd>/</kbd> lists commands</>}
+        {busy ? (
+          <>
+            <kbd>Esc</kbd> stops the answer
+          </>
+        ) : (
+          <>
+            <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a line, <kbd>/</kbd> lists commands
+          </>
+        )}
       </p>
     </form>
   )

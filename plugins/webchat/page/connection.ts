@@ -31,14 +31,22 @@ export class Connection {
   #wake: (() => void) | undefined
   #everOpen = false
 
-  constructor(parts: ConnectionParts) { this.#parts = parts }
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+  }
 
   start(): void {
     if (this.#stop) return
     const stop = new AbortController()
     this.#stop = stop
     window.addEventListener('online', this.#retryNow, { signal: stop.signal })
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.retryNow() }, { signal: stop.signal })
+    document.addEventListener(
+      'visibilitychange',
+      () => {
+        if (!document.hidden) this.retryNow()
+      },
+      { signal: stop.signal },
+    )
     this.#keepOpen(stop.signal).catch((error: unknown) => {
       // Only what `reachable` refuses ends the loop; who refused has shown why.
       console.warn(error)
@@ -56,7 +64,9 @@ export class Connection {
   }
 
   /** Ends a pause between attempts. */
-  retryNow(): void { this.#wake?.() }
+  retryNow(): void {
+    this.#wake?.()
+  }
   readonly #retryNow = (): void => this.retryNow()
 
   /** False when the socket is not open. */
@@ -87,8 +97,15 @@ export class Connection {
   /** One socket from opening to close; whether it was ever open. */
   async #session(signal: AbortSignal): Promise<boolean> {
     let socket: WebSocket
-    try { socket = await this.#parts.open() } catch { return false } // No ticket: `reachable` finds out why.
-    if (signal.aborted) { socket.close(); return false }
+    try {
+      socket = await this.#parts.open()
+    } catch {
+      return false
+    } // No ticket: `reachable` finds out why.
+    if (signal.aborted) {
+      socket.close()
+      return false
+    }
     this.#socket = socket
     let heardMs = Date.now()
     let opened = false
@@ -120,7 +137,11 @@ export class Connection {
   #pause(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve()
     return new Promise((resolve) => {
-      const done = (): void => { clearTimeout(timer); this.#wake = undefined; resolve() }
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#wake = undefined
+        resolve()
+      }
       const timer = setTimeout(done, ms)
       this.#wake = done
     })
@@ -128,5 +149,9 @@ export class Connection {
 }
 
 function parseJson(text: string): unknown {
-  try { return JSON.parse(text) } catch { return undefined } // Every frame is JSON (Interface 6.1); anything else is not for us.
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  } // Every frame is JSON (Interface 6.1); anything else is not for us.
 }

@@ -38,13 +38,19 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
 
   useEffect(() => {
     const stopOnEscape = (event: KeyboardEvent): void => {
-      if (event.key === 'Escape' && chat.busy && !event.defaultPrevented) { event.preventDefault(); void chat.stop() }
+      if (event.key === 'Escape' && chat.busy && !event.defaultPrevented) {
+        event.preventDefault()
+        void chat.stop()
+      }
     }
     document.addEventListener('keydown', stopOnEscape)
     return () => document.removeEventListener('keydown', stopOnEscape)
   }, [chat])
 
-  const send = (text: string): void => { scroll.follow(); chat.send(text) }
+  const send = (text: string): void => {
+    scroll.follow()
+    chat.send(text)
+  }
   const reset = async (): Promise<void> => {
     try {
       setProblem(undefined)
@@ -59,7 +65,9 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
     const before = scroll.frame.current?.scrollHeight ?? 0
     try {
       await chat.loadEarlier()
-      requestAnimationFrame(() => { if (scroll.frame.current) scroll.frame.current.scrollTop += scroll.frame.current.scrollHeight - before })
+      requestAnimationFrame(() => {
+        if (scroll.frame.current) scroll.frame.current.scrollTop += scroll.frame.current.scrollHeight - before
+      })
     } catch (error) {
       setProblem(`Earlier messages could not be loaded: ${explain(error)}`)
     }
@@ -68,42 +76,99 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   return (
     <main class="conversation" inert={menuOpen}>
       <header class="top">
-        <button type="button" ref={menuButton} class="quiet square only-narrow" aria-expanded={menuOpen} aria-controls="agents" onClick={onMenu}>
-          <MenuIcon /><span class="hidden">Agents</span>
+        <button
+          type="button"
+          ref={menuButton}
+          class="quiet square only-narrow"
+          aria-expanded={menuOpen}
+          aria-controls="agents"
+          onClick={onMenu}
+        >
+          <MenuIcon />
+          <span class="hidden">Agents</span>
         </button>
         <div class="top-title">
           <h1>{agent.name}</h1>
           <p class="top-model">{modelLabel(agent)}</p>
         </div>
         <LinkState link={link} />
-        <button type="button" class="quiet" disabled={busy || entries.length === 0} onClick={() => void reset()}><FreshIcon /><span class="wide-label">New conversation</span></button>
-        <button type="button" class="quiet square" onClick={() => setRemoving(true)}><TrashIcon /><span class="hidden">Delete {agent.name}</span></button>
+        <button type="button" class="quiet" disabled={busy || entries.length === 0} onClick={() => void reset()}>
+          <FreshIcon />
+          <span class="wide-label">New conversation</span>
+        </button>
+        <button type="button" class="quiet square" onClick={() => setRemoving(true)}>
+          <TrashIcon />
+          <span class="hidden">Delete {agent.name}</span>
+        </button>
       </header>
 
-      <section ref={scroll.frame} class="scroll" aria-label={`Conversation with ${agent.name}`} tabIndex={0} onScroll={scroll.onScroll}>
+      <section
+        ref={scroll.frame}
+        class="scroll"
+        aria-label={`Conversation with ${agent.name}`}
+        tabIndex={0}
+        onScroll={scroll.onScroll}
+      >
         <div class="column">
-          {history === 'loading' && entries.length === 0 && <p class="aside" role="status">Loading the conversation …</p>}
+          {history === 'loading' && entries.length === 0 && (
+            <p class="aside" role="status">
+              Loading the conversation …
+            </p>
+          )}
           {typeof history === 'object' && (
             <div class="problem" role="alert">
-              <WarningIcon /><p>The conversation could not be loaded. {history.problem}</p>
-              <button type="button" onClick={() => void chat.load()}>Try again</button>
+              <WarningIcon />
+              <p>The conversation could not be loaded. {history.problem}</p>
+              <button type="button" onClick={() => void chat.load()}>
+                Try again
+              </button>
             </div>
           )}
           {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} onSend={send} />}
-          {more && <button type="button" class="quiet earlier" disabled={busy} onClick={() => void earlier()}>Show earlier messages</button>}
+          {more && (
+            <button type="button" class="quiet earlier" disabled={busy} onClick={() => void earlier()}>
+              Show earlier messages
+            </button>
+          )}
           <ol class="entries">
-            {entries.map((entry, at) => entry.kind === 'question'
-              ? <QuestionItem key={entry.id} question={entry} />
-              : <AnswerItem key={entry.id} answer={entry} name={agent.name} last={at === entries.length - 1} whereabouts={at === entries.length - 1 ? whereabouts : undefined}
-                onRetry={() => { scroll.follow(); chat.retry() }} onReload={() => void chat.load()} />)}
+            {entries.map((entry, at) =>
+              entry.kind === 'question' ? (
+                <QuestionItem key={entry.id} question={entry} />
+              ) : (
+                <AnswerItem
+                  key={entry.id}
+                  answer={entry}
+                  name={agent.name}
+                  last={at === entries.length - 1}
+                  whereabouts={at === entries.length - 1 ? whereabouts : undefined}
+                  onRetry={() => {
+                    scroll.follow()
+                    chat.retry()
+                  }}
+                  onReload={() => void chat.load()}
+                />
+              ),
+            )}
           </ol>
         </div>
       </section>
 
       <div class="bottom">
-        {scroll.away && <button type="button" class="latest" onClick={scroll.toEnd}><DownIcon /> Latest</button>}
+        {scroll.away && (
+          <button type="button" class="latest" onClick={scroll.toEnd}>
+            <DownIcon /> Latest
+          </button>
+        )}
         <div class="column">
-          {problem !== undefined && <div class="problem" role="alert"><WarningIcon /><p>{problem}</p><button type="button" onClick={() => setProblem(undefined)}>Dismiss</button></div>}
+          {problem !== undefined && (
+            <div class="problem" role="alert">
+              <WarningIcon />
+              <p>{problem}</p>
+              <button type="button" onClick={() => setProblem(undefined)}>
+                Dismiss
+              </button>
+            </div>
+          )}
           {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
           <ApprovalList approvals={client.approvals} agentId={agent.id} />
           <Composer name={agent.name} busy={busy} onSend={send} onStop={() => void chat.stop()} />
@@ -129,10 +194,22 @@ function Announcer({ name, answer }: { readonly name: string; readonly answer: A
       setSaid(`${name} is thinking`)
     } else if (answer && open.current === answer.id && answer.state !== 'streaming') {
       open.current = undefined
-      setSaid(answer.state === 'done' ? `${name} answered: ${textOf(answer.parts).replace(/[*_`#>|]/g, '').slice(0, 2000)}` : answer.state === 'stopped' ? 'Answer stopped' : '')
+      setSaid(
+        answer.state === 'done'
+          ? `${name} answered: ${textOf(answer.parts)
+              .replace(/[*_`#>|]/g, '')
+              .slice(0, 2000)}`
+          : answer.state === 'stopped'
+            ? 'Answer stopped'
+            : '',
+      )
     }
   }, [answer?.id, answer?.state])
-  return <p class="hidden" role="status" aria-live="polite" aria-atomic="true">{said}</p>
+  return (
+    <p class="hidden" role="status" aria-live="polite" aria-atomic="true">
+      {said}
+    </p>
+  )
 }
 
 /** Keeps the end in view while the reader is there, and leaves a reader who scrolled back in peace. */
@@ -157,7 +234,9 @@ function useStickyScroll(entries: readonly unknown[]) {
   useEffect(() => {
     const column = frame.current?.firstElementChild
     if (!column) return
-    const observer = new ResizeObserver(() => { if (following.current && frame.current?.querySelector('.entries > li')) toEnd() })
+    const observer = new ResizeObserver(() => {
+      if (following.current && frame.current?.querySelector('.entries > li')) toEnd()
+    })
     observer.observe(column)
     if (frame.current) observer.observe(frame.current)
     return () => observer.disconnect()
@@ -166,9 +245,18 @@ function useStickyScroll(entries: readonly unknown[]) {
     const at = frame.current
     if (!at) return
     // Only who scrolls back stops following: the end may also be further away because something came up below.
-    following.current = at.scrollHeight - at.scrollTop - at.clientHeight < 60 || (following.current && at.scrollTop >= lastTop.current)
+    following.current =
+      at.scrollHeight - at.scrollTop - at.clientHeight < 60 || (following.current && at.scrollTop >= lastTop.current)
     lastTop.current = at.scrollTop
     setAway(!following.current && at.querySelector('.entries > li') !== null)
   }
-  return { frame, away, toEnd, onScroll, follow: () => { following.current = true } }
+  return {
+    frame,
+    away,
+    toEnd,
+    onScroll,
+    follow: () => {
+      following.current = true
+    },
+  }
 }

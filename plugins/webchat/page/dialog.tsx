@@ -14,12 +14,28 @@ export function Dialog({ title, onClose, onSubmit, children }: DialogProps) {
   useEffect(() => {
     const opener = document.activeElement
     dialog.current?.showModal()
-    return () => { if (opener instanceof HTMLElement) opener.focus() }
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus()
+    }
   }, [])
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={onClose} onKeyDown={(event) => event.stopPropagation()}
-      onClick={(event) => { if (event.target === dialog.current) onClose() }}>
-      <form class="dialog-form" onSubmit={(event) => { event.preventDefault(); onSubmit() }}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="dialog-title"
+      onClose={onClose}
+      onKeyDown={(event) => event.stopPropagation()}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose()
+      }}
+    >
+      <form
+        class="dialog-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          onSubmit()
+        }}
+      >
         <h2 id="dialog-title">{title}</h2>
         {children}
       </form>

@@ -43,12 +43,18 @@ async function* chunks(stream: ReadableStream<string>): AsyncGenerator<string> {
 function toFrame(event: string, text: string): ServerFrame | undefined {
   const data = v.parse(Data, JSON.parse(text))
   switch (event) {
-    case 'chunk': return parseFrame({ type: 'text_delta', content: data.content ?? '' })
-    case 'tool_use': return parseFrame({ ...data, type: 'tool_start' })
-    case 'tool_result': return parseFrame({ ...data, type: 'tool_end' })
-    case 'done': return parseFrame({ ...data, type: 'response', ...data.usage })
-    case 'error': return { type: 'error', content: data.content ?? data.message ?? errorText(data.error) }
-    default: return undefined
+    case 'chunk':
+      return parseFrame({ type: 'text_delta', content: data.content ?? '' })
+    case 'tool_use':
+      return parseFrame({ ...data, type: 'tool_start' })
+    case 'tool_result':
+      return parseFrame({ ...data, type: 'tool_end' })
+    case 'done':
+      return parseFrame({ ...data, type: 'response', ...data.usage })
+    case 'error':
+      return { type: 'error', content: data.content ?? data.message ?? errorText(data.error) }
+    default:
+      return undefined
   }
 }
 

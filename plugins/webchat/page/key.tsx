@@ -16,33 +16,73 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const field = useRef<HTMLInputElement>(null)
   const first = useRef<HTMLButtonElement>(null)
   const signIn = providers.length > 0
-  useEffect(() => { (first.current ?? field.current)?.focus() }, [problem, signIn])
-  useEffect(() => { if (field.current) field.current.type = shown ? 'text' : 'password' }, [shown])
+  useEffect(() => {
+    ;(first.current ?? field.current)?.focus()
+  }, [problem, signIn])
+  useEffect(() => {
+    if (field.current) field.current.type = shown ? 'text' : 'password'
+  }, [shown])
 
   return (
     <main class="gate">
-      <form class="card" onSubmit={(event) => {
-        event.preventDefault()
-        if (key.trim() !== '') onKey(key.trim())
-      }}>
-        <h1><Mark /> {signIn ? 'Sign in to this daemon' : 'This daemon has a key'}</h1>
-        {signIn ? <p>Sign in to see the agents and talk to them, or use the daemon's key.</p> : <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>}
-        {problem !== undefined && <p id="key-refused" class="field-problem" role="alert"><WarningIcon /> {problem}</p>}
+      <form
+        class="card"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (key.trim() !== '') onKey(key.trim())
+        }}
+      >
+        <h1>
+          <Mark /> {signIn ? 'Sign in to this daemon' : 'This daemon has a key'}
+        </h1>
+        {signIn ? (
+          <p>Sign in to see the agents and talk to them, or use the daemon's key.</p>
+        ) : (
+          <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>
+        )}
+        {problem !== undefined && (
+          <p id="key-refused" class="field-problem" role="alert">
+            <WarningIcon /> {problem}
+          </p>
+        )}
         {providers.map((provider, at) => (
-          <button key={provider.id} {...(at === 0 ? { ref: first } : {})} type="button" class="primary" onClick={() => leaveFor(provider)}>Sign in with {provider.display_name}</button>
+          <button
+            key={provider.id}
+            {...(at === 0 ? { ref: first } : {})}
+            type="button"
+            class="primary"
+            onClick={() => leaveFor(provider)}
+          >
+            Sign in with {provider.display_name}
+          </button>
         ))}
         {signIn && <div class="or">or</div>}
         <label for="api-key">API key</label>
         <div class="field-row">
-          <input id="api-key" ref={field} type="password" value={key} required autocomplete="off" spellcheck={false} autocapitalize="off"
-            aria-invalid={problem !== undefined && !signIn} aria-describedby={problem === undefined ? 'key-hint' : 'key-refused key-hint'} onInput={(event) => setKey(event.currentTarget.value)} />
-          <button type="button" class="quiet" aria-pressed={shown} onClick={() => setShown(!shown)}>{shown ? 'Hide' : 'Show'}</button>
+          <input
+            id="api-key"
+            ref={field}
+            type="password"
+            value={key}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            autocapitalize="off"
+            aria-invalid={problem !== undefined && !signIn}
+            aria-describedby={problem === undefined ? 'key-hint' : 'key-refused key-hint'}
+            onInput={(event) => setKey(event.currentTarget.value)}
+          />
+          <button type="button" class="quiet" aria-pressed={shown} onClick={() => setShown(!shown)}>
+            {shown ? 'Hide' : 'Show'}
+          </button>
         </div>
         <p id="key-hint" class="hint">
-          It is <code>api_key</code> in the daemon's <code>config.toml</code>. This page keeps it in memory only, so it is gone when you
-          close or reload the page.
+          It is <code>api_key</code> in the daemon's <code>config.toml</code>. This page keeps it in memory only, so it
+          is gone when you close or reload the page.
         </p>
-        <button type="submit" class={signIn ? undefined : 'primary'}>Open the chat</button>
+        <button type="submit" class={signIn ? undefined : 'primary'}>
+          Open the chat
+        </button>
       </form>
     </main>
   )

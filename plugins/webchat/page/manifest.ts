@@ -1,5 +1,9 @@
 /** The manifest of a new agent (Interface 2.1). `tools`: whether it may use every tool there is, or none. */
-export function manifestToml(agent: { readonly name: string; readonly systemPrompt: string; readonly tools: boolean }): string {
+export function manifestToml(agent: {
+  readonly name: string
+  readonly systemPrompt: string
+  readonly tools: boolean
+}): string {
   return `name = ${tomlString(agent.name)}
 module = "builtin:chat"
 

@@ -14,13 +14,14 @@ const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    html: ({ text }) => harmlessTag.test(text.trim()) ? text : escapeHtml(text),
+    html: ({ text }) => (harmlessTag.test(text.trim()) ? text : escapeHtml(text)),
     // The page's own headings come first in the outline.
     heading({ tokens, depth }) {
       const level = Math.min(6, depth + 2)
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
     },
-    code: ({ text, lang }) => `<pre data-language="${escapeHtml((lang ?? '').split(/\s/)[0] ?? '')}"><code>${escapeHtml(text)}</code></pre>`,
+    code: ({ text, lang }) =>
+      `<pre data-language="${escapeHtml((lang ?? '').split(/\s/)[0] ?? '')}"><code>${escapeHtml(text)}</code></pre>`,
     link({ href, tokens }) {
       const label = this.parser.parseInline(tokens)
       const url = linkTarget(href)
@@ -31,15 +32,49 @@ const marked = new Marked({
       if (embedded.test(href)) return `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}">`
       const url = linkTarget(href)
       const label = escapeHtml(text === '' ? 'Image' : `Image: ${text}`)
-      return url ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label} (${escapeHtml(url.host)}, not loaded)</a>` : label
+      return url
+        ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label} (${escapeHtml(url.host)}, not loaded)</a>`
+        : label
     },
   },
 })
 
 const allowed = {
   ALLOWED_TAGS: [
-    'a', 'b', 'blockquote', 'br', 'code', 'del', 'em', 'h3', 'h4', 'h5', 'h6', 'hr', 'i', 'img', 'input', 'ins', 'kbd', 'li', 'mark', 'ol', 'p',
-    'pre', 's', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr', 'u', 'ul',
+    'a',
+    'b',
+    'blockquote',
+    'br',
+    'code',
+    'del',
+    'em',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'hr',
+    'i',
+    'img',
+    'input',
+    'ins',
+    'kbd',
+    'li',
+    'mark',
+    'ol',
+    'p',
+    'pre',
+    's',
+    'strong',
+    'sub',
+    'sup',
+    'table',
+    'tbody',
+    'td',
+    'th',
+    'thead',
+    'tr',
+    'u',
+    'ul',
   ],
   ALLOWED_ATTR: ['align', 'alt', 'checked', 'data-language', 'disabled', 'href', 'src', 'start', 'title', 'type'],
   // Checked against the pattern below are only the attributes that hold an address.
@@ -53,7 +88,13 @@ const allowed = {
 /** Text of an agent, drawn as Markdown. While it grows only its last block is drawn again. */
 export function Markdown({ text, growing }: { readonly text: string; readonly growing: boolean }) {
   const blocks = useMemo(() => marked.lexer(text).filter(({ type }) => type !== 'space'), [text])
-  return <div class={growing ? 'prose growing' : 'prose'}>{blocks.map((block, at) => <Block key={at} block={block} />)}</div>
+  return (
+    <div class={growing ? 'prose growing' : 'prose'}>
+      {blocks.map((block, at) => (
+        <Block key={at} block={block} />
+      ))}
+    </div>
+  )
 }
 
 function Block({ block }: { readonly block: Token }) {

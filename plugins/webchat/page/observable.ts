@@ -4,16 +4,22 @@ import { useEffect, useState } from 'preact/hooks'
 export class Observable<T> {
   #value: T
   #watchers = new Set<() => void>()
-  constructor(value: T) { this.#value = value }
+  constructor(value: T) {
+    this.#value = value
+  }
 
-  get value(): T { return this.#value }
+  get value(): T {
+    return this.#value
+  }
   set(value: T): void {
     if (Object.is(value, this.#value)) return
     this.#value = value
     // Watchers that join while others are told saw the new value already.
     for (const watcher of Array.from(this.#watchers)) watcher()
   }
-  update(change: (value: T) => T): void { this.set(change(this.#value)) }
+  update(change: (value: T) => T): void {
+    this.set(change(this.#value))
+  }
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)

@@ -8,7 +8,10 @@ export function dress(fragment: DocumentFragment): void {
   }
   for (const box of fragment.querySelectorAll('input')) {
     // Only the boxes of task lists, which show and do not take input.
-    if (box.type === 'checkbox') { box.disabled = true; box.setAttribute('aria-label', box.checked ? 'done' : 'to do') } else box.remove()
+    if (box.type === 'checkbox') {
+      box.disabled = true
+      box.setAttribute('aria-label', box.checked ? 'done' : 'to do')
+    } else box.remove()
   }
   for (const block of fragment.querySelectorAll('pre')) block.replaceWith(codeFigure(block))
   for (const table of fragment.querySelectorAll('table')) {
@@ -25,15 +28,21 @@ function codeFigure(block: HTMLPreElement): HTMLElement {
   const figure = element('div', 'code')
   const bar = element('div', 'code-bar')
   const language = element('span', 'code-language')
-  language.textContent = block.dataset['language'] === '' ? 'text' : block.dataset['language'] ?? 'text'
+  language.textContent = block.dataset['language'] === '' ? 'text' : (block.dataset['language'] ?? 'text')
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'code-copy'
   button.textContent = 'Copy'
   button.setAttribute('aria-label', `Copy this ${language.textContent} block`)
   const text = block.textContent
-  button.addEventListener('click', () => { void copyText(text).then((copied) => { button.textContent = copied ? 'Copied' : 'Press Ctrl+C' }) })
-  button.addEventListener('blur', () => { button.textContent = 'Copy' })
+  button.addEventListener('click', () => {
+    void copyText(text).then((copied) => {
+      button.textContent = copied ? 'Copied' : 'Press Ctrl+C'
+    })
+  })
+  button.addEventListener('blur', () => {
+    button.textContent = 'Copy'
+  })
   bar.append(language, button)
   const copy = document.createElement('pre')
   copy.tabIndex = 0

@@ -1,17 +1,33 @@
 import * as v from 'valibot'
 
-const Providers = v.object({ enabled: v.boolean(), providers: v.array(v.object({ id: v.string(), display_name: v.string() })) })
-const SignedIn = v.object({ token: v.string(), user: v.object({ sub: v.string(), email: v.optional(v.nullable(v.string())), name: v.optional(v.nullable(v.string())) }) })
+const Providers = v.object({
+  enabled: v.boolean(),
+  providers: v.array(v.object({ id: v.string(), display_name: v.string() })),
+})
+const SignedIn = v.object({
+  token: v.string(),
+  user: v.object({
+    sub: v.string(),
+    email: v.optional(v.nullable(v.string())),
+    name: v.optional(v.nullable(v.string())),
+  }),
+})
 /** A system that people of this daemon can sign in with. */
 export type SignInProvider = v.InferOutput<typeof Providers>['providers'][number]
 /** The token stands for the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is no cookie. */
-export interface SignedIn { readonly token: string; readonly name: string }
+export interface SignedIn {
+  readonly token: string
+  readonly name: string
+}
 
 /** What the daemon says by a word in the address; no text comes from there. */
 const problems = new Map([
   ['expired', 'That took too long, or was begun in another window. Sign in again.'],
   ['cancelled', 'You were not signed in: the provider refused, or you left.'],
-  ['denied', 'The provider knows you, and this daemon does not let you in: it takes verified e-mail addresses that its owner has named.'],
+  [
+    'denied',
+    'The provider knows you, and this daemon does not let you in: it takes verified e-mail addresses that its owner has named.',
+  ],
   ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
 ])
 
@@ -22,17 +38,24 @@ export async function listProviders(): Promise<readonly SignInProvider[]> {
 }
 
 /** Leaves the page: it comes back with a code in its address. */
-export function leaveFor(provider: SignInProvider): void { location.assign(`/api/auth/login/${encodeURIComponent(provider.id)}?to=page`) }
+export function leaveFor(provider: SignInProvider): void {
+  location.assign(`/api/auth/login/${encodeURIComponent(provider.id)}?to=page`)
+}
 
 /** Takes what the way back left in the address, which must not stay there. `undefined`: nobody is coming back. */
 export async function comeBack(): Promise<SignedIn | { readonly problem: string } | undefined> {
-  const [code, problem] = ['#sso=', '#sso-problem='].map((start) => (location.hash.startsWith(start) ? location.hash.slice(start.length) : undefined))
+  const [code, problem] = ['#sso=', '#sso-problem='].map((start) =>
+    location.hash.startsWith(start) ? location.hash.slice(start.length) : undefined,
+  )
   if (code === undefined && problem === undefined) return undefined
   history.replaceState(undefined, '', '/')
   if (problem !== undefined) return { problem: problems.get(problem) ?? 'You were not signed in.' }
   const answer = v.safeParse(SignedIn, await ask('/api/auth/session', { code }))
   if (!answer.success) return { problem: problems.get('expired') ?? '' }
-  const { token, user: { name, email, sub } } = answer.output
+  const {
+    token,
+    user: { name, email, sub },
+  } = answer.output
   return { token, name: name ?? email ?? sub }
 }
 
@@ -40,9 +63,15 @@ async function ask(path: string, body?: unknown): Promise<unknown> {
   try {
     const response = await fetch(path, {
       // The cookie of the way back comes along, and nowhere else.
-      credentials: 'same-origin', cache: 'no-store', redirect: 'error',
-      ...(body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      ...(body === undefined
+        ? {}
+        : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     })
     return response.ok ? await response.json() : undefined
-  } catch { return undefined } // Whether the daemon answers is found out by asking for the agents.
+  } catch {
+    return undefined
+  } // Whether the daemon answers is found out by asking for the agents.
 }

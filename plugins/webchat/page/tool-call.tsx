@@ -2,7 +2,12 @@ import { ChevronIcon, ToolIcon } from './icons.tsx'
 import type { ToolCall as Call } from './transcript.ts'
 
 const longestShown = 20_000
-const states: Readonly<Record<Call['state'], string>> = { running: 'running', done: 'done', failed: 'failed', unknown: '' }
+const states: Readonly<Record<Call['state'], string>> = {
+  running: 'running',
+  done: 'done',
+  failed: 'failed',
+  unknown: '',
+}
 
 /** One call of a tool, closed until someone wants to see what went in and what came out. */
 export function ToolCall({ call }: { readonly call: Call }) {
@@ -11,16 +16,29 @@ export function ToolCall({ call }: { readonly call: Call }) {
     <details class={`tool ${call.state}`}>
       <summary>
         <ToolIcon />
-        <span class="tool-name"><span class="hidden">Tool </span>{call.name}</span>
-        <span class="tool-preview" aria-hidden="true">{preview(call)}</span>
+        <span class="tool-name">
+          <span class="hidden">Tool </span>
+          {call.name}
+        </span>
+        <span class="tool-preview" aria-hidden="true">
+          {preview(call)}
+        </span>
         <span class="tool-state">{states[call.state]}</span>
         <ChevronIcon />
       </summary>
       <div class="tool-body">
         <h4>Input</h4>
-        {input === undefined ? <p class="hint">{call.state === 'running' ? 'Not known before the call has ended.' : 'Not recorded.'}</p> : <pre tabIndex={0}>{input}</pre>}
+        {input === undefined ? (
+          <p class="hint">{call.state === 'running' ? 'Not known before the call has ended.' : 'Not recorded.'}</p>
+        ) : (
+          <pre tabIndex={0}>{input}</pre>
+        )}
         <h4>{call.state === 'failed' ? 'Error' : 'Result'}</h4>
-        {call.result === undefined ? <p class="hint">{call.state === 'running' ? 'Still running.' : 'Not recorded.'}</p> : <pre tabIndex={0}>{shorten(call.result)}</pre>}
+        {call.result === undefined ? (
+          <p class="hint">{call.state === 'running' ? 'Still running.' : 'Not recorded.'}</p>
+        ) : (
+          <pre tabIndex={0}>{shorten(call.result)}</pre>
+        )}
       </div>
     </details>
   )
@@ -32,10 +50,13 @@ function show(value: unknown): string {
 }
 
 function preview(call: Call): string {
-  const input = call.input === undefined ? '' : typeof call.input === 'string' ? call.input : JSON.stringify(call.input) ?? ''
+  const input =
+    call.input === undefined ? '' : typeof call.input === 'string' ? call.input : (JSON.stringify(call.input) ?? '')
   return input === '{}' ? '' : input.slice(0, 120)
 }
 
 function shorten(text: string): string {
-  return text.length <= longestShown ? text : `${text.slice(0, longestShown)}\n… ${text.length - longestShown} more characters`
+  return text.length <= longestShown
+    ? text
+    : `${text.slice(0, longestShown)}\n… ${text.length - longestShown} more characters`
 }

@@ -17,7 +17,11 @@ export interface Cost {
   readonly provider: string | undefined
   readonly model: string | undefined
 }
-export interface Question { readonly kind: 'question'; readonly id: number; readonly text: string }
+export interface Question {
+  readonly kind: 'question'
+  readonly id: number
+  readonly text: string
+}
 export interface Answer {
   readonly kind: 'answer'
   readonly id: number
@@ -32,7 +36,10 @@ export interface Answer {
   readonly turnId?: string | undefined
 }
 export type Entry = Question | Answer
-export interface Transcript { readonly entries: readonly Entry[]; readonly nextId: number }
+export interface Transcript {
+  readonly entries: readonly Entry[]
+  readonly nextId: number
+}
 
 const asides: Readonly<Record<string, string>> = {
   cancelled: 'Stopped.',
@@ -51,7 +58,15 @@ export function openAnswer(transcript: Transcript): Answer | undefined {
 
 export function ask(transcript: Transcript, text: string): Transcript {
   const question: Question = { kind: 'question', id: transcript.nextId, text }
-  const answer: Answer = { kind: 'answer', id: transcript.nextId + 1, parts: [], state: 'thinking', problem: undefined, aside: undefined, cost: undefined }
+  const answer: Answer = {
+    kind: 'answer',
+    id: transcript.nextId + 1,
+    parts: [],
+    state: 'thinking',
+    problem: undefined,
+    aside: undefined,
+    cost: undefined,
+  }
   return { entries: [...transcript.entries, question, answer], nextId: transcript.nextId + 2 }
 }
 
@@ -60,33 +75,56 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
   const answer = openAnswer(transcript)
   if (!answer) return transcript
   switch (frame.type) {
-    case 'thinking': return replaceLast(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
-    case 'text_delta': return replaceLast(transcript, { ...answer, state: 'streaming', parts: appendText(answer.parts, frame.content) })
+    case 'thinking':
+      return replaceLast(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
+    case 'text_delta':
+      return replaceLast(transcript, { ...answer, state: 'streaming', parts: appendText(answer.parts, frame.content) })
     case 'tool_start':
       return replaceLast(transcript, {
-        ...answer, state: 'streaming',
-        parts: [...answer.parts, { kind: 'tool', call: { name: frame.tool, id: frame.id, state: 'running', input: undefined, result: undefined } }],
+        ...answer,
+        state: 'streaming',
+        parts: [
+          ...answer.parts,
+          {
+            kind: 'tool',
+            call: { name: frame.tool, id: frame.id, state: 'running', input: undefined, result: undefined },
+          },
+        ],
       })
     case 'tool_end':
-    case 'tool_result': return replaceLast(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
+    case 'tool_result':
+      return replaceLast(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
     case 'response':
       return replaceLast(transcript, {
         ...answer,
         state: frame.stop === 'cancelled' ? 'stopped' : 'done',
         aside: asides[frame.stop ?? ''],
         parts: completeText(answer.parts, frame.content).map(endCall),
-        cost: { inputTokens: frame.input_tokens, outputTokens: frame.output_tokens, iterations: frame.iterations, costUsd: frame.cost_usd, provider: frame.provider, model: frame.model },
+        cost: {
+          inputTokens: frame.input_tokens,
+          outputTokens: frame.output_tokens,
+          iterations: frame.iterations,
+          costUsd: frame.cost_usd,
+          provider: frame.provider,
+          model: frame.model,
+        },
       })
-    case 'error': return fail(transcript, frame.content)
-    default: return transcript
+    case 'error':
+      return fail(transcript, frame.content)
+    default:
+      return transcript
   }
 }
 
 export function fail(transcript: Transcript, problem: string): Transcript {
   return endAnswer(transcript, { state: 'failed', problem, aside: undefined })
 }
-export function detach(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'detached', problem: undefined, aside: undefined }) }
-export function markStopped(transcript: Transcript): Transcript { return endAnswer(transcript, { state: 'stopped', problem: undefined, aside: asides['cancelled'] }) }
+export function detach(transcript: Transcript): Transcript {
+  return endAnswer(transcript, { state: 'detached', problem: undefined, aside: undefined })
+}
+export function markStopped(transcript: Transcript): Transcript {
+  return endAnswer(transcript, { state: 'stopped', problem: undefined, aside: asides['cancelled'] })
+}
 
 /** Takes a question and what followed it out again, so that it can be asked anew. */
 export function withoutLastExchange(transcript: Transcript): Transcript {
@@ -118,7 +156,14 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
     if (entries.at(-1)?.kind !== 'question') return
     const problem = problems.get(asked)
     entries.push({
-      kind: 'answer', id: idFor('answer'), parts: [], state: problem === undefined ? 'unanswered' : 'failed', problem, aside: undefined, cost: undefined, turnId: asked,
+      kind: 'answer',
+      id: idFor('answer'),
+      parts: [],
+      state: problem === undefined ? 'unanswered' : 'failed',
+      problem,
+      aside: undefined,
+      cost: undefined,
+      turnId: asked,
     })
   }
   for (const message of messages) {
@@ -130,13 +175,21 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
       const previous = entries.at(-1)
       const answer = previous?.kind === 'answer' ? previous : undefined
       if (answer) entries.pop()
-      const parts = [...answer?.parts ?? [], ...recordedParts(message)]
+      const parts = [...(answer?.parts ?? []), ...recordedParts(message)]
       entries.push({
-        kind: 'answer', id: answer?.id ?? idFor('answer'), parts,
+        kind: 'answer',
+        id: answer?.id ?? idFor('answer'),
+        parts,
         state: message.mark === 'cancelled' ? 'stopped' : 'done',
         problem: message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined,
-        aside: message.mark === 'cancelled' ? asides['cancelled'] : message.mark === 'cut' ? 'The answer was cut off here.' : undefined,
-        cost: costs.get(message.turn_id ?? '') ?? costs.get(textOf(parts)), turnId: message.turn_id,
+        aside:
+          message.mark === 'cancelled'
+            ? asides['cancelled']
+            : message.mark === 'cut'
+              ? 'The answer was cut off here.'
+              : undefined,
+        cost: costs.get(message.turn_id ?? '') ?? costs.get(textOf(parts)),
+        turnId: message.turn_id,
       })
     }
   }
@@ -146,15 +199,36 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
 
 /** Turns of which this page knows neither what they cost nor why they failed, the newest first: the messages do not say. */
 export function unaccounted({ entries }: Transcript): readonly string[] {
-  return entries.flatMap((entry) => (entry.kind === 'answer' && entry.cost === undefined && entry.problem === undefined && entry.turnId !== undefined ? [entry.turnId] : [])).toReversed()
+  return entries
+    .flatMap((entry) =>
+      entry.kind === 'answer' && entry.cost === undefined && entry.problem === undefined && entry.turnId !== undefined
+        ? [entry.turnId]
+        : [],
+    )
+    .toReversed()
 }
 export function withAccount(transcript: Transcript, turnId: string, turn: EndedTurn): Transcript {
-  return { ...transcript, entries: transcript.entries.map((entry) => (entry.kind === 'answer' && entry.turnId === turnId ? accounted(entry, turn) : entry)) }
+  return {
+    ...transcript,
+    entries: transcript.entries.map((entry) =>
+      entry.kind === 'answer' && entry.turnId === turnId ? accounted(entry, turn) : entry,
+    ),
+  }
 }
 
-function accounted(answer: Answer, { state, error, usage, iterations, cost_usd: costUsd, provider, model }: EndedTurn): Answer {
+function accounted(
+  answer: Answer,
+  { state, error, usage, iterations, cost_usd: costUsd, provider, model }: EndedTurn,
+): Answer {
   const cost: Cost | undefined = usage
-    ? { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, iterations, costUsd, provider: provider ?? undefined, model: model ?? undefined }
+    ? {
+        inputTokens: usage.input_tokens,
+        outputTokens: usage.output_tokens,
+        iterations,
+        costUsd,
+        provider: provider ?? undefined,
+        model: model ?? undefined,
+      }
     : undefined
   if (state === 'failed') return { ...answer, cost, state, problem: error ?? 'The answer failed.', aside: undefined }
   if (state === 'cancelled') return { ...answer, cost, state: 'stopped', aside: asides['cancelled'] }
@@ -162,13 +236,16 @@ function accounted(answer: Answer, { state, error, usage, iterations, cost_usd: 
 }
 
 export function textOf(parts: readonly Part[]): string {
-  return parts.flatMap((part) => part.kind === 'text' ? [part.text] : []).join('\n\n')
+  return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n\n')
 }
 
 function recordedParts(message: SessionMessage): readonly Part[] {
   const tools = (message.tools ?? []).map((tool): Part => {
     const state = tool.is_error ? 'failed' : tool.result === undefined || tool.result === null ? 'unknown' : 'done'
-    return { kind: 'tool', call: { name: tool.name, id: undefined, state, input: tool.input, result: tool.result ?? undefined } }
+    return {
+      kind: 'tool',
+      call: { name: tool.name, id: undefined, state, input: tool.input, result: tool.result ?? undefined },
+    }
   })
   return message.content === '' ? tools : [{ kind: 'text', text: message.content }, ...tools]
 }
@@ -189,22 +266,36 @@ function appendText(parts: readonly Part[], text: string): readonly Part[] {
 }
 
 // A daemon that names no call ids still ends its calls in order.
-function settleCall(parts: readonly Part[], frame: Extract<ServerFrame, { type: 'tool_end' | 'tool_result' }>): readonly Part[] {
-  const at = parts.findIndex((part) => part.kind === 'tool' && part.call.state === 'running' && part.call.name === frame.tool
-    && (frame.id === undefined || part.call.id === undefined || part.call.id === frame.id))
+function settleCall(
+  parts: readonly Part[],
+  frame: Extract<ServerFrame, { type: 'tool_end' | 'tool_result' }>,
+): readonly Part[] {
+  const at = parts.findIndex(
+    (part) =>
+      part.kind === 'tool' &&
+      part.call.state === 'running' &&
+      part.call.name === frame.tool &&
+      (frame.id === undefined || part.call.id === undefined || part.call.id === frame.id),
+  )
   const call: ToolCall = {
-    name: frame.tool, id: frame.id, input: frame.input, result: frame.result ?? undefined, state: frame.is_error ? 'failed' : 'done',
+    name: frame.tool,
+    id: frame.id,
+    input: frame.input,
+    result: frame.result ?? undefined,
+    state: frame.is_error ? 'failed' : 'done',
   }
   return at < 0 ? [...parts, { kind: 'tool', call }] : parts.with(at, { kind: 'tool', call })
 }
 
 function endCall(part: Part): Part {
-  return part.kind === 'tool' && part.call.state === 'running' ? { kind: 'tool', call: { ...part.call, state: 'unknown' } } : part
+  return part.kind === 'tool' && part.call.state === 'running'
+    ? { kind: 'tool', call: { ...part.call, state: 'unknown' } }
+    : part
 }
 
 // The final frame repeats the whole text; it wins when the deltas do not add up to it.
 function completeText(parts: readonly Part[], content: string): readonly Part[] {
-  const streamed = parts.map((part) => part.kind === 'text' ? part.text : '').join('')
+  const streamed = parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
   if (content === '' || streamed.trim().endsWith(content.trim())) return parts
   return [...parts.filter((part) => part.kind === 'tool'), { kind: 'text', text: content }]
 }

@@ -13,20 +13,36 @@ export function Welcome({ agent, onSend }: { readonly agent: AgentSummary; reado
       <h2>Say something to {agent.name}</h2>
       <p>Write below, or start with one of these.</p>
       <ul class="ideas">
-        {(offline ? offlineIdeas : ideas).map((idea) => <li key={idea}><button type="button" onClick={() => onSend(idea)}>{idea}</button></li>)}
+        {(offline ? offlineIdeas : ideas).map((idea) => (
+          <li key={idea}>
+            <button type="button" onClick={() => onSend(idea)}>
+              {idea}
+            </button>
+          </li>
+        ))}
       </ul>
       {offline && (
         <section class="note" aria-labelledby="offline-title">
           <h3 id="offline-title">The offline model answers for now</h3>
           <p>
-            No model provider is connected yet, so the small model that comes with svc is in its place. It calls tools and answers simple things,
-            but it cannot think.
+            No model provider is connected yet, so the small model that comes with svc is in its place. It calls tools
+            and answers simple things, but it cannot think.
           </p>
           <p>To connect a real one, do one of these:</p>
           <ul>
-            <li>store a provider's key: <code>svc providers set-key openai</code></li>
-            <li>or set it, <code>export OPENAI_API_KEY=…</code>, and restart the daemon</li>
-            <li>or run <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> on this machine, which needs no key, and restart the daemon</li>
+            <li>
+              store a provider's key: <code>svc providers set-key openai</code>
+            </li>
+            <li>
+              or set it, <code>export OPENAI_API_KEY=…</code>, and restart the daemon
+            </li>
+            <li>
+              or run{' '}
+              <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">
+                Ollama
+              </a>{' '}
+              on this machine, which needs no key, and restart the daemon
+            </li>
           </ul>
         </section>
       )}

@@ -14,7 +14,9 @@ export class Whereabouts {
   #heard = 0
 
   /** `look` throws when the daemon cannot be asked. */
-  constructor(look: () => Promise<Turn | undefined>) { this.#look = look }
+  constructor(look: () => Promise<Turn | undefined>) {
+    this.#look = look
+  }
 
   /** The message was sent, or something of the answer came. */
   heard(): void {
@@ -30,9 +32,17 @@ export class Whereabouts {
 
   #again(heard: number): void {
     this.#timer = setTimeout(() => {
-      this.#look().then((turn) => {
-        if (heard === this.#heard) this.text.set(turn && describeTurn(turn, Math.round((Date.now() - this.#quietSinceMs) / 1000)))
-      }, () => undefined /* The connection shows that the daemon does not answer. */).finally(() => { if (heard === this.#heard) this.#again(heard) })
+      this.#look()
+        .then(
+          (turn) => {
+            if (heard === this.#heard)
+              this.text.set(turn && describeTurn(turn, Math.round((Date.now() - this.#quietSinceMs) / 1000)))
+          },
+          () => undefined /* The connection shows that the daemon does not answer. */,
+        )
+        .finally(() => {
+          if (heard === this.#heard) this.#again(heard)
+        })
     }, slowMs)
   }
 }
@@ -40,9 +50,15 @@ export class Whereabouts {
 /** One sentence; nothing for a message that is not on its way any more. */
 export function describeTurn({ state, ahead }: Turn, quietSecs: number): string | undefined {
   switch (state) {
-    case 'queued': return ahead.length === 0 ? 'Received. It is about to be answered.' : `Received. ${ahead.length === 1 ? 'One message is' : `${ahead.length} messages are`} answered before it.`
-    case 'running': return `Received. The model has been at it for ${quietSecs} seconds.`
-    case 'waiting': return 'It waits for your approval.'
-    default: return undefined
+    case 'queued':
+      return ahead.length === 0
+        ? 'Received. It is about to be answered.'
+        : `Received. ${ahead.length === 1 ? 'One message is' : `${ahead.length} messages are`} answered before it.`
+    case 'running':
+      return `Received. The model has been at it for ${quietSecs} seconds.`
+    case 'waiting':
+      return 'It waits for your approval.'
+    default:
+      return undefined
   }
 }

@@ -52,8 +52,13 @@ export const ApprovalPage = v.object({ approvals: v.array(Approval) })
 const Turn = v.object({ turn_id: v.string(), state: v.string(), ahead: v.optional(v.array(v.string()), []) })
 export type Turn = v.InferOutput<typeof Turn>
 export const EndedTurn = v.object({
-  state: v.string(), error: v.optional(v.nullable(v.string())), iterations: v.number(), usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
-  cost_usd: v.nullable(v.number()), provider: v.optional(v.nullable(v.string())), model: v.optional(v.nullable(v.string())),
+  state: v.string(),
+  error: v.optional(v.nullable(v.string())),
+  iterations: v.number(),
+  usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
+  cost_usd: v.nullable(v.number()),
+  provider: v.optional(v.nullable(v.string())),
+  model: v.optional(v.nullable(v.string())),
 })
 export type EndedTurn = v.InferOutput<typeof EndedTurn>
 export const TurnPage = v.object({ turns: v.array(Turn) })
@@ -89,7 +94,18 @@ const AgentsUpdated = v.object({ type: v.literal('agents_updated'), agents: Agen
 const ApprovalChanged = v.object({ type: v.literal('approval') })
 const Pong = v.object({ type: v.literal('pong') })
 
-export const ServerFrame = v.variant('type', [Connected, Thinking, TextDelta, ToolStart, ToolEnd, Response, Failure, AgentsUpdated, ApprovalChanged, Pong])
+export const ServerFrame = v.variant('type', [
+  Connected,
+  Thinking,
+  TextDelta,
+  ToolStart,
+  ToolEnd,
+  Response,
+  Failure,
+  AgentsUpdated,
+  ApprovalChanged,
+  Pong,
+])
 export type ServerFrame = v.InferOutput<typeof ServerFrame>
 
 /** `undefined` for what a newer daemon may send and this page does not know. */

@@ -10,7 +10,10 @@ const LEAST_TOKEN = 32
 const TOLERANCE_SECS = 300
 
 /** What a request is remembered by: the same effect for the same id, however often it comes. */
-export interface Admitted { readonly effectId: string; readonly isRepeat: boolean }
+export interface Admitted {
+  readonly effectId: string
+  readonly isRepeat: boolean
+}
 
 /** Who may wake us, and how often. */
 export class InboundGate {
@@ -33,32 +36,69 @@ export class InboundGate {
     if (!enabled || this.#usable !== undefined) return undefined
     return `[webhook_triggers] is enabled, and ${token === undefined ? `neither token nor the variable ${name} is set` : `its token has less than ${LEAST_TOKEN} characters`}: every request is refused`
   }
-  get #usable(): string | undefined { return (this.#triggers.token?.length ?? 0) >= LEAST_TOKEN ? this.#triggers.token : undefined }
+  get #usable(): string | undefined {
+    return (this.#triggers.token?.length ?? 0) >= LEAST_TOKEN ? this.#triggers.token : undefined
+  }
 
   /** What callers present; `undefined` while this is off, so that the routes need the key like any other. */
-  readonly token = (): string | undefined => (this.#triggers.enabled ? this.#usable ?? this.#nobody : undefined)
+  readonly token = (): string | undefined => (this.#triggers.enabled ? (this.#usable ?? this.#nobody) : undefined)
 
   /**
    * Lets a request in. Throws `not_found` while this is off, `rate_limit`, `unauthorized` for a wrong signature or an old time, and
    * `conflict` for another request under an id that was used.
    */
-  async admit(body: Uint8Array, { clientAddress, header }: Pick<RequestFacts, 'clientAddress' | 'header'>, own: string): Promise<Admitted> {
-    if (!this.#triggers.enabled) throw new Refusal('not_found', 'Webhook triggers are off: set enabled = true and a token under [webhook_triggers] in config.toml')
-    if (!this.#limiter.take(clientAddress, 1)) throw new Refusal('rate_limit', `More than ${this.#triggers.rate_limit_per_minute} requests in a minute`, { retryAfterSecs: 60 })
-    const [id, time, signature] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => header(name)?.trim())
+  async admit(
+    body: Uint8Array,
+    { clientAddress, header }: Pick<RequestFacts, 'clientAddress' | 'header'>,
+    own: string,
+  ): Promise<Admitted> {
+    if (!this.#triggers.enabled)
+      throw new Refusal(
+        'not_found',
+        'Webhook triggers are off: set enabled = true and a token under [webhook_triggers] in config.toml',
+      )
+    if (!this.#limiter.take(clientAddress, 1))
+      throw new Refusal('rate_limit', `More than ${this.#triggers.rate_limit_per_minute} requests in a minute`, {
+        retryAfterSecs: 60,
+      })
+    const [id, time, signature] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
+      header(name)?.trim(),
+    )
     if (id === undefined && time === undefined && signature === undefined) {
-      if (this.#triggers.require_signature) throw new Refusal('unauthorized', 'The request must be signed: webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks, with the token as secret)')
+      if (this.#triggers.require_signature)
+        throw new Refusal(
+          'unauthorized',
+          'The request must be signed: webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks, with the token as secret)',
+        )
       return { effectId: own, isRepeat: false }
     }
-    if (id === undefined || !/^[\x21-\x7e]{1,256}$/.test(id) || time === undefined || !/^\d{1,12}$/.test(time) || signature === undefined) {
-      throw new Refusal('invalid_request', 'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together')
+    if (
+      id === undefined ||
+      !/^[\x21-\x7e]{1,256}$/.test(id) ||
+      time === undefined ||
+      !/^\d{1,12}$/.test(time) ||
+      signature === undefined
+    ) {
+      throw new Refusal(
+        'invalid_request',
+        'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together',
+      )
     }
     const seconds = Number(time)
-    if (!holds(signature, this.#usable ?? this.#nobody, id, seconds, body)) throw new Refusal('unauthorized', 'The signature does not fit to the request and the token')
-    if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS) throw new Refusal('unauthorized', `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`)
+    if (!holds(signature, this.#usable ?? this.#nobody, id, seconds, body))
+      throw new Refusal('unauthorized', 'The signature does not fit to the request and the token')
+    if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
+      throw new Refusal(
+        'unauthorized',
+        `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`,
+      )
     const fingerprint = hash('sha256', body)
     // Kept far longer than a time is accepted.
-    const { first, row } = await this.#store.remember(id, { fingerprint, effect_id: own }, new Date(this.#nowMs()).toISOString())
+    const { first, row } = await this.#store.remember(
+      id,
+      { fingerprint, effect_id: own },
+      new Date(this.#nowMs()).toISOString(),
+    )
     if (row.fingerprint !== fingerprint) throw new Refusal('conflict', `Another request came under the id ${id} before`)
     return { effectId: row.effect_id, isRepeat: !first }
   }

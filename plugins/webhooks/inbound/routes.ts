@@ -25,21 +25,46 @@ export interface InboundParts {
   readonly background: (work: () => Promise<void>) => void
 }
 
-const HOW = 'For programs that have no API key: the bearer token is that of `[webhook_triggers]`, and the path does not exist while that is off. A request may be signed as in the Standard Webhooks specification, with the token as secret; '
-  + 'then it counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
-const MODEL = 'With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent\'s provider. `deliver` is refused: there is no channel an answer could be delivered to.'
+const HOW =
+  'For programs that have no API key: the bearer token is that of `[webhook_triggers]`, and the path does not exist while that is off. A request may be signed as in the Standard Webhooks specification, with the token as secret; ' +
+  'then it counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
+const MODEL =
+  "With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent's provider. `deliver` is refused: there is no channel an answer could be delivered to."
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, models, maxBytes, background }: InboundParts): readonly AnyRoute[] {
+export function inboundRoutes({
+  gate,
+  waker,
+  chat,
+  turns,
+  audit,
+  hooks,
+  models,
+  maxBytes,
+  background,
+}: InboundParts): readonly AnyRoute[] {
   const wake = defineRoute({
-    method: 'POST', path: '/api/hooks/wake', summary: 'Wake an agent from outside', description: `${HOW} The text is on disk when this is answered; the first agent gets it, or the one that is named, at once or at the next beat.`,
-    auth: 'bearer', token: gate.token, cost: 30, body: rawBody(maxBytes, Wake), returns: Woken, errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict'], idempotent: true,
-    example: { body: { text: 'The build is red.', mode: 'now' }, returns: { status: 'accepted', mode: 'now', id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11' } },
+    method: 'POST',
+    path: '/api/hooks/wake',
+    summary: 'Wake an agent from outside',
+    description: `${HOW} The text is on disk when this is answered; the first agent gets it, or the one that is named, at once or at the next beat.`,
+    auth: 'bearer',
+    token: gate.token,
+    cost: 30,
+    body: rawBody(maxBytes, Wake),
+    returns: Woken,
+    errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict'],
+    idempotent: true,
+    example: {
+      body: { text: 'The build is red.', mode: 'now' },
+      returns: { status: 'accepted', mode: 'now', id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11' },
+    },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
       const { text, mode, agent } = parse(Wake, read(input.body), 'body')
       // Between the memory of a request and its effect a crash may have come.
-      if (isRepeat && await waker.has(effectId)) return { status: 'accepted' as const, mode, id: effectId, duplicate: true as const }
+      if (isRepeat && (await waker.has(effectId)))
+        return { status: 'accepted' as const, mode, id: effectId, duplicate: true as const }
       // Nobody could be told later that there is no such agent.
       if (agent !== undefined) await waker.choose(agent)
       await waker.accept({ id: effectId, agent: agent ?? null, mode, text, created_at: new Date().toISOString() })
@@ -51,19 +76,53 @@ export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, models, 
     },
   })
   const call = defineRoute({
-    method: 'POST', path: '/api/hooks/agent', summary: 'Ask an agent from outside and wait for its answer', description: `${HOW} What is not answered in time goes on and can be asked for again under the same id. ${MODEL}`,
-    auth: 'bearer', token: gate.token, cost: 30, body: rawBody(maxBytes, AgentCall), returns: Called, errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict', 'service_unavailable'], idempotent: true,
+    method: 'POST',
+    path: '/api/hooks/agent',
+    summary: 'Ask an agent from outside and wait for its answer',
+    description: `${HOW} What is not answered in time goes on and can be asked for again under the same id. ${MODEL}`,
+    auth: 'bearer',
+    token: gate.token,
+    cost: 30,
+    body: rawBody(maxBytes, AgentCall),
+    returns: Called,
+    errors: ['not_found', 'agent_not_found', 'rate_limit', 'conflict', 'service_unavailable'],
+    idempotent: true,
     example: { body: { message: 'Summarise the incident.', agent: 'assistant' } },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
-      const { message, agent: wanted, deliver, model, timeout_secs: timeoutSecs } = parse(AgentCall, read(input.body), 'body')
-      if (deliver) throw new Refusal('invalid_request', 'deliver: there is no channel an answer could be delivered to; leave it out and take the answer from here')
+      const {
+        message,
+        agent: wanted,
+        deliver,
+        model,
+        timeout_secs: timeoutSecs,
+      } = parse(AgentCall, read(input.body), 'body')
+      if (deliver)
+        throw new Refusal(
+          'invalid_request',
+          'deliver: there is no channel an answer could be delivered to; leave it out and take the answer from here',
+        )
       const known = isRepeat ? await turns.replay(effectId) : undefined
-      if (known) return { ...toCalled(await within(known.result(), timeoutSecs, effectId), (await turns.find(effectId))?.agentId ?? ''), duplicate: true as const }
+      if (known)
+        return {
+          ...toCalled(await within(known.result(), timeoutSecs, effectId), (await turns.find(effectId))?.agentId ?? ''),
+          duplicate: true as const,
+        }
       const agent = await waker.choose(wanted)
       const choice = model === undefined ? undefined : await chooseModel(models, agent, model)
-      const turn = await chat.accept({ id: effectId, agentId: agent.id, door: 'hook', text: message, labels: ['ExternalNetwork'], ...(choice ? { model: choice } : {}) })
-      await audit.write({ event: 'webhook_received', agentId: agent.id, details: `turn ${effectId} asked for${choice ? `, of ${choice.provider}/${choice.model}` : ''}: ${message.length} characters` })
+      const turn = await chat.accept({
+        id: effectId,
+        agentId: agent.id,
+        door: 'hook',
+        text: message,
+        labels: ['ExternalNetwork'],
+        ...(choice ? { model: choice } : {}),
+      })
+      await audit.write({
+        event: 'webhook_received',
+        agentId: agent.id,
+        details: `turn ${effectId} asked for${choice ? `, of ${choice.provider}/${choice.model}` : ''}: ${message.length} characters`,
+      })
       return toCalled(await within(turn.result(), timeoutSecs, effectId), agent.id)
     },
     async recall(id) {
@@ -75,7 +134,14 @@ export function inboundRoutes({ gate, waker, chat, turns, audit, hooks, models, 
 }
 
 function toCalled(result: TurnResult, agentId: string): v.InferOutput<typeof Called> {
-  return { status: 'completed', agent_id: agentId, response: result.text, usage: { input_tokens: result.usage.input, output_tokens: result.usage.output }, turn_id: result.turnId, session_id: result.sessionId }
+  return {
+    status: 'completed',
+    agent_id: agentId,
+    response: result.text,
+    usage: { input_tokens: result.usage.input, output_tokens: result.usage.output },
+    turn_id: result.turnId,
+    session_id: result.sessionId,
+  }
 }
 /** The turn goes on beyond that. */
 async function within<T>(result: Promise<T>, seconds: number, turnId: string): Promise<T> {
@@ -83,11 +149,23 @@ async function within<T>(result: Promise<T>, seconds: number, turnId: string): P
   // Whoever gave up waiting is not told how it ended.
   result.catch(() => undefined)
   try {
-    return await Promise.race([result, delay(seconds * 1000, undefined, { signal: late.signal, ref: false }).then(() => {
-      throw new Refusal('service_unavailable', `No answer within ${seconds} seconds; it is still being worked on`, { retryAfterSecs: 10, details: { turn_id: turnId } })
-    })])
-  } finally { late.abort() }
+    return await Promise.race([
+      result,
+      delay(seconds * 1000, undefined, { signal: late.signal, ref: false }).then(() => {
+        throw new Refusal('service_unavailable', `No answer within ${seconds} seconds; it is still being worked on`, {
+          retryAfterSecs: 10,
+          details: { turn_id: turnId },
+        })
+      }),
+    ])
+  } finally {
+    late.abort()
+  }
 }
 function read(body: Uint8Array): unknown {
-  try { return JSON.parse(decoder.decode(body)) } catch (error) { throw new Refusal('invalid_request', 'The body is not valid JSON', { cause: error }) }
+  try {
+    return JSON.parse(decoder.decode(body))
+  } catch (error) {
+    throw new Refusal('invalid_request', 'The body is not valid JSON', { cause: error })
+  }
 }

@@ -24,21 +24,36 @@ export interface WakerParts {
 export class Waker {
   readonly #parts: WakerParts
   #flushing: Promise<void> = Promise.resolve()
-  constructor(parts: WakerParts) { this.#parts = parts }
+  constructor(parts: WakerParts) {
+    this.#parts = parts
+  }
 
   /** By name or id; the first one when nobody is named. Throws `agent_not_found`. */
   async choose(wanted: string | undefined): Promise<Agent> {
     const { agents } = this.#parts
-    const found = wanted === undefined ? (await agents.list())[0] : (/^[0-9a-f-]{36}$/i.test(wanted) ? await agents.find(wanted) : undefined) ?? await agents.findByName(wanted)
-    if (!found) throw new Refusal('agent_not_found', wanted === undefined ? 'There is no agent' : `There is no agent "${wanted}"`)
+    const found =
+      wanted === undefined
+        ? (await agents.list())[0]
+        : ((/^[0-9a-f-]{36}$/i.test(wanted) ? await agents.find(wanted) : undefined) ??
+          (await agents.findByName(wanted)))
+    if (!found)
+      throw new Refusal('agent_not_found', wanted === undefined ? 'There is no agent' : `There is no agent "${wanted}"`)
     return found
   }
 
-  has(id: string): Promise<boolean> { return this.#parts.store.has(id) }
+  has(id: string): Promise<boolean> {
+    return this.#parts.store.has(id)
+  }
 
   async accept(row: Omit<WakeRow, 'attempts'>): Promise<void> {
     const { store, audit } = this.#parts
-    await store.commit([store.wake(row), audit.entry({ event: 'webhook_received', details: `wake ${row.id} (${row.mode}): ${row.text.length} characters` })])
+    await store.commit([
+      store.wake(row),
+      audit.entry({
+        event: 'webhook_received',
+        details: `wake ${row.id} (${row.mode}): ${row.text.length} characters`,
+      }),
+    ])
   }
 
   /** Hands over what waits for nothing; on a beat everything else too. One after the other. */
@@ -51,9 +66,13 @@ export class Waker {
 
   async #flush(beat: boolean): Promise<void> {
     const rows = await this.#parts.store.waiting(BATCH)
-    for (const row of rows.filter(({ mode, attempts }) => mode === 'now' && (beat || attempts === 0))) await this.#hand([row])
+    for (const row of rows.filter(({ mode, attempts }) => mode === 'now' && (beat || attempts === 0)))
+      await this.#hand([row])
     if (!beat) return
-    for (const group of Map.groupBy(rows.filter(({ mode }) => mode === 'next_heartbeat'), ({ agent }) => agent).values()) {
+    for (const group of Map.groupBy(
+      rows.filter(({ mode }) => mode === 'next_heartbeat'),
+      ({ agent }) => agent,
+    ).values()) {
       let joined: WakeRow[] = []
       for (const row of group) {
         if (joined.reduce((sum, { text }) => sum + text.length, row.text.length) > MOST_CHARS) {
@@ -74,7 +93,13 @@ export class Waker {
       // A crash may have come between the turn and its mark here.
       if (!(await turns.find(first.id))) {
         const agent = await this.choose(first.agent ?? undefined)
-        await chat.accept({ id: first.id, agentId: agent.id, door: 'hook', text: rows.map(({ text }) => text).join('\n\n'), labels: ['ExternalNetwork'] })
+        await chat.accept({
+          id: first.id,
+          agentId: agent.id,
+          door: 'hook',
+          text: rows.map(({ text }) => text).join('\n\n'),
+          labels: ['ExternalNetwork'],
+        })
       }
       for (const { id } of rows) await store.ended(id, 'done')
     } catch (error) {

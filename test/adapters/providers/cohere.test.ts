@@ -4,18 +4,34 @@ import { encode } from '../../../adapters/providers/cohere/encode.ts'
 import { collect, request } from '../../contract/provider.ts'
 import { openCohere } from '../../support/cohere-stage.ts'
 
-const encoded = (more: Partial<CompletionRequest>) => JSON.parse(encode(request('hi', { model: 'command-a-03-2025', ...more }))) as Record<string, any>
+const encoded = (more: Partial<CompletionRequest>) =>
+  JSON.parse(encode(request('hi', { model: 'command-a-03-2025', ...more }))) as Record<string, any>
 
 describe('Cohere', () => {
   it('its plan for the tools is thinking, and goes back with their results', async () => {
     await using stage = await openCohere()
     const asked = stage.play({ kind: 'calls', calls: [{ name: 'add', args: { a: 1 } }] })
     const events = await collect(stage.client, asked)
-    expect(events.filter(({ type }) => type === 'thinking').map((event) => (event.type === 'thinking' ? event.delta : '')).join('')).toBe('I will use a tool')
+    expect(
+      events
+        .filter(({ type }) => type === 'thinking')
+        .map((event) => (event.type === 'thinking' ? event.delta : ''))
+        .join(''),
+    ).toBe('I will use a tool')
     const end = events.at(-1)
     if (end?.type !== 'end' || end.replay === undefined) throw new Error('nothing to give back')
-    const { messages } = encoded({ turns: [...asked.turns, { role: 'assistant', text: '', calls: [{ id: 'c', name: 'add', args: {} }], replay: end.replay }, { role: 'tool', callId: 'c', tool: 'add', text: '', failed: false }] })
-    expect(messages.at(-2)).toEqual({ role: 'assistant', tool_plan: 'I will use a tool', tool_calls: [{ id: 'c', type: 'function', function: { name: 'add', arguments: '{}' } }] })
+    const { messages } = encoded({
+      turns: [
+        ...asked.turns,
+        { role: 'assistant', text: '', calls: [{ id: 'c', name: 'add', args: {} }], replay: end.replay },
+        { role: 'tool', callId: 'c', tool: 'add', text: '', failed: false },
+      ],
+    })
+    expect(messages.at(-2)).toEqual({
+      role: 'assistant',
+      tool_plan: 'I will use a tool',
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'add', arguments: '{}' } }],
+    })
   })
   it('only models that can think are told whether to', () => {
     expect(encoded({ thinking: true }).thinking).toBeUndefined()
@@ -25,7 +41,10 @@ describe('Cohere', () => {
   it('a form for the answer is asked for where no tools are', () => {
     const responseFormat = { type: 'json_schema' as const, name: 'x', schema: { type: 'object' } }
     expect(encoded({ responseFormat }).response_format).toBeUndefined()
-    expect(encoded({ responseFormat, tools: [] }).response_format).toEqual({ type: 'json_object', json_schema: { type: 'object' } })
+    expect(encoded({ responseFormat, tools: [] }).response_format).toEqual({
+      type: 'json_object',
+      json_schema: { type: 'object' },
+    })
   })
   it('a question is embedded as one', async () => {
     await using stage = await openCohere()
@@ -37,6 +56,9 @@ describe('Cohere', () => {
   })
   it('every page of its models is read', async () => {
     await using stage = await openCohere()
-    expect(await stage.client.models?.(new AbortController().signal)).toEqual(['command-a-03-2025', 'command-r7b-12-2024'])
+    expect(await stage.client.models?.(new AbortController().signal)).toEqual([
+      'command-a-03-2025',
+      'command-r7b-12-2024',
+    ])
   })
 })

@@ -13,12 +13,24 @@ describe('what a call costs', () => {
     ['one token in', price, { input: 1, output: 0 }, 0.000003],
     ['all from the cache', price, { input: MILLION, output: 0, cachedInput: MILLION }, 0.3],
     ['all written to the cache', price, { input: MILLION, output: 0, cacheWrite: MILLION }, 3.75],
-    ['some of each', price, { input: 1000, output: 500, cachedInput: 600, cacheWrite: 300 }, (100 * 3 + 600 * 0.3 + 300 * 3.75 + 500 * 15) / MILLION],
+    [
+      'some of each',
+      price,
+      { input: 1000, output: 500, cachedInput: 600, cacheWrite: 300 },
+      (100 * 3 + 600 * 0.3 + 300 * 3.75 + 500 * 15) / MILLION,
+    ],
     ['thinking, which is output', price, { input: 0, output: 1000, thinking: 900 }, 0.015],
-    ['the cache without prices of its own', { input: 2, output: 8 }, { input: 1000, output: 0, cachedInput: 400, cacheWrite: 300 }, 0.002],
+    [
+      'the cache without prices of its own',
+      { input: 2, output: 8 },
+      { input: 1000, output: 0, cachedInput: 400, cacheWrite: 300 },
+      0.002,
+    ],
     ['a model that is free', { input: 0, output: 0 }, { input: MILLION, output: MILLION }, 0],
     ['a price below a cent for a million', { input: 0.018, output: 0.05 }, { input: 1, output: 1 }, 0.000000068],
-  ])('%s', (_, of, usage, expected) => { expect(usd(of, usage)).toBe(expected) })
+  ])('%s', (_, of, usage, expected) => {
+    expect(usd(of, usage)).toBe(expected)
+  })
 
   it('is not known without a price, and never 0 for that reason', () => {
     expect(costNano(undefined, { input: 5, output: 5 })).toBeNull()

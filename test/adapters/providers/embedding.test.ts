@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { embedLocally } from '../../../adapters/providers/builtin/embedding.ts'
 
 const never = new AbortController().signal
-const embed = async (texts: readonly string[], model = 'ngram-256') => (await embedLocally({ model, texts }, never)).vectors
-const likeness = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
+const embed = async (texts: readonly string[], model = 'ngram-256') =>
+  (await embedLocally({ model, texts }, never)).vectors
+const likeness = (a: Float32Array, b: Float32Array): number =>
+  a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
 /** The text among the others that is nearest to the question. */
 async function nearest(question: string, texts: readonly string[]): Promise<string | undefined> {
   const [asked, ...others] = await embed([question, ...texts])
@@ -19,10 +21,17 @@ describe('the embedded vectors', () => {
     expect((await embed(['a'], 'ngram-1024'))[0]).toHaveLength(1024)
     // Kept, because vectors are: those of another release have to be comparable with these.
     const [kept] = await embed(['the quick brown fox'], 'ngram-16')
-    expect([...(kept ?? [])].map((value) => Math.round(value * 1000) + 0)).toEqual([0, 0, -569, 345, -190, 0, 190, -224, -190, -190, -414, 190, 0, 345, 0, 190])
+    expect([...(kept ?? [])].map((value) => Math.round(value * 1000) + 0)).toEqual([
+      0, 0, -569, 345, -190, 0, 190, -224, -190, -190, -414, 190, 0, 345, 0, 190,
+    ])
   })
   it('of texts that share words or parts of words are nearer than of others', async () => {
-    const notes = ['The deployment failed because the database password had expired.', 'Anna likes her coffee black, without sugar.', 'Our office moves to Rotterdam in March.', 'The invoice for the servers is due on Friday.']
+    const notes = [
+      'The deployment failed because the database password had expired.',
+      'Anna likes her coffee black, without sugar.',
+      'Our office moves to Rotterdam in March.',
+      'The invoice for the servers is due on Friday.',
+    ]
     expect(await nearest('why did deploying fail? database passwords?', notes)).toBe(notes[0])
     expect(await nearest('How does Anna drink coffee', notes)).toBe(notes[1])
     expect(await nearest('moving the office', notes)).toBe(notes[2])
@@ -40,7 +49,8 @@ describe('the embedded vectors', () => {
   })
   it('of nothing are null, and a model that is none is refused', async () => {
     expect((await embed(['', ' ?! ']))[1]?.every((value) => value === 0)).toBe(true)
-    for (const model of ['ngram-8', 'ngram-99999', 'ngram-x', 'text-embedding-3-small']) await expect(embed(['a'], model)).rejects.toMatchObject({ reason: 'not_found', retry: 'never' })
+    for (const model of ['ngram-8', 'ngram-99999', 'ngram-x', 'text-embedding-3-small'])
+      await expect(embed(['a'], model)).rejects.toMatchObject({ reason: 'not_found', retry: 'never' })
   })
   it('end with an abort', async () => {
     const controller = new AbortController()

@@ -13,9 +13,13 @@ import Database from 'better-sqlite3'
 const upstream = new URL(process.env['UPSTREAM'] ?? '')
 const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 const folder = mkdtempSync(join(tmpdir(), 'svc-bench-floor-'))
-process.on('SIGTERM', () => { rmSync(folder, { recursive: true, force: true }); process.exit() })
+process.on('SIGTERM', () => {
+  rmSync(folder, { recursive: true, force: true })
+  process.exit()
+})
 const db = new Database(join(folder, 'floor.db'))
-for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'wal_autocheckpoint = 8000', 'cache_size = -16000']) db.pragma(pragma)
+for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'wal_autocheckpoint = 8000', 'cache_size = -16000'])
+  db.pragma(pragma)
 db.exec(`CREATE TABLE turn (id TEXT NOT NULL PRIMARY KEY, agent TEXT NOT NULL, state TEXT NOT NULL, created_at TEXT NOT NULL, ended_at TEXT);
   CREATE INDEX turn_agent ON turn (agent, created_at);
   CREATE TABLE message (agent TEXT NOT NULL, seq INTEGER NOT NULL, turn TEXT NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL, created_at TEXT NOT NULL, PRIMARY KEY (agent, seq));
@@ -50,22 +54,49 @@ let tip = { id: 0, hash: '0'.repeat(64) }
 let count = 0
 function complete(body: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    send({ host: upstream.hostname, port: upstream.port, path: '/v1/chat/completions', method: 'POST', agent, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (answer) => {
-      let text = ''
-      answer.setEncoding('utf8').on('data', (piece: string) => { text += piece }).on('end', () => resolve(text))
-    }).on('error', reject).end(body)
+    send(
+      {
+        host: upstream.hostname,
+        port: upstream.port,
+        path: '/v1/chat/completions',
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      (answer) => {
+        let text = ''
+        answer
+          .setEncoding('utf8')
+          .on('data', (piece: string) => {
+            text += piece
+          })
+          .on('end', () => resolve(text))
+      },
+    )
+      .on('error', reject)
+      .end(body)
   })
 }
 async function take(path: string, body: string): Promise<string> {
   const said = (JSON.parse(body) as { message: string }).message
-  const [id, at, seq] = [`${Date.now()}-${++count}-${randomUUID()}`, new Date().toISOString(), (seqs.get(path) ?? 0) + 2]
+  const [id, at, seq] = [
+    `${Date.now()}-${++count}-${randomUUID()}`,
+    new Date().toISOString(),
+    (seqs.get(path) ?? 0) + 2,
+  ]
   seqs.set(path, seq)
-  await durable(() => { turn.run(id, path, at); message.run(path, seq, id, 'user', said, at) })
-  const stream = await complete(JSON.stringify({ model: 'bench', stream: true, messages: [{ role: 'user', content: said }] }))
+  await durable(() => {
+    turn.run(id, path, at)
+    message.run(path, seq, id, 'user', said, at)
+  })
+  const stream = await complete(
+    JSON.stringify({ model: 'bench', stream: true, messages: [{ role: 'user', content: said }] }),
+  )
   let text = ''
   for (const line of stream.split('\n')) {
     if (!line.startsWith('data: {')) continue
-    text += (JSON.parse(line.slice(6)) as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? ''
+    text +=
+      (JSON.parse(line.slice(6)) as { choices: { delta: { content?: string } }[] }).choices[0]?.delta.content ?? ''
   }
   await durable(() => {
     const now = new Date().toISOString()
@@ -80,11 +111,24 @@ async function take(path: string, body: string): Promise<string> {
   return JSON.stringify({ response: text, turn_id: id })
 }
 createServer((request, response) => {
-  if (request.method === 'GET') { response.end('ok'); return }
+  if (request.method === 'GET') {
+    response.end('ok')
+    return
+  }
   let body = ''
-  request.setEncoding('utf8').on('data', (piece: string) => { body += piece }).on('end', () => {
-    take(request.url ?? '', body).then((answer) => {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer)
-    }, () => response.destroy())
-  })
+  request
+    .setEncoding('utf8')
+    .on('data', (piece: string) => {
+      body += piece
+    })
+    .on('end', () => {
+      take(request.url ?? '', body).then(
+        (answer) => {
+          response
+            .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
+            .end(answer)
+        },
+        () => response.destroy(),
+      )
+    })
 }).listen(Number(process.env['PORT']), '127.0.0.1')

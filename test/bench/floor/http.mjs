@@ -12,6 +12,8 @@ createServer((request, response) => {
   request.on('end', () => {
     const parsed = JSON.parse(Buffer.concat(chunks).toString())
     const answer = JSON.stringify({ status: 'stored', value: parsed })
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer)
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
+      .end(answer)
   })
 }).listen(Number(process.env['PORT']), '127.0.0.1')

@@ -8,12 +8,16 @@ import type { ServerResponse } from 'node:http'
 const tokens = Number(process.env['TOKENS'] ?? 100)
 const rate = Number(process.env['RATE'] ?? 20)
 const TICK_MS = 5
-const chunk = (delta: object, finish: string | null, usage?: object): string => `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'bench', choices: [{ index: 0, delta, finish_reason: finish }], ...(usage && { usage }) })}\n\n`
+const chunk = (delta: object, finish: string | null, usage?: object): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'bench', choices: [{ index: 0, delta, finish_reason: finish }], ...(usage && { usage }) })}\n\n`
 const head = chunk({ role: 'assistant', content: '' }, null)
 const [before, after] = chunk({ content: '@' }, null).split('@') as [string, string]
 const tail = `${chunk({}, 'stop', { prompt_tokens: 10, completion_tokens: tokens, total_tokens: 10 + tokens })}data: [DONE]\n\n`
 
-interface Stream { readonly response: ServerResponse; said: number }
+interface Stream {
+  readonly response: ServerResponse
+  said: number
+}
 // One timer for all: the streams are spread over the ticks of one token's time.
 const buckets: Set<Stream>[] = Array.from({ length: Math.round(1000 / rate / TICK_MS) }, () => new Set<Stream>())
 let opened = 0
@@ -29,7 +33,11 @@ setInterval(() => {
 }, TICK_MS)
 
 createServer((request, response) => {
-  if (request.method === 'GET') { response.setHeader('content-type', 'application/json'); response.end('{"object":"list","data":[{"id":"bench","object":"model"}]}'); return }
+  if (request.method === 'GET') {
+    response.setHeader('content-type', 'application/json')
+    response.end('{"object":"list","data":[{"id":"bench","object":"model"}]}')
+    return
+  }
   request.resume()
   request.on('end', () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -6,13 +6,22 @@ const tokens = Number(process.env['TOKENS'] ?? 1)
 const wire = wireOf(process.env['WIRE'])
 function pieces(write: typeof writeSse) {
   const token = write(wire.token)
-  return { head: Buffer.concat(wire.head.map(write)), token, sixteen: Buffer.concat(Array.from({ length: 16 }, () => token)), tail: Buffer.concat(wire.tail(tokens).map(write)) }
+  return {
+    head: Buffer.concat(wire.head.map(write)),
+    token,
+    sixteen: Buffer.concat(Array.from({ length: 16 }, () => token)),
+    tail: Buffer.concat(wire.tail(tokens).map(write)),
+  }
 }
 const own = pieces(wire.write ?? writeSse)
 const plain = pieces(writeSse)
 
 createServer((request, response) => {
-  if (request.method === 'GET') { response.setHeader('content-type', 'application/json'); response.end('{"data":[],"models":[]}'); return }
+  if (request.method === 'GET') {
+    response.setHeader('content-type', 'application/json')
+    response.end('{"data":[],"models":[]}')
+    return
+  }
   request.resume()
   request.on('end', () => {
     const floor = request.url === '/floor'
@@ -24,7 +33,10 @@ createServer((request, response) => {
       while (left > 0) {
         const take = Math.min(16, left)
         left -= take
-        if (!response.write(take === 16 ? sixteen : Buffer.concat(Array.from({ length: take }, () => token)))) { response.once('drain', pump); return }
+        if (!response.write(take === 16 ? sixteen : Buffer.concat(Array.from({ length: take }, () => token)))) {
+          response.once('drain', pump)
+          return
+        }
       }
       response.end(tail)
     }

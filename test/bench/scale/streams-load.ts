@@ -4,7 +4,13 @@
  */
 import { Agent, request } from 'node:http'
 
-interface Options { port: number; paths: string[]; tokens: number; body: string; openMs: number }
+interface Options {
+  port: number
+  paths: string[]
+  tokens: number
+  body: string
+  openMs: number
+}
 const options = JSON.parse(process.argv[2] ?? '{}') as Options
 const agent = new Agent({ keepAlive: false, maxSockets: Infinity })
 const lags: number[] = []
@@ -19,33 +25,43 @@ function read(path: string): Promise<void> {
       firstFailure ||= why
       resolve()
     }
-    const onward = request({ host: '127.0.0.1', port: options.port, path, method: 'POST', agent, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(options.body) } }, (answer) => {
-      let rest = ''
-      answer.setEncoding('latin1')
-      answer.on('data', (text: string) => {
-        const now = Date.now()
-        const piece = rest + text
-        const cut = piece.lastIndexOf('\n\n')
-        rest = piece.slice(cut + 2)
-        if (cut === -1) return
-        for (const event of piece.slice(0, cut).split('\n\n')) {
-          // The end may repeat the whole text: only the deltas count.
-          if (event.includes('"done":true') || event.includes('"response"')) continue
-          for (const [, number, written] of event.matchAll(/(\d+):(\d{13}) /g)) {
-            totals.tokens++
-            lags.push(now - Number(written))
-            if (Number(number) !== expected) totals.disordered++
-            expected = Number(number) + 1
+    const onward = request(
+      {
+        host: '127.0.0.1',
+        port: options.port,
+        path,
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(options.body) },
+      },
+      (answer) => {
+        let rest = ''
+        answer.setEncoding('latin1')
+        answer.on('data', (text: string) => {
+          const now = Date.now()
+          const piece = rest + text
+          const cut = piece.lastIndexOf('\n\n')
+          rest = piece.slice(cut + 2)
+          if (cut === -1) return
+          for (const event of piece.slice(0, cut).split('\n\n')) {
+            // The end may repeat the whole text: only the deltas count.
+            if (event.includes('"done":true') || event.includes('"response"')) continue
+            for (const [, number, written] of event.matchAll(/(\d+):(\d{13}) /g)) {
+              totals.tokens++
+              lags.push(now - Number(written))
+              if (Number(number) !== expected) totals.disordered++
+              expected = Number(number) + 1
+            }
           }
-        }
-      })
-      answer.on('end', () => {
-        if (answer.statusCode !== 200) return fail(`HTTP ${answer.statusCode}: ${rest.slice(0, 300)}`)
-        totals.lost += options.tokens - expected
-        resolve()
-      })
-      answer.on('error', (error) => fail(error.message))
-    })
+        })
+        answer.on('end', () => {
+          if (answer.statusCode !== 200) return fail(`HTTP ${answer.statusCode}: ${rest.slice(0, 300)}`)
+          totals.lost += options.tokens - expected
+          resolve()
+        })
+        answer.on('error', (error) => fail(error.message))
+      },
+    )
     onward.on('error', (error) => fail(error.message))
     onward.end(options.body)
   })
@@ -56,10 +72,16 @@ const gap = options.openMs / options.paths.length
 const open: Promise<void>[] = []
 const begun = performance.now()
 for (const [index, path] of options.paths.entries()) {
-  while (performance.now() - begun < index * gap) await new Promise((resolve) => { setTimeout(resolve, 1) })
+  while (performance.now() - begun < index * gap)
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1)
+    })
   open.push(read(path))
 }
 await Promise.all(open)
 lags.sort((a, b) => a - b)
-const quantile = (share: number): number => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))] ?? Number.NaN
-console.log(JSON.stringify({ ...totals, firstFailure, p50Ms: quantile(0.5), p99Ms: quantile(0.99), maxMs: quantile(1) }))
+const quantile = (share: number): number =>
+  lags[Math.min(lags.length - 1, Math.floor(lags.length * share))] ?? Number.NaN
+console.log(
+  JSON.stringify({ ...totals, firstFailure, p50Ms: quantile(0.5), p99Ms: quantile(0.99), maxMs: quantile(1) }),
+)

@@ -2,24 +2,48 @@ import { expect, test } from 'vitest'
 import { isLoopback } from '../../../core/auth/origin.ts'
 import { guarded, open, ping, raw } from '../http/harness.ts'
 
-const ask = async (url: string, headers: Record<string, string> = {}) => { const answer = await fetch(`${url}/api/secret`, { headers }); return { status: answer.status, body: await answer.json() as { error?: unknown; who?: string }, headers: answer.headers } }
+const ask = async (url: string, headers: Record<string, string> = {}) => {
+  const answer = await fetch(`${url}/api/secret`, { headers })
+  return {
+    status: answer.status,
+    body: (await answer.json()) as { error?: unknown; who?: string },
+    headers: answer.headers,
+  }
+}
 
 test('a missing and a wrong key are 401 with the texts clients know', async () => {
   const { url } = await open([guarded], { settings: { apiKey: 'secret' } })
   const missing = await ask(url)
-  expect([missing.status, missing.body, missing.headers.get('www-authenticate')]).toEqual([401, { error: 'Missing Authorization: Bearer <api_key> header' }, 'Bearer'])
-  expect((await ask(url, { authorization: 'Bearer ' })).body).toEqual({ error: 'Missing Authorization: Bearer <api_key> header' })
-  for (const authorization of ['Bearer wrong', 'Bearer secret2', 'Bearer secre', 'Basic c2VjcmV0', 'secret']) expect([authorization, (await ask(url, { authorization })).body]).toEqual([authorization, { error: 'Invalid API key' }])
+  expect([missing.status, missing.body, missing.headers.get('www-authenticate')]).toEqual([
+    401,
+    { error: 'Missing Authorization: Bearer <api_key> header' },
+    'Bearer',
+  ])
+  expect((await ask(url, { authorization: 'Bearer ' })).body).toEqual({
+    error: 'Missing Authorization: Bearer <api_key> header',
+  })
+  for (const authorization of ['Bearer wrong', 'Bearer secret2', 'Bearer secre', 'Basic c2VjcmV0', 'secret'])
+    expect([authorization, (await ask(url, { authorization })).body]).toEqual([
+      authorization,
+      { error: 'Invalid API key' },
+    ])
 })
 
 test('the key is accepted in both headers, whatever the case of the scheme', async () => {
   const { url } = await open([guarded], { settings: { apiKey: '  secret\n' } })
-  for (const headers of [{ authorization: 'Bearer secret' }, { authorization: 'bearer  secret ' }, { 'x-api-key': 'secret' }] as Record<string, string>[]) expect((await ask(url, headers)).body).toEqual({ who: 'operator' })
+  for (const headers of [
+    { authorization: 'Bearer secret' },
+    { authorization: 'bearer  secret ' },
+    { 'x-api-key': 'secret' },
+  ] as Record<string, string>[])
+    expect((await ask(url, headers)).body).toEqual({ who: 'operator' })
 })
 
 test('a key in the query or a cookie is none', async () => {
   const { url } = await open([guarded], { settings: { apiKey: 'secret' } })
-  expect((await fetch(`${url}/api/secret?token=secret&api_key=secret`, { headers: { cookie: 'api_key=secret' } })).status).toBe(401)
+  expect(
+    (await fetch(`${url}/api/secret?token=secret&api_key=secret`, { headers: { cookie: 'api_key=secret' } })).status,
+  ).toBe(401)
 })
 
 test('a blank key counts as none', async () => {
@@ -30,14 +54,21 @@ test('a blank key counts as none', async () => {
 test('a changed key holds at the next request', async () => {
   const { url, settings } = await open([guarded], { settings: { apiKey: 'old' } })
   settings.apiKey = 'new'
-  expect([(await ask(url, { authorization: 'Bearer old' })).status, (await ask(url, { authorization: 'Bearer new' })).status]).toEqual([401, 200])
+  expect([
+    (await ask(url, { authorization: 'Bearer old' })).status,
+    (await ask(url, { authorization: 'Bearer new' })).status,
+  ]).toEqual([401, 200])
 })
 
 test('after ten wrong keys from one address no key is compared any more, and public routes still answer', async () => {
   const { url, failures } = await open([guarded, ping], { settings: { apiKey: 'secret' } })
   for (let n = 0; n < 10; n++) expect((await ask(url, { authorization: `Bearer guess${n}` })).status).toBe(401)
   const right = await ask(url, { authorization: 'Bearer secret' })
-  expect([right.status, right.headers.get('retry-after'), right.body]).toEqual([429, '60', { error: 'Too many failed authentication attempts' }])
+  expect([right.status, right.headers.get('retry-after'), right.body]).toEqual([
+    429,
+    '60',
+    { error: 'Too many failed authentication attempts' },
+  ])
   expect((await fetch(`${url}/api/ping`)).status).toBe(200)
   expect(failures).toHaveLength(10)
   expect(failures[0]).toMatchObject({ clientAddress: '127.0.0.1', method: 'GET', path: '/api/secret' })
@@ -51,7 +82,8 @@ test('a missing key is no guess', async () => {
 })
 
 test('a daemon without a key does not listen beyond loopback unless told so', async () => {
-  for (const settings of [{ host: '0.0.0.0' }, { host: '::' }, { host: '127.0.0.1', public: true }]) await expect(open([ping], { settings })).rejects.toThrow('refusing to listen')
+  for (const settings of [{ host: '0.0.0.0' }, { host: '::' }, { host: '127.0.0.1', public: true }])
+    await expect(open([ping], { settings })).rejects.toThrow('refusing to listen')
   const wide = await open([ping], { settings: { host: '0.0.0.0', allowNoAuth: true } })
   expect((await fetch(`${wide.url}/api/ping`)).status).toBe(200)
   await expect(open([ping], { settings: { host: '0.0.0.0', apiKey: 'k' } })).resolves.toBeDefined()
@@ -59,9 +91,26 @@ test('a daemon without a key does not listen beyond loopback unless told so', as
 
 test('without a key only a loopback, bound or configured Host is served', async () => {
   const { port } = await open([ping], { settings: { allowedHosts: ['svc.internal'] } })
-  const host = async (value: string) => (await raw(port, `GET /api/ping HTTP/1.1\r\nHost: ${value}\r\nConnection: close\r\n\r\n`)).status
-  for (const fine of ['localhost', 'localhost:4545', '127.0.0.1:1', '127.0.0.2', '[::1]:80', 'LOCALHOST', 'svc.internal:9']) expect([fine, await host(fine)]).toEqual([fine, 200])
-  for (const foreign of ['evil.example', '192.168.1.5', 'localhost.evil.example', '127.0.0.1.evil.example', '2130706433']) expect([foreign, await host(foreign)]).toEqual([foreign, 403])
+  const host = async (value: string) =>
+    (await raw(port, `GET /api/ping HTTP/1.1\r\nHost: ${value}\r\nConnection: close\r\n\r\n`)).status
+  for (const fine of [
+    'localhost',
+    'localhost:4545',
+    '127.0.0.1:1',
+    '127.0.0.2',
+    '[::1]:80',
+    'LOCALHOST',
+    'svc.internal:9',
+  ])
+    expect([fine, await host(fine)]).toEqual([fine, 200])
+  for (const foreign of [
+    'evil.example',
+    '192.168.1.5',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '2130706433',
+  ])
+    expect([foreign, await host(foreign)]).toEqual([foreign, 403])
   for (const broken of ['', 'a b', 'a/b', 'x@localhost']) expect([broken, await host(broken)]).toEqual([broken, 400])
 })
 
@@ -73,15 +122,33 @@ test('with a key any Host is served', async () => {
 test('a foreign page may change nothing, and reads nothing', async () => {
   const { url } = await open([guarded, { ...guarded, method: 'POST' }])
   const origin = 'https://evil.example'
-  for (const from of [origin, 'null', 'http://localhost.evil.example', 'file://']) expect((await fetch(`${url}/api/secret`, { method: 'POST', headers: { origin: from } })).status).toBe(403)
+  for (const from of [origin, 'null', 'http://localhost.evil.example', 'file://'])
+    expect((await fetch(`${url}/api/secret`, { method: 'POST', headers: { origin: from } })).status).toBe(403)
   const read = await fetch(`${url}/api/secret`, { headers: { origin } })
-  expect([read.status, read.headers.get('access-control-allow-origin'), read.headers.get('vary')]).toEqual([200, null, 'Origin'])
-  expect((await fetch(`${url}/api/secret`, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })).headers.get('access-control-allow-origin')).toBe(null)
+  expect([read.status, read.headers.get('access-control-allow-origin'), read.headers.get('vary')]).toEqual([
+    200,
+    null,
+    'Origin',
+  ])
+  expect(
+    (
+      await fetch(`${url}/api/secret`, {
+        method: 'OPTIONS',
+        headers: { origin, 'access-control-request-method': 'POST' },
+      })
+    ).headers.get('access-control-allow-origin'),
+  ).toBe(null)
 })
 
 test('what a foreign page embeds is refused without a key, following a link is not', async () => {
   const { port } = await open([guarded])
-  const get = async (mode: string) => (await raw(port, `GET /api/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: ${mode}\r\nConnection: close\r\n\r\n`)).status
+  const get = async (mode: string) =>
+    (
+      await raw(
+        port,
+        `GET /api/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: ${mode}\r\nConnection: close\r\n\r\n`,
+      )
+    ).status
   expect([await get('no-cors'), await get('navigate')]).toEqual([403, 200])
 })
 
@@ -91,25 +158,46 @@ test('a local page may use the daemon while no key is set', async () => {
     const answer = await fetch(`${url}/api/secret`, { method: 'POST', headers: { origin } })
     expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, origin])
   }
-  const flight = await fetch(`${url}/api/secret`, { method: 'OPTIONS', headers: { origin: 'http://localhost:3000', 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-api-key' } })
-  expect([flight.status, flight.headers.get('access-control-allow-methods'), flight.headers.get('access-control-allow-headers')]).toEqual([204, 'POST, OPTIONS', 'x-api-key'])
+  const flight = await fetch(`${url}/api/secret`, {
+    method: 'OPTIONS',
+    headers: {
+      origin: 'http://localhost:3000',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'x-api-key',
+    },
+  })
+  expect([
+    flight.status,
+    flight.headers.get('access-control-allow-methods'),
+    flight.headers.get('access-control-allow-headers'),
+  ]).toEqual([204, 'POST, OPTIONS', 'x-api-key'])
   expect(flight.headers.has('access-control-allow-credentials')).toBe(false)
 })
 
 test('with a key only configured origins are allowed, localhost is not', async () => {
-  const { url } = await open([{ ...guarded, method: 'POST' }], { settings: { apiKey: 'k', allowedOrigins: ['https://app.example'] } })
-  const post = async (origin: string) => fetch(`${url}/api/secret`, { method: 'POST', headers: { origin, authorization: 'Bearer k' } })
+  const { url } = await open([{ ...guarded, method: 'POST' }], {
+    settings: { apiKey: 'k', allowedOrigins: ['https://app.example'] },
+  })
+  const post = async (origin: string) =>
+    fetch(`${url}/api/secret`, { method: 'POST', headers: { origin, authorization: 'Bearer k' } })
   const fine = await post('https://app.example')
   expect([fine.status, fine.headers.get('access-control-allow-origin')]).toEqual([200, 'https://app.example'])
-  for (const origin of ['http://localhost:3000', 'https://app.example.evil', 'http://app.example']) expect((await post(origin)).status).toBe(403)
+  for (const origin of ['http://localhost:3000', 'https://app.example.evil', 'http://app.example'])
+    expect((await post(origin)).status).toBe(403)
 })
 
 test('error answers carry the CORS headers, so that a page can read them', async () => {
   const { url } = await open([ping])
-  expect((await fetch(`${url}/none`, { headers: { origin: 'http://localhost:3000' } })).headers.get('access-control-allow-origin')).toBe('http://localhost:3000')
+  expect(
+    (await fetch(`${url}/none`, { headers: { origin: 'http://localhost:3000' } })).headers.get(
+      'access-control-allow-origin',
+    ),
+  ).toBe('http://localhost:3000')
 })
 
 test('loopback is told from names that only look like it', () => {
-  for (const yes of ['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]']) expect([yes, isLoopback(yes)]).toEqual([yes, true])
-  for (const no of ['0.0.0.0', '::', '128.0.0.1', 'localhost.com', '127.0.0.1.nip.io', '']) expect([no, isLoopback(no)]).toEqual([no, false])
+  for (const yes of ['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]'])
+    expect([yes, isLoopback(yes)]).toEqual([yes, true])
+  for (const no of ['0.0.0.0', '::', '128.0.0.1', 'localhost.com', '127.0.0.1.nip.io', ''])
+    expect([no, isLoopback(no)]).toEqual([no, false])
 })

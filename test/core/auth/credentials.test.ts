@@ -16,10 +16,29 @@ const who = async (opened: Opened, text: string) => {
   const answer = await fetch(`${opened.url}/api/secret`, { headers: bearer(text) })
   return answer.status === 200 ? ((await answer.json()) as { who: string }).who : answer.status
 }
-const socket = defineSocket({ path: '/api/live', summary: 'Live', auth: 'bearer', cost: 1, frameCost: 1, accept: () => ({}), open: (live) => { live.send(live.principal.kind) }, frame() {} })
+const socket = defineSocket({
+  path: '/api/live',
+  summary: 'Live',
+  auth: 'bearer',
+  cost: 1,
+  frameCost: 1,
+  accept: () => ({}),
+  open: (live) => {
+    live.send(live.principal.kind)
+  },
+  frame() {},
+})
 const stream = defineRoute({
-  method: 'GET', path: '/api/events', summary: 'Events', auth: 'bearer', cost: 1, returns: v.unknown(),
-  async *handle({ signal }) { yield { data: '1' }; await once(signal, 'abort') },
+  method: 'GET',
+  path: '/api/events',
+  summary: 'Events',
+  auth: 'bearer',
+  cost: 1,
+  returns: v.unknown(),
+  async *handle({ signal }) {
+    yield { data: '1' }
+    await once(signal, 'abort')
+  },
 })
 
 /** A server with a key and a plugin that accepts the credentials in `known`. */
@@ -34,8 +53,18 @@ async function accepting(known: Map<string, Holder>, settings: Partial<HttpSetti
 test('a credential of a plugin opens what the key opens, found by its digest alone', async () => {
   const asked: string[] = []
   const { opened, credentials } = await accepting(new Map([[digest('session'), ada]]))
-  credentials.accept({ name: 'other', find: (one) => { asked.push(one); return undefined } })
-  expect([await who(opened, 'session'), await who(opened, 'key'), await who(opened, digest('session'))]).toEqual(['user', 'operator', 401])
+  credentials.accept({
+    name: 'other',
+    find: (one) => {
+      asked.push(one)
+      return undefined
+    },
+  })
+  expect([await who(opened, 'session'), await who(opened, 'key'), await who(opened, digest('session'))]).toEqual([
+    'user',
+    'operator',
+    401,
+  ])
   expect(asked).toEqual([digest(digest('session'))])
 })
 
@@ -45,7 +74,10 @@ test('without a key further credentials change nothing', async () => {
 })
 
 test('wrong credentials of every kind fill one bucket, and a full one lets none be looked up', async () => {
-  const { opened, credentials } = await accepting(new Map([[digest('session'), ada]]), { apiKey: 'key', failedAuthPerMinute: 2 })
+  const { opened, credentials } = await accepting(new Map([[digest('session'), ada]]), {
+    apiKey: 'key',
+    failedAuthPerMinute: 2,
+  })
   expect(await who(opened, 'guess')).toBe(401)
   credentials.checkAttempts('127.0.0.1')
   credentials.failed({ clientAddress: '127.0.0.1', method: 'POST', path: '/api/pairing/complete', requestId: 'r' })
@@ -55,16 +87,24 @@ test('wrong credentials of every kind fill one bucket, and a full one lets none 
   expect(() => credentials.checkAttempts('192.0.2.1')).not.toThrow()
 })
 
-test('sockets, streams and tickets of a credential end when it is revoked, and nobody else\'s', async () => {
-  const known = new Map([[digest('session'), ada], [digest('other'), { ...ada, id: 'u2' }]])
+test("sockets, streams and tickets of a credential end when it is revoked, and nobody else's", async () => {
+  const known = new Map([
+    [digest('session'), ada],
+    [digest('other'), { ...ada, id: 'u2' }],
+  ])
   const { opened, accepted } = await accepting(known)
-  const ticketOf = async (text: string) => ((await (await fetch(`${opened.url}/api/auth/ws-ticket`, { method: 'POST', headers: bearer(text) })).json()) as { protocol: string }).protocol
+  const ticketOf = async (text: string) =>
+    (
+      (await (await fetch(`${opened.url}/api/auth/ws-ticket`, { method: 'POST', headers: bearer(text) })).json()) as {
+        protocol: string
+      }
+    ).protocol
   const live = async (protocol: string) => {
     const client = new WebSocket(`${opened.wsUrl}/api/live`, ['svc', protocol])
     client.addEventListener('error', () => {})
     const closed = once(client, 'close') as Promise<[CloseEvent]>
-    const first = await Promise.race([once(client, 'message'), closed]) as [MessageEvent | CloseEvent]
-    return { client, closed, said: 'data' in first[0] ? first[0].data as string : undefined }
+    const first = (await Promise.race([once(client, 'message'), closed])) as [MessageEvent | CloseEvent]
+    return { client, closed, said: 'data' in first[0] ? (first[0].data as string) : undefined }
   }
   const mine = await live(await ticketOf('session'))
   const theirs = await live(await ticketOf('other'))
@@ -87,7 +127,10 @@ test('what a plugin accepted ends with it, except for the moment it is reloaded 
   const answer = await fetch(`${opened.url}/api/events`, { headers: bearer('session') })
   const reader = answer.body?.getReader()
   await reader?.read()
-  const ended = reader?.read().then(() => 'read', () => 'cut')
+  const ended = reader?.read().then(
+    () => 'read',
+    () => 'cut',
+  )
   const release = opened.http.hold(['sso'])
   await scope.close(0)
   expect(await who(opened, 'session')).toBe('user')

@@ -14,13 +14,26 @@ test('chunks that a running daemon may still import outlive a new build for a we
     await utimes(join(root, file), seconds, seconds)
   }
   try {
-    for (const file of ['core/client-Ab_3-xYz.js', 'plugins/kv/tools-12345678.js', 'core/same-abcdefgh.js', 'svc.js', 'plugins/gone/index.js', 'webchat/assets/index-73KytSJx.js']) await write(old, file)
+    for (const file of [
+      'core/client-Ab_3-xYz.js',
+      'plugins/kv/tools-12345678.js',
+      'core/same-abcdefgh.js',
+      'svc.js',
+      'plugins/gone/index.js',
+      'webchat/assets/index-73KytSJx.js',
+    ])
+      await write(old, file)
     await write(old, 'core/ancient-abcdefgh.js', 8)
     for (const file of ['core/same-abcdefgh.js', 'svc.js']) await write(fresh, file)
     await keepChunks(old, fresh, Date.now())
-    const files = (await readdir(fresh, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => entry.name).sort()
+    const files = (await readdir(fresh, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map((entry) => entry.name)
+      .sort()
     expect(files).toEqual(['client-Ab_3-xYz.js', 'same-abcdefgh.js', 'svc.js', 'tools-12345678.js'])
     expect(await readFile(join(fresh, 'core/same-abcdefgh.js'), 'utf8')).toBe(fresh)
     await keepChunks(join(folder, 'none'), fresh, Date.now())
-  } finally { await rm(folder, { recursive: true }) }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

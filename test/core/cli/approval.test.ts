@@ -22,7 +22,9 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 const svc = (...args: string[]): Promise<Answer> => runHere([...args, '--home', home])
-const ask = async (command: string): Promise<string> => (await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'shell_exec', payload: { command } })).body.id
+const ask = async (command: string): Promise<string> =>
+  (await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'shell_exec', payload: { command } })).body
+    .id
 
 describe('svc approval', () => {
   it('lists nothing where nothing was asked for', async () => {
@@ -33,7 +35,9 @@ describe('svc approval', () => {
   it('shows exactly what waits, and lets it be approved by the beginning of its id, once', async () => {
     const id = await ask('make\u001b[2K\u202e')
     const { stdout } = await svc('approval', 'list', '--pending')
-    expect(stdout).toMatch(/^STATUS +RISK +TIME LEFT +AGENT +ID +WHAT\npending +critical +\d+ (s|min) +digger +\S+ +shell_exec make/)
+    expect(stdout).toMatch(
+      /^STATUS +RISK +TIME LEFT +AGENT +ID +WHAT\npending +critical +\d+ (s|min) +digger +\S+ +shell_exec make/,
+    )
     expect(stdout).toContain(String.raw`make\u{1b}[2K\u{202e}`)
     expect(stdout).not.toContain('\u202e')
     const answer = await svc('approval', 'approve', id.slice(0, 8))
@@ -55,7 +59,10 @@ describe('svc approval', () => {
 
   it('says with exit code 4 that there is no such approval, and which wait', async () => {
     const id = await ask('pwd')
-    expect(await svc('approval', 'approve', 'nothing')).toMatchObject({ code: 4, stderr: expect.stringContaining(`pending: ${id}`) as string })
+    expect(await svc('approval', 'approve', 'nothing')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining(`pending: ${id}`) as string,
+    })
     expect(await svc('approval', 'approve', '00000000-0000-4000-8000-000000000000')).toMatchObject({ code: 4 })
     expect((await svc('approval', 'approve')).code).toBe(2)
   })
@@ -66,17 +73,27 @@ describe('svc chat', () => {
     const place = await mkdtemp(join(tmpdir(), 'svc-approval-chat-'))
     const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
     try {
-      await using daemon = await startHost({ home: place, config: { plugins: { paths: [launcher], launcher: { file: join(place, 'launches.log') } } } })
+      await using daemon = await startHost({
+        home: place,
+        config: { plugins: { paths: [launcher], launcher: { file: join(place, 'launches.log') } } },
+      })
       await daemon.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
       const chat = startCli(['chat', 'digger', '--home', place])
       chat.stdin.write('use launch {"label": "one"}\n')
-      const [, id = ''] = await chat.prints(/digger needs your approval \(high risk\): launch \{"label":"one"\}\n {2}\/approve (\w{8}) or \/reject/)
+      const [, id = ''] = await chat.prints(
+        /digger needs your approval \(high risk\): launch \{"label":"one"\}\n {2}\/approve (\w{8}) or \/reject/,
+      )
       chat.stdin.write('/approve nothing\n')
       await chat.prints(/there is no approval "nothing"/)
       chat.stdin.write(`/approve ${id}\n`)
       await chat.prints(/launched one/)
       chat.stdin.end()
-      expect(await chat.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('approved: launch {"label":"one"}') as string })
-    } finally { await rm(place, { recursive: true, force: true }) }
+      expect(await chat.ended).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining('approved: launch {"label":"one"}') as string,
+      })
+    } finally {
+      await rm(place, { recursive: true, force: true })
+    }
   })
 })

@@ -16,7 +16,10 @@ let provider: FakeProvider
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-client-'))
   provider = await startFakeProvider()
-  await writeFile(join(home, 'config.toml'), `api_key = "${key}"\ndefault_provider = "openai"\ndefault_model = "m"\n[providers.openai]\napi_key = "sk-x"\nbase_url = "${provider.url}"\n`)
+  await writeFile(
+    join(home, 'config.toml'),
+    `api_key = "${key}"\ndefault_provider = "openai"\ndefault_model = "m"\n[providers.openai]\napi_key = "sk-x"\nbase_url = "${provider.url}"\n`,
+  )
   daemon = await startDaemon(home)
 })
 afterAll(async () => {
@@ -36,7 +39,13 @@ describe('status and refusals', () => {
     const { code, stdout } = await svc('status')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^svc +0\.\d+\.\d+, ok, up \d+ s\naddress +http:\/\/127[^]*\ndatabase +connected\n/)
-    expect(await json('status')).toMatchObject({ running: true, url: daemon.url, pid: daemon.pid, agent_count: 1, health: { database: 'connected' } })
+    expect(await json('status')).toMatchObject({
+      running: true,
+      url: daemon.url,
+      pid: daemon.pid,
+      agent_count: 1,
+      health: { database: 'connected' },
+    })
   })
   it('says with exit code 5 that the key is missing, and what to do', async () => {
     const other = await mkdtemp(join(tmpdir(), 'svc-other-'))
@@ -47,14 +56,22 @@ describe('status and refusals', () => {
     await rm(other, { recursive: true })
   })
   it('says with exit code 3 that no daemon runs, or that an address is silent', async () => {
-    expect(await runHere(['status', '--home', join(home, 'none')])).toMatchObject({ code: 3, stderr: expect.stringContaining('start it with `svc start`') as string })
-    expect(await runHere(['status', '--url', 'http://127.0.0.1:1', '--home', home])).toMatchObject({ code: 3, stderr: expect.stringContaining('no answer from http://127.0.0.1:1') as string })
+    expect(await runHere(['status', '--home', join(home, 'none')])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('start it with `svc start`') as string,
+    })
+    expect(await runHere(['status', '--url', 'http://127.0.0.1:1', '--home', home])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('no answer from http://127.0.0.1:1') as string,
+    })
     expect(await runHere(['status', '--url', 'ftp://x', '--home', home])).toMatchObject({ code: 2 })
   })
   it('prints failures as JSON on standard error when JSON is asked for', async () => {
     const { stdout, stderr } = await svc('agent', 'show', 'nobody', '--json')
     expect(stdout).toBe('')
-    expect(JSON.parse(stderr)).toEqual({ error: { message: 'there is no agent "nobody"', exit: 4, advice: 'there are: assistant' } })
+    expect(JSON.parse(stderr)).toEqual({
+      error: { message: 'there is no agent "nobody"', exit: 4, advice: 'there are: assistant' },
+    })
   })
   it('still speaks to the daemon when the configuration is broken', async () => {
     const file = join(home, 'config.toml')
@@ -64,15 +81,24 @@ describe('status and refusals', () => {
       const answer = await runHere(['status', '--home', home], { SVC_API_KEY: key })
       expect(answer.code).toBe(0)
       expect(answer.stderr).toContain('the configuration cannot be read, going on without it')
-    } finally { await writeFile(file, before) }
+    } finally {
+      await writeFile(file, before)
+    }
   })
 })
 
 describe('agents and plugins', () => {
   it('spawns from flags, shows, lists and kills by name', async () => {
-    expect((await svc('agent', 'spawn', '--name', 'scout', '--prompt', 'You find "things".')).stdout).toMatch(/^agent "scout" \([\da-f-]{36}\) is there/)
-    expect(await json('agent', 'show', 'scout')).toMatchObject({ name: 'scout', model: { provider: 'openai', model: 'm' } })
-    expect((await svc('agent', 'list')).stdout).toMatch(/^NAME +STATE +MODEL +ID +CREATED\nassistant +Running[^]*\nscout +Running/)
+    expect((await svc('agent', 'spawn', '--name', 'scout', '--prompt', 'You find "things".')).stdout).toMatch(
+      /^agent "scout" \([\da-f-]{36}\) is there/,
+    )
+    expect(await json('agent', 'show', 'scout')).toMatchObject({
+      name: 'scout',
+      model: { provider: 'openai', model: 'm' },
+    })
+    expect((await svc('agent', 'list')).stdout).toMatch(
+      /^NAME +STATE +MODEL +ID +CREATED\nassistant +Running[^]*\nscout +Running/,
+    )
     expect((await svc('agent', 'kill', 'scout')).code).toBe(0)
     expect((await svc('agent', 'kill', 'scout')).code).toBe(4)
   })
@@ -82,7 +108,10 @@ describe('agents and plugins', () => {
     expect(await json('agent', 'spawn', file)).toMatchObject({ name: 'filed', agent_id: expect.any(String) as string })
     expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 1 })
     await writeFile(file, 'name = = "x"\n')
-    expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 1, stderr: expect.stringContaining(`${file}: malformed TOML at line 1`) as string })
+    expect(await svc('agent', 'spawn', file)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${file}: malformed TOML at line 1`) as string,
+    })
     expect(await svc('agent', 'spawn', join(home, 'none.toml'))).toMatchObject({ code: 4 })
     expect(await svc('agent', 'spawn')).toMatchObject({ code: 2 })
     expect(await svc('agent', 'spawn', file, '--name', 'x')).toMatchObject({ code: 2 })
@@ -93,13 +122,23 @@ describe('agents and plugins', () => {
     const { stdout } = await runHere(['manifest', 'sign', join(home, 'sealed.toml'), '--key', join(home, 'signer.pem')])
     const file = join(home, 'sealed.json')
     await writeFile(file, stdout.replace('sealed', 'forged'))
-    expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 5, stderr: expect.stringContaining('hash') as string })
+    expect(await svc('agent', 'spawn', file)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('hash') as string,
+    })
     await writeFile(file, stdout)
-    expect(await svc('agent', 'spawn', file)).toMatchObject({ code: 5, stderr: expect.stringContaining('trusted_signers') as string })
+    expect(await svc('agent', 'spawn', file)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('trusted_signers') as string,
+    })
   })
   it('lists plugins and reloads one', async () => {
-    expect(await json('plugin', 'list')).toMatchObject({ plugins: expect.arrayContaining([expect.objectContaining({ name: 'kv', state: 'loaded' })]) as unknown })
-    expect((await svc('plugin', 'list')).stdout).toMatch(/^NAME +VERSION +STATE +OWNS +RELOADS +SOURCE\n[^]*kv +1\.0\.0 +loaded/)
+    expect(await json('plugin', 'list')).toMatchObject({
+      plugins: expect.arrayContaining([expect.objectContaining({ name: 'kv', state: 'loaded' })]) as unknown,
+    })
+    expect((await svc('plugin', 'list')).stdout).toMatch(
+      /^NAME +VERSION +STATE +OWNS +RELOADS +SOURCE\n[^]*kv +1\.0\.0 +loaded/,
+    )
     expect((await svc('plugin', 'reload', 'kv')).stdout).toBe('plugin "kv" reloaded\n')
     expect((await svc('plugin', 'reload', 'nobody')).code).toBe(4)
   })
@@ -113,7 +152,12 @@ describe('chat', () => {
   it('prints every event as a JSON line on request', async () => {
     provider.script({ text: ['Hello'] })
     const { stdout } = await svc('chat', '-m', 'Hi', '--json')
-    expect(stdout.trim().split('\n').map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(['chunk', 'done'])
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { event: string }).event),
+    ).toEqual(['chunk', 'done'])
   })
   it('makes control characters of an answer harmless', async () => {
     provider.script({ text: ['a\u001b]0;title\u0007b\nc'] })
@@ -121,7 +165,9 @@ describe('chat', () => {
   })
   it('takes lines of a pipe as messages and commands, in their order', async () => {
     provider.script({ text: 'one' }, { text: 'two' })
-    const { code, stdout, stderr } = await runCli(['chat', '--home', home], { input: 'first\n/model\n\nsecond\n/agents\n/nonsense\n/new\n/exit\nnever sent\n' })
+    const { code, stdout, stderr } = await runCli(['chat', '--home', home], {
+      input: 'first\n/model\n\nsecond\n/agents\n/nonsense\n/new\n/exit\nnever sent\n',
+    })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'one\ntwo\n' })
     expect(stderr).toMatch(/^openai\/m\n[^]*\* {2}assistant[^]*There is no command \/nonsense[^]*A new session begins/)
   })
@@ -166,22 +212,46 @@ describe('configuration of a running daemon', () => {
     expect(stdout).toContain(`providers.openai.api_key = "***"  # ${join(home, 'config.toml')}:5\n`)
     expect(stdout).toContain('rate_limit.tokens_per_minute = 6000  # default\n')
     expect(stdout).not.toContain(key)
-    expect(await svc('config', 'get', 'rate_limt.x')).toMatchObject({ code: 4, stderr: expect.stringContaining('did you mean "rate_limit.x"?') as string })
+    expect(await svc('config', 'get', 'rate_limt.x')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('did you mean "rate_limit.x"?') as string,
+    })
   })
   it('writes one key, says when it counts and refuses a wrong one', async () => {
     const { stdout } = await svc('config', 'set', 'providers.openai.api_key', 'sk-new-secret')
-    expect(stdout).toBe(`providers.openai.api_key = "***" is in ${join(home, 'config.toml')}\nThe running daemon takes it with \`svc config reload\`.\n`)
+    expect(stdout).toBe(
+      `providers.openai.api_key = "***" is in ${join(home, 'config.toml')}\nThe running daemon takes it with \`svc config reload\`.\n`,
+    )
     expect(await readFile(join(home, 'config.toml'), 'utf8')).toContain('api_key = "sk-new-secret"\nbase_url')
-    expect((await runHere(['config', 'set', 'log_level', 'warn', '--home', home], { SVC_LOG_LEVEL: 'error' })).stdout).toContain('no effect now, because SVC_LOG_LEVEL sets it too')
-    expect(await svc('config', 'set', 'log_level', 'loud')).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing was written') as string })
-    expect(await svc('config', 'set', 'log_levle', 'warn')).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean "log_level"?') as string })
+    expect(
+      (await runHere(['config', 'set', 'log_level', 'warn', '--home', home], { SVC_LOG_LEVEL: 'error' })).stdout,
+    ).toContain('no effect now, because SVC_LOG_LEVEL sets it too')
+    expect(await svc('config', 'set', 'log_level', 'loud')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('nothing was written') as string,
+    })
+    expect(await svc('config', 'set', 'log_levle', 'warn')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean "log_level"?') as string,
+    })
   })
   it('is found sound by the doctor, who knows that the daemon runs', async () => {
-    expect(await json('doctor')).toMatchObject({ ok: true, checks: expect.arrayContaining([
-      expect.objectContaining({ name: 'daemon', state: 'ok', found: expect.stringContaining(`process ${daemon.pid}`) as string }),
-      expect.objectContaining({ name: 'database', state: 'ok', found: expect.stringContaining('in use by the daemon') as string }),
-      expect.objectContaining({ name: 'providers', state: 'ok', found: 'openai / m answers' }),
-    ]) as unknown })
+    expect(await json('doctor')).toMatchObject({
+      ok: true,
+      checks: expect.arrayContaining([
+        expect.objectContaining({
+          name: 'daemon',
+          state: 'ok',
+          found: expect.stringContaining(`process ${daemon.pid}`) as string,
+        }),
+        expect.objectContaining({
+          name: 'database',
+          state: 'ok',
+          found: expect.stringContaining('in use by the daemon') as string,
+        }),
+        expect.objectContaining({ name: 'providers', state: 'ok', found: 'openai / m answers' }),
+      ]) as unknown,
+    })
   })
 })
 
@@ -189,7 +259,10 @@ describe('stop', () => {
   it('ends the daemon and waits until it is gone; then there is none', async () => {
     const own = await mkdtemp(join(tmpdir(), 'svc-stop-'))
     await using other = await startDaemon(own)
-    expect(await runHere(['stop', '--home', own])).toMatchObject({ code: 0, stdout: `svc stopped (process ${other.pid})\n` })
+    expect(await runHere(['stop', '--home', own])).toMatchObject({
+      code: 0,
+      stdout: `svc stopped (process ${other.pid})\n`,
+    })
     expect((await other.ended).code).toBe(0)
     expect((await runHere(['stop', '--home', own])).code).toBe(3)
     await rm(own, { recursive: true })
@@ -197,7 +270,10 @@ describe('stop', () => {
   it('ends by signal a daemon whose key is not known', async () => {
     const own = await mkdtemp(join(tmpdir(), 'svc-stop-'))
     await using other = await startDaemon(own, { env: { SVC_API_KEY: 'unknown-key' } })
-    expect(await runHere(['stop', '--home', own, '--json'])).toMatchObject({ code: 0, stdout: expect.stringContaining('"how": "signal"') as string })
+    expect(await runHere(['stop', '--home', own, '--json'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"how": "signal"') as string,
+    })
     expect((await other.ended).stderr).toContain('stopped: SIGTERM')
     await rm(own, { recursive: true })
   })

@@ -12,36 +12,70 @@ import { runHere } from './here.ts'
 import { runCli } from './process.ts'
 
 function leaves(tree: Readonly<Record<string, CommandEntry>>, path: readonly string[] = []): string[][] {
-  return Object.entries(tree).flatMap(([name, entry]) => (entry.commands ? leaves(entry.commands, [...path, name]) : [[...path, name]]))
+  return Object.entries(tree).flatMap(([name, entry]) =>
+    entry.commands ? leaves(entry.commands, [...path, name]) : [[...path, name]],
+  )
 }
 
 describe('help', () => {
-  it.each(leaves(commands).map((path) => [path.join(' '), path] as const))('svc %s --help shows usage, flags, examples and exit codes', async (name, path) => {
-    const { code, stdout, stderr } = await runHere([...path, '--help'])
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(new RegExp(`\\nUsage: svc ${name}[^]*\\nFlags:\\n[^]*\\nExamples:\\n[^]*svc ${path[0]}[^]*\\nExit codes:\\n +0 `))
-    expect((await runHere(['help', ...path])).stdout).toBe(stdout)
-  })
+  it.each(leaves(commands).map((path) => [path.join(' '), path] as const))(
+    'svc %s --help shows usage, flags, examples and exit codes',
+    async (name, path) => {
+      const { code, stdout, stderr } = await runHere([...path, '--help'])
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(
+        new RegExp(
+          `\\nUsage: svc ${name}[^]*\\nFlags:\\n[^]*\\nExamples:\\n[^]*svc ${path[0]}[^]*\\nExit codes:\\n +0 `,
+        ),
+      )
+      expect((await runHere(['help', ...path])).stdout).toBe(stdout)
+    },
+  )
   it('lists every command when nothing is asked, and the commands of a group', async () => {
     const top = await runHere([])
     expect(top.code).toBe(0)
     for (const name of Object.keys(commands)) expect(top.stdout).toContain(`  ${name}`)
     expect((await runHere(['--help'])).stdout).toBe(top.stdout)
-    expect(await runHere(['agent'])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('svc agent <command>') as string })
-    expect(await runHere(['agent', '--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('spawn') as string })
+    expect(await runHere(['agent'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('svc agent <command>') as string,
+    })
+    expect(await runHere(['agent', '--help'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('spawn') as string,
+    })
   })
   it('names the nearest command or flag with exit code 2', async () => {
-    expect(await runHere(['strat'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean `svc start`?') as string })
-    expect(await runHere(['agent', 'lst'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean `svc agent list`?') as string })
-    expect(await runHere(['xyzzy'])).toMatchObject({ code: 2, stderr: expect.stringContaining('see `svc --help`') as string })
+    expect(await runHere(['strat'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean `svc start`?') as string,
+    })
+    expect(await runHere(['agent', 'lst'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean `svc agent list`?') as string,
+    })
+    expect(await runHere(['xyzzy'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('see `svc --help`') as string,
+    })
     expect(await runHere(['constructor'])).toMatchObject({ code: 2 })
-    expect(await runHere(['status', '--jsn'])).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean --json?') as string })
+    expect(await runHere(['status', '--jsn'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean --json?') as string,
+    })
     expect(await runHere(['--frobnicate'])).toMatchObject({ code: 2 })
-    expect(await runHere(['agent', 'show'])).toMatchObject({ code: 2, stderr: expect.stringContaining('agent is missing') as string })
+    expect(await runHere(['agent', 'show'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('agent is missing') as string,
+    })
   })
   it('the version is one line, or JSON', async () => {
     expect((await runHere(['--version'])).stdout).toMatch(/^svc \d+\.\d+\.\d+ \(\S+, \S+, node v\d+\.\d+\.\d+\)\n$/)
-    expect(JSON.parse((await runHere(['--version', '--json'])).stdout)).toMatchObject({ name: 'svc', node: process.version })
+    expect(JSON.parse((await runHere(['--version', '--json'])).stdout)).toMatchObject({
+      name: 'svc',
+      node: process.version,
+    })
   })
   it('the real command makes no home by asking', async () => {
     const home = join(tmpdir(), `svc-never-${process.pid}`)
@@ -56,7 +90,10 @@ describe('completion', () => {
     const { stdout: script } = await runHere(['completion', 'bash'])
     const complete = async (...words: string[]): Promise<string[]> => {
       const list = words.map((word) => `'${word}'`).join(' ')
-      const { stdout } = await promisify(execFile)('bash', ['-c', `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`])
+      const { stdout } = await promisify(execFile)('bash', [
+        '-c',
+        `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      ])
       return stdout.trim().split('\n')
     }
     expect(await complete('svc', 'st')).toEqual(['start', 'stop', 'status'])
@@ -77,21 +114,32 @@ describe('completion', () => {
     for (const word of ['start', 'spawn', 'log-format']) expect(stdout).toContain(word)
   })
   it('knows no other shell', async () => {
-    expect(await runHere(['completion', 'powershell'])).toMatchObject({ code: 2, stderr: expect.stringContaining('bash, zsh, fish') as string })
+    expect(await runHere(['completion', 'powershell'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('bash, zsh, fish') as string,
+    })
   })
 })
 
 describe('doctor without a daemon', () => {
   const check = async (home: string, env: Record<string, string> = {}) => {
-    const { code, stdout } = await runHere(['doctor', '--home', home, '--json'], { SVC_LISTEN_ADDR: '127.0.0.1:0', ...env })
-    const { checks } = JSON.parse(stdout) as { checks: { name: string; state: string; found: string; advice?: string }[] }
+    const { code, stdout } = await runHere(['doctor', '--home', home, '--json'], {
+      SVC_LISTEN_ADDR: '127.0.0.1:0',
+      ...env,
+    })
+    const { checks } = JSON.parse(stdout) as {
+      checks: { name: string; state: string; found: string; advice?: string }[]
+    }
     return { code, find: (name: string) => checks.find((one) => one.name === name) }
   }
   it('finds an empty place fine and leaves it empty', async () => {
     const home = join(tmpdir(), `svc-doctor-${process.pid}`)
     const { code, find } = await check(home)
     expect(code).toBe(0)
-    expect([find('home')?.found, find('database')?.found]).toEqual([`${home} will be made at the first start`, expect.stringContaining('will be made') as string])
+    expect([find('home')?.found, find('database')?.found]).toEqual([
+      `${home} will be made at the first start`,
+      expect.stringContaining('will be made') as string,
+    ])
     await expect(rm(home, { recursive: true })).rejects.toThrow('ENOENT')
   })
   it('finds open permissions, unknown keys, a taken port and a damaged database, each with what to do', async () => {
@@ -102,12 +150,24 @@ describe('doctor without a daemon', () => {
       await writeFile(join(home, 'config.toml'), 'log_levle = "x"\n', { mode: 0o644 })
       await mkdir(join(home, 'data'))
       await writeFile(join(home, 'data', 'svc.db'), 'no database')
-      const { code, find } = await check(home, { SVC_LISTEN_ADDR: `127.0.0.1:${(server.address() as AddressInfo).port}` })
+      const { code, find } = await check(home, {
+        SVC_LISTEN_ADDR: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+      })
       expect(code).toBe(1)
-      expect(find('home')).toMatchObject({ state: 'warn', found: expect.stringContaining('config.toml') as string, advice: expect.stringContaining('chmod') as string })
-      expect(find('configuration')).toMatchObject({ state: 'warn', found: expect.stringContaining('did you mean "log_level"?') as string })
+      expect(find('home')).toMatchObject({
+        state: 'warn',
+        found: expect.stringContaining('config.toml') as string,
+        advice: expect.stringContaining('chmod') as string,
+      })
+      expect(find('configuration')).toMatchObject({
+        state: 'warn',
+        found: expect.stringContaining('did you mean "log_level"?') as string,
+      })
       expect(find('port')).toMatchObject({ state: 'fail', found: expect.stringContaining('EADDRINUSE') as string })
-      expect(find('database')).toMatchObject({ state: 'fail', found: expect.stringContaining('not an SQLite database') as string })
+      expect(find('database')).toMatchObject({
+        state: 'fail',
+        found: expect.stringContaining('not an SQLite database') as string,
+      })
     } finally {
       server.close()
       await rm(home, { recursive: true })
@@ -118,7 +178,10 @@ describe('doctor without a daemon', () => {
     await writeFile(join(home, 'config.toml'), 'log_level = = 1\n')
     const { code, find } = await check(home)
     expect(code).toBe(1)
-    expect(find('configuration')).toMatchObject({ state: 'fail', found: expect.stringMatching(/config\.toml:1:\d+: not valid TOML/) as string })
+    expect(find('configuration')).toMatchObject({
+      state: 'fail',
+      found: expect.stringMatching(/config\.toml:1:\d+: not valid TOML/) as string,
+    })
     expect(find('disk')).toBeDefined()
     await rm(home, { recursive: true })
   })
@@ -129,6 +192,8 @@ it('the schema of the configuration holds the sections of plugins', async () => 
   const { code, stdout } = await runCli(['config', 'schema', '--home', home])
   expect(code).toBe(0)
   const schema = JSON.parse(stdout) as { properties: { plugins: { properties: Record<string, unknown> } } }
-  expect(Object.keys(schema.properties.plugins.properties)).toEqual(expect.arrayContaining(['paths', 'disabled', 'kv', 'chat']))
+  expect(Object.keys(schema.properties.plugins.properties)).toEqual(
+    expect.arrayContaining(['paths', 'disabled', 'kv', 'chat']),
+  )
   await rm(home, { recursive: true })
 })

@@ -8,7 +8,14 @@ import { closeProcess } from '../../../core/cli/hygiene.ts'
 import { startDaemon } from './process.ts'
 
 describe('a daemon that serves', () => {
-  it.each(['--inspect', '--inspect=0.0.0.0:9229', '--inspect-brk', '--inspect-wait', '--heapsnapshot-signal=SIGUSR2', '--report-on-signal'])('does not start with %s', (flag) => {
+  it.each([
+    '--inspect',
+    '--inspect=0.0.0.0:9229',
+    '--inspect-brk',
+    '--inspect-wait',
+    '--heapsnapshot-signal=SIGUSR2',
+    '--report-on-signal',
+  ])('does not start with %s', (flag) => {
     expect(() => closeProcess([flag], undefined)).toThrow(flag.split('=')[0])
     expect(() => closeProcess([], `--enable-source-maps ${flag}`)).toThrow(flag.split('=')[0])
     expect(() => closeProcess([], `"${flag.replaceAll('-', '_').replace('__', '--')}"`)).toThrow(flag.split('=')[0])
@@ -21,10 +28,18 @@ describe('a daemon that serves', () => {
 
   it('says so and ends when it is asked to with a debugger', async () => {
     const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
-    const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', '--conditions=svc-source', main, 'start', '--home', '/nonexistent', '--port', '0'], { stdio: 'pipe' })
+    const child = spawn(
+      process.execPath,
+      ['--inspect=127.0.0.1:0', '--conditions=svc-source', main, 'start', '--home', '/nonexistent', '--port', '0'],
+      { stdio: 'pipe' },
+    )
     let said = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => { said += text })
-    const code = await new Promise((resolve) => { child.once('close', resolve) })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    const code = await new Promise((resolve) => {
+      child.once('close', resolve)
+    })
     expect([code, said.includes('whoever reaches it reads every key')]).toEqual([5, true])
   })
 
@@ -32,28 +47,40 @@ describe('a daemon that serves', () => {
     const home = await mkdtemp(join(tmpdir(), 'svc-hygiene-'))
     const early = join(home, 'early.cjs')
     // As when the signal comes while Node itself still starts.
-    await writeFile(early, `process.debugPort = 0\nprocess.kill(process.pid, 'SIGUSR1')\nconst until = Date.now() + 5000\nwhile (!process.getBuiltinModule('node:inspector').url() && Date.now() < until);\nprocess.stderr.write('OPEN ' + process.getBuiltinModule('node:inspector').url() + '\\n')\n`)
+    await writeFile(
+      early,
+      `process.debugPort = 0\nprocess.kill(process.pid, 'SIGUSR1')\nconst until = Date.now() + 5000\nwhile (!process.getBuiltinModule('node:inspector').url() && Date.now() < until);\nprocess.stderr.write('OPEN ' + process.getBuiltinModule('node:inspector').url() + '\\n')\n`,
+    )
     try {
       await using daemon = await startDaemon(home, { env: { NODE_OPTIONS: `--require=${early}` } })
       const [, port] = await daemon.prints(/OPEN ws:\/\/127\.0\.0\.1:(\d+)/)
       await expect(fetch(`http://127.0.0.1:${port}/json`)).rejects.toThrow('fetch failed')
       daemon.kill('SIGUSR1')
       await daemon.prints(/SIGUSR1 is ignored/)
-    } finally { await rm(home, { recursive: true, force: true }) }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 
-  it.runIf(process.platform === 'linux')('leaves none of its memory in what a crash leaves, and writes reports without its environment', async () => {
-    const home = await mkdtemp(join(tmpdir(), 'svc-hygiene-'))
-    try {
-      await using daemon = await startDaemon(home)
-      expect(Number.parseInt(await readFile(`/proc/${daemon.pid}/coredump_filter`, 'utf8'), 16)).toBe(0)
-    } finally { await rm(home, { recursive: true, force: true }) }
-    const before = process.report.excludeEnv
-    try {
-      closeProcess([], undefined)
-      expect(process.report.getReport()).not.toHaveProperty('environmentVariables')
-    } finally { process.report.excludeEnv = before }
-  })
+  it.runIf(process.platform === 'linux')(
+    'leaves none of its memory in what a crash leaves, and writes reports without its environment',
+    async () => {
+      const home = await mkdtemp(join(tmpdir(), 'svc-hygiene-'))
+      try {
+        await using daemon = await startDaemon(home)
+        expect(Number.parseInt(await readFile(`/proc/${daemon.pid}/coredump_filter`, 'utf8'), 16)).toBe(0)
+      } finally {
+        await rm(home, { recursive: true, force: true })
+      }
+      const before = process.report.excludeEnv
+      try {
+        closeProcess([], undefined)
+        expect(process.report.getReport()).not.toHaveProperty('environmentVariables')
+      } finally {
+        process.report.excludeEnv = before
+      }
+    },
+  )
 
   it('does not open its debugger when the signal for it comes', async () => {
     const home = await mkdtemp(join(tmpdir(), 'svc-hygiene-'))
@@ -64,6 +91,8 @@ describe('a daemon that serves', () => {
       expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200)
       daemon.kill('SIGTERM')
       expect((await daemon.ended).stderr).not.toContain('Debugger listening')
-    } finally { await rm(home, { recursive: true, force: true }) }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 })

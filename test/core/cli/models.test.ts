@@ -18,7 +18,11 @@ let host: TestHost
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-models-'))
   fake = await startFakeProvider({ key: 'right' })
-  host = await startHost({ home, plugins: ['audit', 'catalog', 'providers', 'providers/builtin', 'providers/openai-compatible'], config: { providers: { openai: { base_url: fake.url } } } })
+  host = await startHost({
+    home,
+    plugins: ['audit', 'catalog', 'providers', 'providers/builtin', 'providers/openai-compatible'],
+    config: { providers: { openai: { base_url: fake.url } } },
+  })
 })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()
@@ -40,12 +44,20 @@ describe('svc models', () => {
     expect((await svc('models', '--available')).stdout).toMatch(/\nbuiltin +offline +local +128k +free +tools +yes\n/)
   })
   it('filters by tier, and refuses one that is none', async () => {
-    const { models } = JSON.parse((await svc('models', '--provider', 'openai', '--tier', 'frontier', '--json')).stdout) as { models: { tier: string }[] }
+    const { models } = JSON.parse(
+      (await svc('models', '--provider', 'openai', '--tier', 'frontier', '--json')).stdout,
+    ) as { models: { tier: string }[] }
     expect(models.length).toBeGreaterThan(3)
     expect(new Set(models.map(({ tier }) => tier))).toEqual(new Set(['frontier']))
-    expect(await svc('models', '--tier', 'huge')).toMatchObject({ code: 2, stdout: '', stderr: 'svc: --tier cannot be "huge"\n  -> it is one of frontier, smart, balanced, fast, local, custom\n' })
+    expect(await svc('models', '--tier', 'huge')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'svc: --tier cannot be "huge"\n  -> it is one of frontier, smart, balanced, fast, local, custom\n',
+    })
   })
-  it('says what to do when there is none', async () => { expect((await svc('models', '--provider', 'groq', '--available')).stdout).toContain('svc providers set-key') })
+  it('says what to do when there is none', async () => {
+    expect((await svc('models', '--provider', 'groq', '--available')).stdout).toContain('svc providers set-key')
+  })
 })
 
 describe('svc providers', () => {
@@ -54,13 +66,19 @@ describe('svc providers', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/\nopenai +no key +OPENAI_API_KEY +\d+ +http:\/\/127\.0\.0\.1/)
     expect(stdout).toMatch(/\nbuiltin +needs none +1\n/)
-    expect(JSON.parse((await svc('providers', '--json')).stdout)).toMatchObject({ providers: expect.any(Array) as unknown[], total: expect.any(Number) as number })
+    expect(JSON.parse((await svc('providers', '--json')).stdout)).toMatchObject({
+      providers: expect.any(Array) as unknown[],
+      total: expect.any(Number) as number,
+    })
   })
   it('tells what is below it, and corrects a typing error', async () => {
     const { stdout } = await svc('providers', '--help')
     expect(stdout).toContain('set-key')
     expect(stdout).toContain('Usage: svc providers [flags]')
-    expect(await svc('providers', 'set-kye')).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean `svc providers set-key`?') as string })
+    expect(await svc('providers', 'set-kye')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean `svc providers set-key`?') as string,
+    })
   })
   it('stores a key that comes by standard input, and shows it nowhere', async () => {
     const running = startCli(['providers', 'set-key', 'openai', '--home', home])
@@ -68,29 +86,43 @@ describe('svc providers', () => {
     const { code, stdout, stderr } = await running.ended
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toBe('The key of openai is stored and holds at once. `svc providers test openai` tries it.\n')
-    expect(await svc('providers', 'test', 'openai')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^openai answered in \d+ ms \(.+\)\n$/) as string })
+    expect(await svc('providers', 'test', 'openai')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^openai answered in \d+ ms \(.+\)\n$/) as string,
+    })
     expect((await svc('providers')).stdout).toMatch(/\nopenai +has a key/)
     expect(host.log.join('\n')).not.toContain('right')
   })
   it('stores nothing when nothing comes', async () => {
     const running = startCli(['providers', 'set-key', 'openai', '--home', home])
     running.stdin.end('')
-    expect(await running.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('no key was given') as string })
+    expect(await running.ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no key was given') as string,
+    })
     expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('missing')
   })
   it('refuses a provider that is none before it asks for a key', async () => {
-    expect(await svc('providers', 'set-key', 'nonsense')).toMatchObject({ code: 4, stderr: expect.stringContaining("Provider 'nonsense' not found") as string })
+    expect(await svc('providers', 'set-key', 'nonsense')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("Provider 'nonsense' not found") as string,
+    })
     expect(await svc('providers', 'test', 'nonsense')).toMatchObject({ code: 4 })
     expect(await svc('providers', 'set-key')).toMatchObject({ code: 2 })
   })
   it('tells with exit code 1 why a test failed, in JSON too', async () => {
     await host.json('POST', '/api/providers/openai/key', { api_key: 'wrong' })
-    expect(await svc('providers', 'test', 'openai')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('openai') as string })
+    expect(await svc('providers', 'test', 'openai')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('openai') as string,
+    })
     const { code, stdout } = await svc('providers', 'test', 'openai', '--json')
     expect([code, JSON.parse(stdout)]).toEqual([1, expect.objectContaining({ status: 'error' })])
   })
   it('says that no daemon runs', async () => {
-    for (const line of [['models'], ['providers'], ['providers', 'test', 'openai'], ['providers', 'set-key', 'openai']]) expect((await runHere([...line, '--home', join(home, 'none')])).code).toBe(3)
+    for (const line of [['models'], ['providers'], ['providers', 'test', 'openai'], ['providers', 'set-key', 'openai']])
+      expect((await runHere([...line, '--home', join(home, 'none')])).code).toBe(3)
   })
 })
 
@@ -98,8 +130,18 @@ describe('a secret typed on a terminal', () => {
   function terminal() {
     const raw: boolean[] = []
     let shown = ''
-    const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode(on: boolean) { raw.push(on); if (on) shown += '(no echo)'; return input } })
-    const err = vi.spyOn(process.stderr, 'write').mockImplementation((text) => { shown += String(text); return true })
+    const input = Object.assign(new PassThrough(), {
+      isTTY: true,
+      setRawMode(on: boolean) {
+        raw.push(on)
+        if (on) shown += '(no echo)'
+        return input
+      },
+    })
+    const err = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      shown += String(text)
+      return true
+    })
     const answer = readSecret('Key: ', input as unknown as NodeJS.ReadStream).finally(() => err.mockRestore())
     return { input, answer, raw, shown: () => shown }
   }

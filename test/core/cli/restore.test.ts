@@ -1,4 +1,15 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +22,29 @@ import { runHere } from './here.ts'
 
 const plugins = ['audit', 'agents', 'kv', 'backups', 'system']
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-cli-restore-')) })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-cli-restore-'))
+})
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 /** What a daemon does that runs and ends in between. */
 async function serving<T>(work: (host: TestHost) => Promise<T>, config: Record<string, unknown> = {}): Promise<T> {
   const host = await startHost({ plugins, home, config })
-  try { return await work(host) } finally { await host[Symbol.asyncDispose]() }
+  try {
+    return await work(host)
+  } finally {
+    await host[Symbol.asyncDispose]()
+  }
 }
-async function spawn(host: TestHost, name: string): Promise<void> { expect((await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n` })).status).toBe(201) }
-const names = async (host: TestHost): Promise<string[]> => (await host.json('GET', '/api/agents')).body.map((agent: { name: string }) => agent.name).filter((name: string) => name !== 'assistant')
+async function spawn(host: TestHost, name: string): Promise<void> {
+  expect((await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n` })).status).toBe(201)
+}
+const names = async (host: TestHost): Promise<string[]> =>
+  (await host.json('GET', '/api/agents')).body
+    .map((agent: { name: string }) => agent.name)
+    .filter((name: string) => name !== 'assistant')
 const database = (): string => join(home, 'data', 'svc.db')
 const cli = (...args: string[]) => runHere([...args, '--home', home])
 
@@ -33,19 +57,34 @@ describe('svc audit verify', () => {
       expect(JSON.parse(beside.stdout)).toMatchObject({ status: 'valid', anchor: 'known' })
     })
     const alone = await cli('audit', 'verify')
-    expect(alone).toMatchObject({ code: 0, stdout: expect.stringMatching(/status +valid[\s\S]*signature checked[\s\S]*anchor +known/) })
+    expect(alone).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/status +valid[\s\S]*signature checked[\s\S]*anchor +known/),
+    })
     await copyFile(database(), join(home, 'copy.db'))
-    expect(await cli('audit', 'verify', join(home, 'copy.db'))).toMatchObject({ code: 0, stdout: expect.stringMatching(/signature not checked/) })
-    expect(JSON.parse((await cli('audit', 'verify', join(home, 'copy.db'), '--json')).stdout)).toMatchObject({ status: 'valid', signatures: false })
+    expect(await cli('audit', 'verify', join(home, 'copy.db'))).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/signature not checked/),
+    })
+    expect(JSON.parse((await cli('audit', 'verify', join(home, 'copy.db'), '--json')).stdout)).toMatchObject({
+      status: 'valid',
+      signatures: false,
+    })
   })
 
   it('names the first bad entry, changes nothing and ends with 1', async () => {
-    await serving(async (host) => { for (const name of ['one', 'two', 'three']) await spawn(host, name) })
+    await serving(async (host) => {
+      for (const name of ['one', 'two', 'three']) await spawn(host, name)
+    })
     const file = new Sqlite(database())
     file.prepare("UPDATE audit_entry SET details = 'nothing' WHERE id = 3").run()
     file.close()
     const before = readFileSync(database())
-    expect(await cli('audit', 'verify')).toMatchObject({ code: 1, stdout: expect.stringMatching(/status +invalid/), stderr: expect.stringMatching(/the first bad entry is 3/) })
+    expect(await cli('audit', 'verify')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/status +invalid/),
+      stderr: expect.stringMatching(/the first bad entry is 3/),
+    })
     expect(await cli('audit', 'verify', database())).toMatchObject({ code: 1 })
     expect(readFileSync(database()).equals(before)).toBe(true)
   })
@@ -55,15 +94,25 @@ describe('svc audit verify', () => {
     const file = new Sqlite(database())
     file.prepare("DELETE FROM core_vault WHERE plugin = 'audit'").run()
     file.close()
-    expect(await cli('audit', 'verify')).toMatchObject({ code: 1, stdout: expect.stringMatching(/signature not checked[\s\S]*anchor +keyless/), stderr: expect.stringMatching(/key that checkpoints are signed with is gone/) })
+    expect(await cli('audit', 'verify')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/signature not checked[\s\S]*anchor +keyless/),
+      stderr: expect.stringMatching(/key that checkpoints are signed with is gone/),
+    })
   })
 
   it('says what is wrong with a file that is missing or is none', async () => {
-    expect(await cli('audit', 'verify')).toMatchObject({ code: 4, stderr: expect.stringMatching(/there is no database/) })
+    expect(await cli('audit', 'verify')).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/there is no database/),
+    })
     const foreign = new Sqlite(join(home, 'foreign.db'))
     foreign.exec('CREATE TABLE x (id INTEGER)')
     foreign.close()
-    expect(await cli('audit', 'verify', join(home, 'foreign.db'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/no audit trail/) })
+    expect(await cli('audit', 'verify', join(home, 'foreign.db'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/no audit trail/),
+    })
   })
 })
 
@@ -75,12 +124,17 @@ describe('svc backup and svc restore', () => {
     const { filename, path } = JSON.parse(made.stdout)
     expect(statSync(path).mode & 0o777).toBe(0o600)
     await serving((host) => spawn(host, 'later'))
-    expect(await cli('restore', filename)).toMatchObject({ code: 0, stdout: expect.stringMatching(/what was there before is .*data\.before-restore-/) })
+    expect(await cli('restore', filename)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/what was there before is .*data\.before-restore-/),
+    })
     await serving(async (host) => {
       expect(await names(host)).toEqual(['kept'])
       await host.app.greeted()
       expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
-      expect((await host.json('GET', '/api/audit/recent?event_type=backup_restored')).body.entries.at(-1).details).toMatch(/restored: backup svc_backup_/)
+      expect(
+        (await host.json('GET', '/api/audit/recent?event_type=backup_restored')).body.entries.at(-1).details,
+      ).toMatch(/restored: backup svc_backup_/)
     })
   })
 
@@ -88,7 +142,10 @@ describe('svc backup and svc restore', () => {
     await serving(async (host) => {
       const made = await cli('backup', '--json')
       expect(made.code, made.stderr).toBe(0)
-      expect(await cli('restore', join(home, 'backups', JSON.parse(made.stdout).filename))).toMatchObject({ code: 2, stderr: expect.stringMatching(/svc stop/) })
+      expect(await cli('restore', join(home, 'backups', JSON.parse(made.stdout).filename))).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/svc stop/),
+      })
       expect(await cli('restore', 'nothing.zip')).toMatchObject({ code: 4 })
       expect(await cli('restore', JSON.parse(made.stdout).filename)).toMatchObject({ code: 0 })
       expect(await host.app.closed).toMatchObject({ kind: 'restart' })
@@ -101,16 +158,26 @@ describe('svc backup and svc restore', () => {
     await copyFile(database(), join(home, 'x.tar'))
     expect(await cli('restore', join(home, 'x.tar'))).toMatchObject({ code: 2 })
     await copyFile(database(), join(home, 'x.zip'))
-    expect(await cli('restore', join(home, 'x.zip'))).toMatchObject({ code: expect.any(Number), stderr: expect.stringMatching(/This archive is refused/) })
+    expect(await cli('restore', join(home, 'x.zip'))).toMatchObject({
+      code: expect.any(Number),
+      stderr: expect.stringMatching(/This archive is refused/),
+    })
   })
 })
 
 describe('a damaged database', () => {
   it('is refused with the exact command, kept aside, and the hourly copy takes its place', async () => {
-    await serving(async (host) => {
-      await spawn(host, 'copied')
-      while (!existsSync(join(home, 'data', 'snapshots')) || !readdirSync(join(home, 'data', 'snapshots')).some((name) => /^svc-.*\.db$/.test(name))) await host.json('GET', '/api/health')
-    }, { plugins: { backups: { snapshot_interval_secs: 1 } } })
+    await serving(
+      async (host) => {
+        await spawn(host, 'copied')
+        while (
+          !existsSync(join(home, 'data', 'snapshots')) ||
+          !readdirSync(join(home, 'data', 'snapshots')).some((name) => /^svc-.*\.db$/.test(name))
+        )
+          await host.json('GET', '/api/health')
+      },
+      { plugins: { backups: { snapshot_interval_secs: 1 } } },
+    )
     await serving((host) => spawn(host, 'lost'))
     const handle = openSync(database(), 'r+')
     writeSync(handle, Buffer.alloc(8_192, 0xa5), 0, 8_192, 8_192)
@@ -118,10 +185,14 @@ describe('a damaged database', () => {
     const damaged = readFileSync(database())
     const failed = await cli('start')
     expect(failed.code).toBe(1)
-    const command = /svc (restore \S+\.db --home \S+)/.exec(failed.stderr)?.[1]?.split(' ') ?? expect.fail(failed.stderr)
+    const command =
+      /svc (restore \S+\.db --home \S+)/.exec(failed.stderr)?.[1]?.split(' ') ?? expect.fail(failed.stderr)
     expect(readFileSync(database()).equals(damaged)).toBe(true)
     expect(await runHere(command)).toMatchObject({ code: 0 })
-    const kept = readdirSync(join(home, 'data')).find((name) => name.startsWith('svc.db.damaged-') && !/-(?:wal|shm)$/.test(name)) ?? expect.fail('nothing was kept')
+    const kept =
+      readdirSync(join(home, 'data')).find(
+        (name) => name.startsWith('svc.db.damaged-') && !/-(?:wal|shm)$/.test(name),
+      ) ?? expect.fail('nothing was kept')
     expect(readFileSync(join(home, 'data', kept)).equals(damaged)).toBe(true)
     await serving(async (host) => {
       expect(await names(host)).toContain('copied')
@@ -137,17 +208,42 @@ describe('a swap', () => {
       const dir = await mkdtemp(join(tmpdir(), 'svc-swap-'))
       try {
         const at = (name: string): string => join(dir, name)
-        for (const [name, text] of [['data', 'old'], ['staged', 'new']] as const) { mkdirSync(at(name)); writeFileSync(join(at(name), 'x'), text) }
+        for (const [name, text] of [
+          ['data', 'old'],
+          ['staged', 'new'],
+        ] as const) {
+          mkdirSync(at(name))
+          writeFileSync(join(at(name), 'x'), text)
+        }
         writeFileSync(at('anchor'), 'old')
         writeFileSync(at('anchor.new'), 'new')
-        const plan = { id: 'x', planned_at: 'now', facts: {}, moves: [{ from: at('staged'), to: at('data'), keep: at('data.old') }, { from: at('anchor.new'), to: at('anchor'), keep: at('anchor.old') }] }
+        const plan = {
+          id: 'x',
+          planned_at: 'now',
+          facts: {},
+          moves: [
+            { from: at('staged'), to: at('data'), keep: at('data.old') },
+            { from: at('anchor.new'), to: at('anchor'), keep: at('anchor.old') },
+          ],
+        }
         planSwap(dir, plan)
-        const steps = [['data', 'data.old'], ['staged', 'data'], ['anchor', 'anchor.old']] as const
+        const steps = [
+          ['data', 'data.old'],
+          ['staged', 'data'],
+          ['anchor', 'anchor.old'],
+        ] as const
         for (const [from, to] of steps.slice(0, killedAfter)) renameSync(at(from), at(to))
         expect(completeSwap(dir)).toEqual(plan)
         expect(completeSwap(dir)).toBeUndefined()
-        expect([readFileSync(join(at('data'), 'x'), 'utf8'), readFileSync(at('anchor'), 'utf8'), readFileSync(join(at('data.old'), 'x'), 'utf8'), readFileSync(at('anchor.old'), 'utf8')]).toEqual(['new', 'new', 'old', 'old'])
-      } finally { await rm(dir, { recursive: true, force: true }) }
+        expect([
+          readFileSync(join(at('data'), 'x'), 'utf8'),
+          readFileSync(at('anchor'), 'utf8'),
+          readFileSync(join(at('data.old'), 'x'), 'utf8'),
+          readFileSync(at('anchor.old'), 'utf8'),
+        ]).toEqual(['new', 'new', 'old', 'old'])
+      } finally {
+        await rm(dir, { recursive: true, force: true })
+      }
     }
   })
 })

@@ -9,30 +9,44 @@ import { runHere } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
 
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-start-')) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-start-'))
+})
 afterEach(() => rm(home, { recursive: true, force: true }))
 
 /** A plugin of the test in the home. */
 async function addPlugin(name: string, setup: string): Promise<void> {
   await mkdir(join(home, 'plugins', name), { recursive: true })
-  await writeFile(join(home, 'plugins', name, 'index.ts'), `
+  await writeFile(
+    join(home, 'plugins', name, 'index.ts'),
+    `
     import * as v from 'valibot'
     import { definePlugin, defineRoute } from 'svc/sdk'
-    export default definePlugin({ name: '${name}', version: '1.0.0', config: v.object({}), setup({ routes }) { ${setup}; return {} } })`)
+    export default definePlugin({ name: '${name}', version: '1.0.0', config: v.object({}), setup({ routes }) { ${setup}; return {} } })`,
+  )
 }
-const route = (body: string): string => `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
+const route = (body: string): string =>
+  `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
 
 describe('svc start', () => {
   it('names the key of a certificate it cannot read', async () => {
-    await writeFile(join(home, 'config.toml'), '[http]\ntls = true\ntls_cert = "/nowhere/cert.pem"\ntls_key = "/nowhere/key.pem"\n')
-    expect(await runHere(['start', '--home', home, '--port', '0'])).toMatchObject({ code: 6, stderr: expect.stringMatching(/http\.tls_(cert|key): \/nowhere\/\w+\.pem cannot be read \(ENOENT\)/) as string })
+    await writeFile(
+      join(home, 'config.toml'),
+      '[http]\ntls = true\ntls_cert = "/nowhere/cert.pem"\ntls_key = "/nowhere/key.pem"\n',
+    )
+    expect(await runHere(['start', '--home', home, '--port', '0'])).toMatchObject({
+      code: 6,
+      stderr: expect.stringMatching(/http\.tls_(cert|key): \/nowhere\/\w+\.pem cannot be read \(ENOENT\)/) as string,
+    })
   })
   it('names the database server that does not answer, without its password, and says what to do', async () => {
     const free = createServer()
     await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
     const { port } = free.address() as AddressInfo
     await new Promise((resolve) => free.close(resolve))
-    const { code, stderr } = await runHere(['start', '--home', home, '--port', '0'], { SVC_DATABASE_URL: `postgres://me:sesame@127.0.0.1:${port}/svc` })
+    const { code, stderr } = await runHere(['start', '--home', home, '--port', '0'], {
+      SVC_DATABASE_URL: `postgres://me:sesame@127.0.0.1:${port}/svc`,
+    })
     expect(code).toBe(1)
     expect(stderr).toContain(`svc: postgres://***@127.0.0.1:${port}/svc cannot be used: connect ECONNREFUSED`)
     expect(stderr).toContain('-> start it, or correct database_url')
@@ -53,14 +67,28 @@ describe('svc start', () => {
   it('says in JSON where it listens, and logs in JSON', async () => {
     const daemon = startCli(['start', '--home', home, '--port', '0', '--json', '--log-format', 'json'])
     const [line] = await daemon.prints(/^\{"status":"listening".*$/m)
-    expect(JSON.parse(line)).toMatchObject({ status: 'listening', url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string, pid: daemon.pid, home, api_key_set: false })
+    expect(JSON.parse(line)).toMatchObject({
+      status: 'listening',
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
+      pid: daemon.pid,
+      home,
+      api_key_set: false,
+    })
     daemon.kill('SIGINT')
     const { code, stderr } = await daemon.ended
     expect(code).toBe(0)
-    expect(stderr.trim().split('\n').map((text) => (JSON.parse(text) as { level: string }).level)).toContain('info')
+    expect(
+      stderr
+        .trim()
+        .split('\n')
+        .map((text) => (JSON.parse(text) as { level: string }).level),
+    ).toContain('info')
   })
   it('says that a key is set, and never which', async () => {
-    await using daemon = await startDaemon(home, { env: { SVC_API_KEY: 'a-very-secret-key' }, args: ['--log-level', 'debug'] })
+    await using daemon = await startDaemon(home, {
+      env: { SVC_API_KEY: 'a-very-secret-key' },
+      args: ['--log-level', 'debug'],
+    })
     expect((await fetch(`${daemon.url}/api/agents`)).status).toBe(401)
     daemon.kill('SIGTERM')
     const { stdout, stderr } = await daemon.ended
@@ -82,11 +110,17 @@ describe('svc start', () => {
     try {
       const { code, stdout, stderr } = await runCli(['start', '--home', home, '--port', String(port)])
       expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
-      expect(stderr).toMatch(new RegExp(`svc: port ${port} on 127\\.0\\.0\\.1 is taken by another program\\n {2}-> choose another one with --port`))
+      expect(stderr).toMatch(
+        new RegExp(
+          `svc: port ${port} on 127\\.0\\.0\\.1 is taken by another program\\n {2}-> choose another one with --port`,
+        ),
+      )
       // Nothing of the failed start is left.
       await using daemon = await startDaemon(home)
       expect(daemon.url).not.toContain(String(port))
-    } finally { server.close() }
+    } finally {
+      server.close()
+    }
   })
   it.each([
     [['--port', 'foo'], 6, '--port: expected a whole number from 0 to 65535, found "foo"'],
@@ -110,7 +144,9 @@ describe('svc start', () => {
     expect(ended.stderr).not.toMatch(/\n\s+at /)
   })
   it('says that an address is not of this machine', async () => {
-    const { code, stderr } = await runCli(['start', '--home', home, '--host', '203.0.113.7', '--port', '0'], { env: { SVC_API_KEY: 'k-123456' } })
+    const { code, stderr } = await runCli(['start', '--home', home, '--host', '203.0.113.7', '--port', '0'], {
+      env: { SVC_API_KEY: 'k-123456' },
+    })
     expect(code).toBe(1)
     expect(stderr).toContain('this machine has no address 203.0.113.7')
   })
@@ -128,7 +164,9 @@ describe('svc start', () => {
     await writeFile(join(home, 'config.toml'), 'log_levle = "info"\n')
     await using daemon = await startDaemon(home)
     await daemon.prints(/warn .*config\.toml:1: unknown key "log_levle" is ignored; did you mean "log_level"\?/)
-    expect(await (await fetch(`${daemon.url}/api/health/detail`)).json()).toMatchObject({ config_warnings: expect.arrayContaining([expect.stringContaining('log_levle')]) as unknown })
+    expect(await (await fetch(`${daemon.url}/api/health/detail`)).json()).toMatchObject({
+      config_warnings: expect.arrayContaining([expect.stringContaining('log_levle')]) as unknown,
+    })
   })
   it('refuses a database that is damaged, without a stack', async () => {
     await mkdir(join(home, 'data'))
@@ -145,8 +183,13 @@ it('a daemon goes on when nobody reads what it prints any more', async () => {
   daemon.hangUp()
   daemon.kill('SIGHUP')
   const health = async (): Promise<number> => {
-    const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8')) as { pid: number; listen_addr: string }
-    return pid === daemon.pid && `http://${address}` !== daemon.url ? (await fetch(`http://${address}/api/health`)).status : 0
+    const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8')) as {
+      pid: number
+      listen_addr: string
+    }
+    return pid === daemon.pid && `http://${address}` !== daemon.url
+      ? (await fetch(`http://${address}/api/health`)).status
+      : 0
   }
   // Its new address is only in the file now.
   await vi.waitFor(async () => expect(await health()).toBe(200), { timeout: 10_000 })
@@ -171,9 +214,14 @@ describe('restart', () => {
     await using daemon = await startDaemon(home)
     await writeFile(join(home, 'config.toml'), 'log_level = 5\n')
     daemon.kill('SIGHUP')
-    await daemon.prints(/the new configuration cannot be used, going on with the old one[^]*config\.toml:1:1: log_level/)
+    await daemon.prints(
+      /the new configuration cannot be used, going on with the old one[^]*config\.toml:1:1: log_level/,
+    )
     const [, url] = await daemon.prints(/Open[^]*svc listening on (\S+)[^]*Open/)
-    expect(await (await fetch(`${url}/api/health/detail`)).json()).toMatchObject({ status: 'ok', config_warnings: expect.arrayContaining([expect.stringContaining('not taken over')]) as unknown })
+    expect(await (await fetch(`${url}/api/health/detail`)).json()).toMatchObject({
+      status: 'ok',
+      config_warnings: expect.arrayContaining([expect.stringContaining('not taken over')]) as unknown,
+    })
   })
 })
 
@@ -189,7 +237,10 @@ it('goes on with the old key when the new configuration would let other machines
 
 describe('the end', () => {
   it('comes at once with a second signal while work still runs', async () => {
-    await addPlugin('odd', route('globalThis.process.stderr.write("working\\n"); await new Promise(() => {}); return { ok: true }'))
+    await addPlugin(
+      'odd',
+      route('globalThis.process.stderr.write("working\\n"); await new Promise(() => {}); return { ok: true }'),
+    )
     await using daemon = await startDaemon(home, { env: { SVC_PLUGINS__DRAIN_MS: '60000' } })
     const request = fetch(`${daemon.url}/api/odd`, { method: 'POST' }).catch(() => 'cut')
     await daemon.prints(/working/)

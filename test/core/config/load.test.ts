@@ -16,14 +16,19 @@ afterEach(async () => {
   await rm(cwd, { recursive: true })
 })
 
-async function load(parts: Partial<ConfigOptions> & { readonly toml?: string; readonly module?: string } = {}): Promise<LoadedConfig> {
+async function load(
+  parts: Partial<ConfigOptions> & { readonly toml?: string; readonly module?: string } = {},
+): Promise<LoadedConfig> {
   const { toml, module, ...options } = parts
   if (toml !== undefined) await writeFile(join(home, 'config.toml'), toml)
   if (module !== undefined) await writeFile(join(cwd, 'svc.config.ts'), module)
   return await loadConfig({ home, cwd, env: {}, flags: {}, ...options })
 }
 async function failure(parts: Parameters<typeof load>[0]): Promise<ConfigError> {
-  const error = await load(parts).then(() => undefined, (thrown: unknown) => thrown)
+  const error = await load(parts).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
   if (error instanceof ConfigError) return error
   throw new Error(`expected a ConfigError, got ${String(error)}`)
 }
@@ -32,9 +37,17 @@ describe('precedence', () => {
   it('gives defaults when nothing is configured', async () => {
     const { config, warnings, sources, files } = await load()
     expect(config).toMatchObject({
-      listen_addr: '127.0.0.1:4545', log_level: 'info', log_format: 'text', home_dir: home, data_dir: join(home, 'data'),
-      database_url: `sqlite:${join(home, 'data', 'svc.db')}`, rate_limit: { tokens_per_minute: 6000, failed_auth_per_minute: 10 },
-      plugins: { paths: [], disabled: [], watch: true }, providers: {}, outbound: { allow: [] }, tools: { timeout_secs: 120, output_chars: 50_000 },
+      listen_addr: '127.0.0.1:4545',
+      log_level: 'info',
+      log_format: 'text',
+      home_dir: home,
+      data_dir: join(home, 'data'),
+      database_url: `sqlite:${join(home, 'data', 'svc.db')}`,
+      rate_limit: { tokens_per_minute: 6000, failed_auth_per_minute: 10 },
+      plugins: { paths: [], disabled: [], watch: true },
+      providers: {},
+      outbound: { allow: [] },
+      tools: { timeout_secs: 120, output_chars: 50_000 },
     })
     expect(config.api_key).toBeUndefined()
     expect([warnings, files, sources.size]).toEqual([[], [], 0])
@@ -48,21 +61,39 @@ describe('precedence', () => {
     const flags = { [key]: '5' }
     const runtime = { [key]: 6 }
     const got: [number, string | undefined][] = []
-    for (const parts of [{ shipped }, { shipped, module }, { shipped, toml }, { shipped, env }, { shipped, env, flags }, { shipped, env, flags, runtime }]) {
+    for (const parts of [
+      { shipped },
+      { shipped, module },
+      { shipped, toml },
+      { shipped, env },
+      { shipped, env, flags },
+      { shipped, env, flags, runtime },
+    ]) {
       const { config, sources } = await load(parts)
       got.push([config.rate_limit.tokens_per_minute, sources.get(key)])
     }
     expect(got).toEqual([
-      [1, 'svc.config.ts'], [2, `${join(cwd, 'svc.config.ts')}:1`], [3, `${join(home, 'config.toml')}:2`],
-      [4, 'SVC_RATE_LIMIT__TOKENS_PER_MINUTE'], [5, '--tokens-per-minute'], [6, 'run time'],
+      [1, 'svc.config.ts'],
+      [2, `${join(cwd, 'svc.config.ts')}:1`],
+      [3, `${join(home, 'config.toml')}:2`],
+      [4, 'SVC_RATE_LIMIT__TOKENS_PER_MINUTE'],
+      [5, '--tokens-per-minute'],
+      [6, 'run time'],
     ])
   })
   it('joins tables of several sources key by key', async () => {
-    const { config } = await load({ toml: '[rate_limit]\ntokens_per_minute = 3\n', env: { SVC_RATE_LIMIT__FAILED_AUTH_PER_MINUTE: '7' } })
+    const { config } = await load({
+      toml: '[rate_limit]\ntokens_per_minute = 3\n',
+      env: { SVC_RATE_LIMIT__FAILED_AUTH_PER_MINUTE: '7' },
+    })
     expect(config.rate_limit).toEqual({ tokens_per_minute: 3, failed_auth_per_minute: 7 })
   })
   it('does not load the configuration again that the build already holds', async () => {
-    const { config } = await load({ module: 'throw new Error("loaded")', shipped: { log_level: 'warn' }, shippedFrom: join(cwd, 'svc.config.ts') })
+    const { config } = await load({
+      module: 'throw new Error("loaded")',
+      shipped: { log_level: 'warn' },
+      shippedFrom: join(cwd, 'svc.config.ts'),
+    })
     expect(config.log_level).toBe('warn')
   })
   it('reads the file named with --config instead of the one in the folder', async () => {
@@ -71,28 +102,44 @@ describe('precedence', () => {
     expect(config.log_level).toBe('debug')
   })
   it('finds defineConfig in svc/sdk wherever the file lies', async () => {
-    const { config } = await load({ module: "import { defineConfig } from 'svc/sdk'\nexport default defineConfig({ log_level: 'warn' })\n" })
+    const { config } = await load({
+      module: "import { defineConfig } from 'svc/sdk'\nexport default defineConfig({ log_level: 'warn' })\n",
+    })
     expect(config.log_level).toBe('warn')
   })
   it('freezes everything', async () => {
     const { config } = await load({ toml: '[plugins.hello]\nlist = ["a"]\n' })
-    expect(Object.isFrozen(config) && Object.isFrozen(config.rate_limit) && Object.isFrozen(config.plugins['hello']?.['list'])).toBe(true)
+    expect(
+      Object.isFrozen(config) &&
+        Object.isFrozen(config.rate_limit) &&
+        Object.isFrozen(config.plugins['hello']?.['list']),
+    ).toBe(true)
   })
 })
 
 describe('flags and addresses', () => {
   it('changes only the part of the address that is given', async () => {
-    const address = async (flags: Record<string, unknown>): Promise<string> => (await load({ env: { SVC_LISTEN_ADDR: '127.0.0.2:5000' }, flags })).config.listen_addr
-    expect(await Promise.all([address({}), address({ port: '0' }), address({ host: '::1' }), address({ host: '[::1]', port: 80 })])).toEqual([
-      '127.0.0.2:5000', '127.0.0.2:0', '[::1]:5000', '[::1]:80',
-    ])
+    const address = async (flags: Record<string, unknown>): Promise<string> =>
+      (await load({ env: { SVC_LISTEN_ADDR: '127.0.0.2:5000' }, flags })).config.listen_addr
+    expect(
+      await Promise.all([
+        address({}),
+        address({ port: '0' }),
+        address({ host: '::1' }),
+        address({ host: '[::1]', port: 80 }),
+      ]),
+    ).toEqual(['127.0.0.2:5000', '127.0.0.2:0', '[::1]:5000', '[::1]:80'])
   })
   it('takes SVC_LISTEN, and SVC_LISTEN_ADDR before it', async () => {
     expect((await load({ env: { SVC_LISTEN: '127.0.0.1:1' } })).config.listen_addr).toBe('127.0.0.1:1')
-    expect((await load({ env: { SVC_LISTEN: '127.0.0.1:1', SVC_LISTEN_ADDR: '127.0.0.1:2' } })).config.listen_addr).toBe('127.0.0.1:2')
+    expect(
+      (await load({ env: { SVC_LISTEN: '127.0.0.1:1', SVC_LISTEN_ADDR: '127.0.0.1:2' } })).config.listen_addr,
+    ).toBe('127.0.0.1:2')
   })
   it.each(['foo', '70000', '-1', '4545x', '1.5', ''])('refuses the port %j and names the flag', async (port) => {
-    expect((await failure({ flags: { port } })).message).toBe(`flags: --port: expected a whole number from 0 to 65535, found ${JSON.stringify(port)}`)
+    expect((await failure({ flags: { port } })).message).toBe(
+      `flags: --port: expected a whole number from 0 to 65535, found ${JSON.stringify(port)}`,
+    )
   })
   it.each(['', 'a b', 'a/b', '::zz'])('refuses the host %j', async (host) => {
     expect((await failure({ flags: { host } })).message).toContain('--host: expected a host name or an address')
@@ -106,11 +153,23 @@ describe('flags and addresses', () => {
 
 describe('environment', () => {
   it('makes the types the keys want', async () => {
-    const { config, warnings } = await load({ env: {
-      SVC_PLUGINS__WATCH: 'yes', SVC_PLUGINS__DISABLED: 'a, b', SVC_OUTBOUND__ALLOW: '["10.0.0.0/8", "x.lan"]', SVC_HTTP__MAX_BODY_BYTES: '1_000_000',
-      SVC_PLUGINS__OPENAI_API__LIMIT: '5', SVC_PROVIDERS__OPENAI__API_KEY: 'sk-test', SVC_PLUGINS__HELLO__GREETING: 'hi',
-    } })
-    expect(config.plugins).toMatchObject({ watch: true, disabled: ['a', 'b'], 'openai-api': { limit: 5 }, hello: { greeting: 'hi' } })
+    const { config, warnings } = await load({
+      env: {
+        SVC_PLUGINS__WATCH: 'yes',
+        SVC_PLUGINS__DISABLED: 'a, b',
+        SVC_OUTBOUND__ALLOW: '["10.0.0.0/8", "x.lan"]',
+        SVC_HTTP__MAX_BODY_BYTES: '1_000_000',
+        SVC_PLUGINS__OPENAI_API__LIMIT: '5',
+        SVC_PROVIDERS__OPENAI__API_KEY: 'sk-test',
+        SVC_PLUGINS__HELLO__GREETING: 'hi',
+      },
+    })
+    expect(config.plugins).toMatchObject({
+      watch: true,
+      disabled: ['a', 'b'],
+      'openai-api': { limit: 5 },
+      hello: { greeting: 'hi' },
+    })
     expect(config.outbound.allow).toEqual(['10.0.0.0/8', 'x.lan'])
     expect(config.http.max_body_bytes).toBe(1_000_000)
     expect(config.providers['openai']?.api_key).toBe('sk-test')
@@ -127,7 +186,10 @@ describe('environment', () => {
 
 describe('what is wrong', () => {
   it('warns of an unknown key with its line and the nearest known one', async () => {
-    const { warnings } = await load({ toml: 'lissten_addr = "x"\n\n[rate_limt]\na = 1\n[http]\nmax_body_byte = 5\n', env: { SVC_LOG_LEVLE: 'info' } })
+    const { warnings } = await load({
+      toml: 'lissten_addr = "x"\n\n[rate_limt]\na = 1\n[http]\nmax_body_byte = 5\n',
+      env: { SVC_LOG_LEVLE: 'info' },
+    })
     const file = join(home, 'config.toml')
     expect(warnings).toEqual([
       `${file}:1: unknown key "lissten_addr" is ignored; did you mean "listen_addr"?`,
@@ -142,30 +204,53 @@ describe('what is wrong', () => {
   })
   it('refuses a wrong type with file, line, column, key, what was expected and found', async () => {
     const error = await failure({ toml: '# a comment\n[rate_limit]\n  tokens_per_minute = "many" # x\n' })
-    expect(error.problems).toEqual([{
-      file: join(home, 'config.toml'), line: 3, column: 3, key: 'rate_limit.tokens_per_minute', expected: 'a whole number from 1 to 1000000000000', found: 'the text "many"',
-    }])
-    expect([error.file, error.line, error.column, error.key, error.expected]).toEqual([join(home, 'config.toml'), 3, 3, 'rate_limit.tokens_per_minute', 'a whole number from 1 to 1000000000000'])
+    expect(error.problems).toEqual([
+      {
+        file: join(home, 'config.toml'),
+        line: 3,
+        column: 3,
+        key: 'rate_limit.tokens_per_minute',
+        expected: 'a whole number from 1 to 1000000000000',
+        found: 'the text "many"',
+      },
+    ])
+    expect([error.file, error.line, error.column, error.key, error.expected]).toEqual([
+      join(home, 'config.toml'),
+      3,
+      3,
+      'rate_limit.tokens_per_minute',
+      'a whole number from 1 to 1000000000000',
+    ])
   })
   it('reports every problem of every source at once', async () => {
     const error = await failure({
-      toml: 'log_level = "loud"\nplugins = 5\n', env: { SVC_HTTP__MAX_JSON_DEPTH: 'deep' }, flags: { log_format: 'xml' }, runtime: { 'tools.timeout_secs': -1 },
+      toml: 'log_level = "loud"\nplugins = 5\n',
+      env: { SVC_HTTP__MAX_JSON_DEPTH: 'deep' },
+      flags: { log_format: 'xml' },
+      runtime: { 'tools.timeout_secs': -1 },
     })
-    expect(error.message.replaceAll(home, '')).toBe([
-      '/config.toml:1:1: log_level: expected one of silent, error, warn, info, debug, trace, found the text "loud"',
-      '/config.toml:2:1: plugins: expected a table, found the number 5',
-      'environment: SVC_HTTP__MAX_JSON_DEPTH: expected a whole number from 4 to 1000, found the text "deep"',
-      'flags: --log-format: expected one of text, json, found the text "xml"',
-      'run time: tools.timeout_secs: expected a whole number from 1 to 86400, found the number -1',
-    ].join('\n'))
+    expect(error.message.replaceAll(home, '')).toBe(
+      [
+        '/config.toml:1:1: log_level: expected one of silent, error, warn, info, debug, trace, found the text "loud"',
+        '/config.toml:2:1: plugins: expected a table, found the number 5',
+        'environment: SVC_HTTP__MAX_JSON_DEPTH: expected a whole number from 4 to 1000, found the text "deep"',
+        'flags: --log-format: expected one of text, json, found the text "xml"',
+        'run time: tools.timeout_secs: expected a whole number from 1 to 86400, found the number -1',
+      ].join('\n'),
+    )
   })
   it('finds a wrong value also where a later source hides it', async () => {
     expect((await failure({ toml: 'log_level = 5\n', env: { SVC_LOG_LEVEL: 'info' } })).key).toBe('log_level')
   })
   it('never shows the value of a secret', async () => {
-    const error = await failure({ toml: 'api_key = 123456789\n[providers.openai]\napi_key = ["sk-geheim"]\n', env: { SVC_API_KEY: 'two words' } })
+    const error = await failure({
+      toml: 'api_key = 123456789\n[providers.openai]\napi_key = ["sk-geheim"]\n',
+      env: { SVC_API_KEY: 'two words' },
+    })
     expect(error.message).not.toMatch(/123456789|geheim|two words/)
-    expect(error.message).toContain('api_key: expected printable ASCII without spaces, found a number (not shown: a secret)')
+    expect(error.message).toContain(
+      'api_key: expected printable ASCII without spaces, found a number (not shown: a secret)',
+    )
   })
   it('says line and column of malformed TOML', async () => {
     const error = await failure({ toml: 'a = 1\nb = = 2\n' })
@@ -176,11 +261,17 @@ describe('what is wrong', () => {
     const error = await failure({ module: 'export default {\n  log_level: "loud",\n}\n' })
     expect([error.file, error.line]).toEqual([join(cwd, 'svc.config.ts'), 2])
   })
-  it.each([['export default {,}', 'cannot be loaded'], ['throw new Error("boom")', 'boom'], ['export default 5', 'has to be an object']])('refuses the module %j', async (module, message) => {
+  it.each([
+    ['export default {,}', 'cannot be loaded'],
+    ['throw new Error("boom")', 'boom'],
+    ['export default 5', 'has to be an object'],
+  ])('refuses the module %j', async (module, message) => {
     expect((await failure({ module })).message).toContain(message)
   })
   it('refuses a file named with --config that does not exist', async () => {
-    expect((await failure({ configFile: 'nowhere.ts' })).message).toBe(`${join(cwd, 'nowhere.ts')}: the file named with --config does not exist`)
+    expect((await failure({ configFile: 'nowhere.ts' })).message).toBe(
+      `${join(cwd, 'nowhere.ts')}: the file named with --config does not exist`,
+    )
   })
   it('refuses a file it may not read, without a stack', async (context) => {
     if (process.getuid?.() === 0) return context.skip('root reads everything')
@@ -188,18 +279,27 @@ describe('what is wrong', () => {
     await chmod(join(home, 'config.toml'), 0)
     expect((await failure({})).message).toContain('cannot be read (EACCES)')
   })
-  it.each(['nonsense', '127.0.0.1', '127.0.0.1:99999', '[zz]:80', 'a:b:1', 'http://x:80'])('refuses the address %j', async (address) => {
-    expect((await failure({ toml: `listen_addr = "${address}"\n` })).expected).toBe('host:port, such as 127.0.0.1:4545 or [::1]:4545')
-  })
+  it.each(['nonsense', '127.0.0.1', '127.0.0.1:99999', '[zz]:80', 'a:b:1', 'http://x:80'])(
+    'refuses the address %j',
+    async (address) => {
+      expect((await failure({ toml: `listen_addr = "${address}"\n` })).expected).toBe(
+        'host:port, such as 127.0.0.1:4545 or [::1]:4545',
+      )
+    },
+  )
   it.each([
-    ['http.trusted_proxies', 'proxy.lan', 'a list of addresses or CIDRs'], ['http.trusted_proxies', '10.0.0.0/33', 'a list of addresses or CIDRs'],
-    ['outbound.allow', 'not a host!', 'a list of host names, addresses and CIDRs without ports'], ['outbound.allow', 'ollama.lan:11434', 'without ports'],
-    ['http.allowed_hosts', 'svc.example.org:443', 'a list of host names'], ['http.allowed_origins', 'https://app.example.org/', 'a list of origins without a path'],
+    ['http.trusted_proxies', 'proxy.lan', 'a list of addresses or CIDRs'],
+    ['http.trusted_proxies', '10.0.0.0/33', 'a list of addresses or CIDRs'],
+    ['outbound.allow', 'not a host!', 'a list of host names, addresses and CIDRs without ports'],
+    ['outbound.allow', 'ollama.lan:11434', 'without ports'],
+    ['http.allowed_hosts', 'svc.example.org:443', 'a list of host names'],
+    ['http.allowed_origins', 'https://app.example.org/', 'a list of origins without a path'],
   ])('refuses %s = ["%s"], which would never fit anything', async (key, value, expected) => {
     expect((await failure({ toml: `${key} = ["${value}"]\n` })).expected).toContain(expected)
   })
   it('takes what does fit', async () => {
-    const toml = '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
+    const toml =
+      '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
     expect((await load({ toml })).config.outbound.allow).toHaveLength(5)
   })
   it('refuses a database of another kind', async () => {
@@ -217,18 +317,30 @@ describe('what is wrong', () => {
 
 describe('sections of plugins and providers', () => {
   it('passes them through as they are', async () => {
-    const { config, warnings } = await load({ toml: '[plugins.hello]\ngreeting = "hi"\n[plugins.hello.deep]\nx = [1, 2]\n[providers.acme]\nbase_url = "http://127.0.0.1:1/v1"\nregion = "eu"\n' })
+    const { config, warnings } = await load({
+      toml: '[plugins.hello]\ngreeting = "hi"\n[plugins.hello.deep]\nx = [1, 2]\n[providers.acme]\nbase_url = "http://127.0.0.1:1/v1"\nregion = "eu"\n',
+    })
     expect(config.plugins['hello']).toEqual({ greeting: 'hi', deep: { x: [1, 2] } })
     expect(config.providers['acme']).toEqual({ base_url: 'http://127.0.0.1:1/v1', region: 'eu' })
     expect(warnings).toEqual([])
   })
   it('refuses a section that is no table', async () => {
-    expect((await failure({ toml: '[plugins]\nhello = 5\n' })).message).toContain('plugins.hello: expected a table, found the number 5')
+    expect((await failure({ toml: '[plugins]\nhello = 5\n' })).message).toContain(
+      'plugins.hello: expected a table, found the number 5',
+    )
   })
   it('takes plugin folders relative to the file that names them', async () => {
-    expect((await load({ toml: '[plugins]\npaths = ["mine", "/abs"]\n' })).config.plugins.paths).toEqual([join(home, 'mine'), '/abs'])
+    expect((await load({ toml: '[plugins]\npaths = ["mine", "/abs"]\n' })).config.plugins.paths).toEqual([
+      join(home, 'mine'),
+      '/abs',
+    ])
     await rm(join(home, 'config.toml'))
-    expect((await load({ shipped: { plugins: { paths: ['./q'] } }, shippedFrom: '/repo/svc.config.ts' })).config.plugins.paths).toEqual(['/repo/q'])
-    expect((await load({ module: 'export default { plugins: { paths: ["./p"] } }' })).config.plugins.paths).toEqual([join(cwd, 'p')])
+    expect(
+      (await load({ shipped: { plugins: { paths: ['./q'] } }, shippedFrom: '/repo/svc.config.ts' })).config.plugins
+        .paths,
+    ).toEqual(['/repo/q'])
+    expect((await load({ module: 'export default { plugins: { paths: ["./p"] } }' })).config.plugins.paths).toEqual([
+      join(cwd, 'p'),
+    ])
   })
 })

@@ -7,7 +7,9 @@ import { isTree } from '../../../core/config/shape.ts'
 import { defineConfig } from '../../../core/sdk.ts'
 
 const config = {
-  api_key: 'topsecret', database_url: 'postgres://user:pa55word@db/x', rate_limit: { tokens_per_minute: 5 },
+  api_key: 'topsecret',
+  database_url: 'postgres://user:pa55word@db/x',
+  rate_limit: { tokens_per_minute: 5 },
   providers: { openai: { api_key: 'sk-secret', base_url: 'https://x' } },
   plugins: { telegram: { bot_token: '123:abc', name: 'bot', nested: { password: 'pw', api_key_env: 'X_KEY' } } },
 }
@@ -15,7 +17,9 @@ const config = {
 describe('printing', () => {
   it('hides what is marked or named like a secret, and passwords in URLs', () => {
     expect(redact(config)).toEqual({
-      api_key: '***', database_url: 'postgres://***@db/x', rate_limit: { tokens_per_minute: 5 },
+      api_key: '***',
+      database_url: 'postgres://***@db/x',
+      rate_limit: { tokens_per_minute: 5 },
       providers: { openai: { api_key: '***', base_url: 'https://x' } },
       plugins: { telegram: { bot_token: '***', name: 'bot', nested: { password: '***', api_key_env: 'X_KEY' } } },
     })
@@ -29,7 +33,14 @@ describe('printing', () => {
     expect(redact(several)).toEqual({ providers: { openai: { api_keys: '***' } } })
   })
   it('knows the secrets of a list of tables', () => {
-    const several = { external_auth: { providers: [{ id: 'work', client_secret: 'of work' }, { id: 'home', client_secret: 'of home', issuer_url: 'https://user:pw@home.example' }] } }
+    const several = {
+      external_auth: {
+        providers: [
+          { id: 'work', client_secret: 'of work' },
+          { id: 'home', client_secret: 'of home', issuer_url: 'https://user:pw@home.example' },
+        ],
+      },
+    }
     expect(listSecrets(several)).toEqual(['of work', 'of home', 'pw'])
     expect(JSON.stringify(redact(several))).not.toMatch(/of (work|home)|pw/)
   })
@@ -39,18 +50,32 @@ describe('printing', () => {
 })
 
 describe('the JSON Schema', () => {
-  const at = (tree: unknown, ...path: string[]): unknown => path.reduce((node, key) => (isTree(node) ? node[key] : undefined), tree)
+  const at = (tree: unknown, ...path: string[]): unknown =>
+    path.reduce((node, key) => (isTree(node) ? node[key] : undefined), tree)
   it('describes every key of the file and marks secrets', async () => {
     const schema = await configJsonSchema()
     expect(schema['$schema']).toBe('http://json-schema.org/draft-07/schema#')
     expect(at(schema, 'properties', 'api_key')).toMatchObject({ type: 'string', secret: true, writeOnly: true })
-    expect(at(schema, 'properties', 'rate_limit', 'properties', 'tokens_per_minute')).toMatchObject({ type: 'integer', minimum: 1, default: 6000, description: expect.any(String) as string })
-    expect(at(schema, 'properties', 'log_level')).toMatchObject({ enum: ['silent', 'error', 'warn', 'info', 'debug', 'trace'], default: 'info' })
+    expect(at(schema, 'properties', 'rate_limit', 'properties', 'tokens_per_minute')).toMatchObject({
+      type: 'integer',
+      minimum: 1,
+      default: 6000,
+      description: expect.any(String) as string,
+    })
+    expect(at(schema, 'properties', 'log_level')).toMatchObject({
+      enum: ['silent', 'error', 'warn', 'info', 'debug', 'trace'],
+      default: 'info',
+    })
     expect(schema['required']).toEqual([])
   })
   it('holds the sections of plugins beside the keys of [plugins]', async () => {
-    const schema = await configJsonSchema(new Map([['hello', v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) })]]))
-    expect(at(schema, 'properties', 'plugins', 'properties', 'hello', 'properties')).toMatchObject({ greeting: { type: 'string', default: 'hi' }, token: { writeOnly: true } })
+    const schema = await configJsonSchema(
+      new Map([['hello', v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) })]]),
+    )
+    expect(at(schema, 'properties', 'plugins', 'properties', 'hello', 'properties')).toMatchObject({
+      greeting: { type: 'string', default: 'hi' },
+      token: { writeOnly: true },
+    })
     expect(at(schema, 'properties', 'plugins', 'properties', 'paths')).toMatchObject({ type: 'array' })
   })
 })

@@ -8,21 +8,93 @@ import { checkConfigValue, editToml, setConfigValue, toConfigValue } from '../..
 describe('editing the text', () => {
   it.each([
     ['an empty file', '', ['log_level'], 'warn', 'log_level = "warn"\n'],
-    ['a value with its comment', '# top\nlog_level = "info"   # why\n', ['log_level'], 'warn', '# top\nlog_level = "warn"   # why\n'],
-    ['a new key of a section', '[http]\n# limit\nmax_json_depth = 5\n\n[tools]\n', ['http', 'open'], true, '[http]\n# limit\nmax_json_depth = 5\nopen = true\n\n[tools]\n'],
+    [
+      'a value with its comment',
+      '# top\nlog_level = "info"   # why\n',
+      ['log_level'],
+      'warn',
+      '# top\nlog_level = "warn"   # why\n',
+    ],
+    [
+      'a new key of a section',
+      '[http]\n# limit\nmax_json_depth = 5\n\n[tools]\n',
+      ['http', 'open'],
+      true,
+      '[http]\n# limit\nmax_json_depth = 5\nopen = true\n\n[tools]\n',
+    ],
     ['a new key of an empty section', '[http]\n[tools]\n', ['http', 'open'], true, '[http]\nopen = true\n[tools]\n'],
     ['a new section', 'log_level = "info"\n', ['http', 'open'], true, 'log_level = "info"\n\n[http]\nopen = true\n'],
-    ['a new key above the first section and its comment', '# about http\n[http]\n', ['log_level'], 'warn', 'log_level = "warn"\n\n# about http\n[http]\n'],
-    ['a new key after those at the top', 'a = 1 # one\n\n[http]\n', ['log_level'], 'warn', 'a = 1 # one\nlog_level = "warn"\n\n[http]\n'],
-    ['a list over several lines', '[outbound]\nallow = [ # hosts\n  "a", # first\n  "b]",\n]\n# end\n', ['outbound', 'allow'], ['c'], '[outbound]\nallow = ["c"]\n# end\n'],
-    ['a key inside an inline table', 'http = { open = false, public = true } # x\n', ['http', 'open'], true, 'http = { public = true, open = true } # x\n'],
-    ['a dotted key', 'rate_limit.tokens_per_minute = 5\n', ['rate_limit', 'tokens_per_minute'], 6, 'rate_limit.tokens_per_minute = 6\n'],
-    ['a neighbour of a dotted key', 'rate_limit.tokens_per_minute = 5\n[http]\n', ['rate_limit', 'failed_auth_per_minute'], 6, 'rate_limit.tokens_per_minute = 5\nrate_limit.failed_auth_per_minute = 6\n[http]\n'],
-    ['a file without a newline at its end', '[http]\nopen = true', ['http', 'public'], true, '[http]\nopen = true\npublic = true\n'],
-    ['lines of Windows', '[http]\r\nopen = true\r\n[tools]\r\n', ['http', 'public'], true, '[http]\r\nopen = true\r\npublic = true\r\n[tools]\r\n'],
+    [
+      'a new key above the first section and its comment',
+      '# about http\n[http]\n',
+      ['log_level'],
+      'warn',
+      'log_level = "warn"\n\n# about http\n[http]\n',
+    ],
+    [
+      'a new key after those at the top',
+      'a = 1 # one\n\n[http]\n',
+      ['log_level'],
+      'warn',
+      'a = 1 # one\nlog_level = "warn"\n\n[http]\n',
+    ],
+    [
+      'a list over several lines',
+      '[outbound]\nallow = [ # hosts\n  "a", # first\n  "b]",\n]\n# end\n',
+      ['outbound', 'allow'],
+      ['c'],
+      '[outbound]\nallow = ["c"]\n# end\n',
+    ],
+    [
+      'a key inside an inline table',
+      'http = { open = false, public = true } # x\n',
+      ['http', 'open'],
+      true,
+      'http = { public = true, open = true } # x\n',
+    ],
+    [
+      'a dotted key',
+      'rate_limit.tokens_per_minute = 5\n',
+      ['rate_limit', 'tokens_per_minute'],
+      6,
+      'rate_limit.tokens_per_minute = 6\n',
+    ],
+    [
+      'a neighbour of a dotted key',
+      'rate_limit.tokens_per_minute = 5\n[http]\n',
+      ['rate_limit', 'failed_auth_per_minute'],
+      6,
+      'rate_limit.tokens_per_minute = 5\nrate_limit.failed_auth_per_minute = 6\n[http]\n',
+    ],
+    [
+      'a file without a newline at its end',
+      '[http]\nopen = true',
+      ['http', 'public'],
+      true,
+      '[http]\nopen = true\npublic = true\n',
+    ],
+    [
+      'lines of Windows',
+      '[http]\r\nopen = true\r\n[tools]\r\n',
+      ['http', 'public'],
+      true,
+      '[http]\r\nopen = true\r\npublic = true\r\n[tools]\r\n',
+    ],
     ['a name that needs quotes', '', ['plugins', 'a b', 'x'], 1, '[plugins."a b"]\nx = 1\n'],
-    ['strings that look like syntax', 'a = """\n[http]\nopen = 1\n"""\nb = \'# no\' # yes\n', ['b'], 'c', 'a = """\n[http]\nopen = 1\n"""\nb = "c" # yes\n'],
-    ['a value with quotes and newlines', '', ['plugins', 'p', 'x'], 'a "q"\n\\', '[plugins.p]\nx = "a \\"q\\"\\n\\\\"\n'],
+    [
+      'strings that look like syntax',
+      'a = """\n[http]\nopen = 1\n"""\nb = \'# no\' # yes\n',
+      ['b'],
+      'c',
+      'a = """\n[http]\nopen = 1\n"""\nb = "c" # yes\n',
+    ],
+    [
+      'a value with quotes and newlines',
+      '',
+      ['plugins', 'p', 'x'],
+      'a "q"\n\\',
+      '[plugins.p]\nx = "a \\"q\\"\\n\\\\"\n',
+    ],
   ] as const)('changes %s', (_, text, path, value, wanted) => {
     const edited = editToml(text, path, value)
     expect(edited).toBe(wanted)
@@ -35,7 +107,9 @@ describe('editing the text', () => {
 
 describe('the file', () => {
   let home: string
-  beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-set-')) })
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'svc-set-'))
+  })
   afterEach(() => rm(home, { recursive: true }))
 
   it('is made for its owner alone, with nothing beside it', async () => {
@@ -48,7 +122,10 @@ describe('the file', () => {
     await writeFile(file, 'log_level = "info"\n')
     await expect(setConfigValue(file, 'log_levle', 'warn')).rejects.toThrow('did you mean "log_level"?')
     await expect(setConfigValue(file, 'log_level', 'loud')).rejects.toThrow('expected one of')
-    for (const name of ['a\u0000b', 'a\nb', '', 'x'.repeat(4097)]) await expect(setConfigValue(file, 'default_model', name)).rejects.toThrow('default_model: expected a text that is not empty, of one line')
+    for (const name of ['a\u0000b', 'a\nb', '', 'x'.repeat(4097)])
+      await expect(setConfigValue(file, 'default_model', name)).rejects.toThrow(
+        'default_model: expected a text that is not empty, of one line',
+      )
     await expect(setConfigValue(file, 'http', 'x')).rejects.toThrow('is a section')
     await expect(setConfigValue(file, 'http.x.y', 'x')).rejects.toThrow('unknown key')
     await expect(setConfigValue(file, 'plugins.__proto__.x', 'x')).rejects.toThrow('not a key')
@@ -61,8 +138,15 @@ describe('the file', () => {
     expect(await readFile(file, 'utf8')).toBe('a = = 1\n')
   })
   it('takes texts of the command line as what the key wants', () => {
-    expect([toConfigValue('rate_limit.tokens_per_minute', '5'), toConfigValue('plugins.disabled', 'a,b'), toConfigValue('plugins.watch', 'on'), toConfigValue('default_model', '5'), toConfigValue('plugins.hello.n', '5')])
-      .toEqual([5, ['a', 'b'], true, '5', 5])
-    expect(() => checkConfigValue('x', 'rate_limit.tokens_per_minute', toConfigValue('rate_limit.tokens_per_minute', 'five'))).toThrow('found the text "five"')
+    expect([
+      toConfigValue('rate_limit.tokens_per_minute', '5'),
+      toConfigValue('plugins.disabled', 'a,b'),
+      toConfigValue('plugins.watch', 'on'),
+      toConfigValue('default_model', '5'),
+      toConfigValue('plugins.hello.n', '5'),
+    ]).toEqual([5, ['a', 'b'], true, '5', 5])
+    expect(() =>
+      checkConfigValue('x', 'rate_limit.tokens_per_minute', toConfigValue('rate_limit.tokens_per_minute', 'five')),
+    ).toThrow('found the text "five"')
   })
 })

@@ -8,7 +8,9 @@ import { Refusal } from '../../../core/errors/error.ts'
 import { confine, openConfined } from '../../../core/files/confine.ts'
 
 const folders: string[] = []
-afterEach(async () => { for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true }) })
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+})
 
 /** A root with a file in it, and a secret beside it. */
 async function world() {
@@ -21,28 +23,96 @@ async function world() {
   await writeFile(join(base, 'secret'), 'outside')
   return { base, root, secret: join(base, 'secret') }
 }
-const codeOf = (work: Promise<unknown>): Promise<string> => work.then(
-  () => 'accepted',
-  (error: unknown) => { if (error instanceof Refusal) return error.code; throw error },
-)
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'accepted',
+    (error: unknown) => {
+      if (error instanceof Refusal) return error.code
+      throw error
+    },
+  )
 
 const hostile: readonly string[] = [
-  '', '.', '..', './file.txt', '../secret', 'sub/../../secret', 'sub/..', 'sub/./deep.txt', '/etc/passwd', '//etc/passwd', '///file.txt', 'sub//deep.txt', 'sub/', '/',
-  '..\\secret', 'sub\\deep.txt', '\\\\server\\share', 'C:\\windows', 'c:file.txt', 'C:/windows', '~', '~/secret', '~root/x',
-  '%2e%2e/secret', '..%2fsecret', '%2e%2e%2fsecret', 'file%00.txt', '..%5csecret', 'file.txt\0.png', '\0', 'a\nb', 'a\u007fb', 'a\u0085b', 'line\u2028end',
-  'CON', 'nul.txt', 'sub/COM1', 'lpt9.log', 'aux', 'file.txt.', 'file.txt ', 'sub /deep.txt', '...', 'file.txt::$DATA', 'e\u0301.txt', '\ud800.txt', 'x'.repeat(256), 'ü'.repeat(128), 'sub/'.repeat(300) + 'x',
+  '',
+  '.',
+  '..',
+  './file.txt',
+  '../secret',
+  'sub/../../secret',
+  'sub/..',
+  'sub/./deep.txt',
+  '/etc/passwd',
+  '//etc/passwd',
+  '///file.txt',
+  'sub//deep.txt',
+  'sub/',
+  '/',
+  '..\\secret',
+  'sub\\deep.txt',
+  '\\\\server\\share',
+  'C:\\windows',
+  'c:file.txt',
+  'C:/windows',
+  '~',
+  '~/secret',
+  '~root/x',
+  '%2e%2e/secret',
+  '..%2fsecret',
+  '%2e%2e%2fsecret',
+  'file%00.txt',
+  '..%5csecret',
+  'file.txt\0.png',
+  '\0',
+  'a\nb',
+  'a\u007fb',
+  'a\u0085b',
+  'line\u2028end',
+  'CON',
+  'nul.txt',
+  'sub/COM1',
+  'lpt9.log',
+  'aux',
+  'file.txt.',
+  'file.txt ',
+  'sub /deep.txt',
+  '...',
+  'file.txt::$DATA',
+  'e\u0301.txt',
+  '\ud800.txt',
+  'x'.repeat(256),
+  'ü'.repeat(128),
+  'sub/'.repeat(300) + 'x',
 ]
-const legal: readonly string[] = ['file.txt', 'sub/deep.txt', 'new.txt', 'new/folder/file', 'größe 👋.md', 'two  spaces.txt', 'a.b..c', '.hidden', '100% sure', '日本/語.txt', 'x'.repeat(255), 'console.log', 'common']
+const legal: readonly string[] = [
+  'file.txt',
+  'sub/deep.txt',
+  'new.txt',
+  'new/folder/file',
+  'größe 👋.md',
+  'two  spaces.txt',
+  'a.b..c',
+  '.hidden',
+  '100% sure',
+  '日本/語.txt',
+  'x'.repeat(255),
+  'console.log',
+  'common',
+]
 
 describe('names', () => {
-  it('there are at least forty hostile ones', () => { expect(hostile.length).toBeGreaterThanOrEqual(40) })
-
-  it.each(hostile.map((name) => [JSON.stringify(name).slice(0, 60), name] as const))('%s is refused', async (_, name) => {
-    const { root, secret } = await world()
-    expect(await codeOf(confine(root, name))).toBe('invalid_request')
-    expect(await codeOf(openConfined(root, name, 'write'))).toBe('invalid_request')
-    expect(await readFile(secret, 'utf8')).toBe('outside')
+  it('there are at least forty hostile ones', () => {
+    expect(hostile.length).toBeGreaterThanOrEqual(40)
   })
+
+  it.each(hostile.map((name) => [JSON.stringify(name).slice(0, 60), name] as const))(
+    '%s is refused',
+    async (_, name) => {
+      const { root, secret } = await world()
+      expect(await codeOf(confine(root, name))).toBe('invalid_request')
+      expect(await codeOf(openConfined(root, name, 'write'))).toBe('invalid_request')
+      expect(await readFile(secret, 'utf8')).toBe('outside')
+    },
+  )
 
   it.each(legal.map((name) => [name.slice(0, 60), name] as const))('%s is a path below the root', async (_, name) => {
     const { root } = await world()
@@ -51,20 +121,31 @@ describe('names', () => {
 
   it('a refusal says nothing of the root', async () => {
     const { root, base } = await world()
-    const error = await confine(root, '../secret').then(() => undefined, (reason: unknown) => reason)
+    const error = await confine(root, '../secret').then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(String(error)).not.toContain(base)
   })
 })
 
 describe('what a name leads to', () => {
-  it.each(['link to a file outside', 'link to a file inside', 'link to a folder', 'dangling link'])('a %s is forbidden', async (kind) => {
-    const { base, root, secret } = await world()
-    const targets: Record<string, string> = { 'link to a file outside': secret, 'link to a file inside': join(root, 'file.txt'), 'link to a folder': base, 'dangling link': join(base, 'nothing') }
-    await symlink(targets[kind] ?? '', join(root, 'way'))
-    expect(await codeOf(confine(root, 'way'))).toBe('forbidden')
-    expect(await codeOf(confine(root, 'way/secret'))).toBe('forbidden')
-    expect(await codeOf(openConfined(root, 'way', 'read'))).toBe('forbidden')
-  })
+  it.each(['link to a file outside', 'link to a file inside', 'link to a folder', 'dangling link'])(
+    'a %s is forbidden',
+    async (kind) => {
+      const { base, root, secret } = await world()
+      const targets: Record<string, string> = {
+        'link to a file outside': secret,
+        'link to a file inside': join(root, 'file.txt'),
+        'link to a folder': base,
+        'dangling link': join(base, 'nothing'),
+      }
+      await symlink(targets[kind] ?? '', join(root, 'way'))
+      expect(await codeOf(confine(root, 'way'))).toBe('forbidden')
+      expect(await codeOf(confine(root, 'way/secret'))).toBe('forbidden')
+      expect(await codeOf(openConfined(root, 'way', 'read'))).toBe('forbidden')
+    },
+  )
 
   it('a hard-linked file is forbidden', async () => {
     const { root, secret } = await world()
@@ -124,7 +205,10 @@ describe('opening', () => {
         await rename(join(base, 'trap'), join(root, 'sub'))
         await rename(join(root, 'sub'), join(base, 'trap'))
         await rename(join(base, 'parked'), join(root, 'sub'))
-        for (let rest = 0; rest < 12; rest++) await new Promise((resolve) => { setImmediate(resolve) })
+        for (let rest = 0; rest < 12; rest++)
+          await new Promise((resolve) => {
+            setImmediate(resolve)
+          })
       }
     })()
     const seen = new Set<string>()

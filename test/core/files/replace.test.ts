@@ -5,8 +5,12 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { replaceConfined } from '../../../core/files/replace.ts'
 
 let root: string
-beforeEach(async () => { root = await mkdtemp(join(tmpdir(), 'svc-test-')) })
-afterEach(async () => { await rm(root, { recursive: true, force: true }) })
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-test-'))
+})
+afterEach(async () => {
+  await rm(root, { recursive: true, force: true })
+})
 
 it('makes a file with its folders, and says whether it is new', async () => {
   expect(await replaceConfined(root, 'a/b/c.txt', 'one')).toEqual({ created: true })
@@ -26,14 +30,38 @@ it('a reader finds the old bytes or the new ones, never a part', async () => {
   })()
   for (let round = 1; round < 10; round++) await replaceConfined(root, 'busy', String(round).repeat(100_000))
   written.abort()
-  expect([...await reads].every((signs) => signs.length === 1)).toBe(true)
+  expect([...(await reads)].every((signs) => signs.length === 1)).toBe(true)
 })
 
 it.each([
-  ['a link', async () => { await symlink('/etc/hostname', join(root, 'x')); return 'x' }],
-  ['a file in a folder that is a link', async () => { await symlink(tmpdir(), join(root, 'out')); return 'out/x' }],
-  ['a folder', async () => { await mkdir(join(root, 'x')); return 'x' }],
-  ['a file below a file', async () => { await writeFile(join(root, 'x'), ''); return 'x/y' }],
+  [
+    'a link',
+    async () => {
+      await symlink('/etc/hostname', join(root, 'x'))
+      return 'x'
+    },
+  ],
+  [
+    'a file in a folder that is a link',
+    async () => {
+      await symlink(tmpdir(), join(root, 'out'))
+      return 'out/x'
+    },
+  ],
+  [
+    'a folder',
+    async () => {
+      await mkdir(join(root, 'x'))
+      return 'x'
+    },
+  ],
+  [
+    'a file below a file',
+    async () => {
+      await writeFile(join(root, 'x'), '')
+      return 'x/y'
+    },
+  ],
 ])('%s is refused, and nothing is left', async (_, prepare) => {
   const name = await prepare()
   const before = await readdir(root)

@@ -4,10 +4,18 @@ import { HookBus } from '../../../core/hooks/bus.ts'
 import { gate, notify, transform } from '../../../core/hooks/hook.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 
-interface Defect { readonly error: unknown; readonly where: string }
+interface Defect {
+  readonly error: unknown
+  readonly where: string
+}
 function bus() {
   const defects: Defect[] = []
-  return { defects, bus: new HookBus((error, where) => { defects.push({ error, where }) }) }
+  return {
+    defects,
+    bus: new HookBus((error, where) => {
+      defects.push({ error, where })
+    }),
+  }
 }
 
 describe('a notification', () => {
@@ -16,19 +24,31 @@ describe('a notification', () => {
   it('reaches every listener although one fails, and names the plugin that failed', async () => {
     const { bus: hooks, defects } = bus()
     const heard: string[] = []
-    hooks.forPlugin(new Scope('first')).on(Spawned, () => { throw new Error('broken') })
-    hooks.forPlugin(new Scope('second')).on(Spawned, async () => { throw new Error('broken later') })
-    hooks.forPlugin(new Scope('third')).on(Spawned, ({ id }) => { heard.push(id) })
+    hooks.forPlugin(new Scope('first')).on(Spawned, () => {
+      throw new Error('broken')
+    })
+    hooks.forPlugin(new Scope('second')).on(Spawned, async () => {
+      throw new Error('broken later')
+    })
+    hooks.forPlugin(new Scope('third')).on(Spawned, ({ id }) => {
+      heard.push(id)
+    })
     await hooks.forPlugin(new Scope('emitter')).emit(Spawned, { id: 'a' })
     expect(heard).toEqual(['a'])
-    expect(defects.map(({ where }) => where)).toEqual(['plugin "first", listener of agents:spawned', 'plugin "second", listener of agents:spawned'])
+    expect(defects.map(({ where }) => where)).toEqual([
+      'plugin "first", listener of agents:spawned',
+      'plugin "second", listener of agents:spawned',
+    ])
   })
 
   it('settles when every listener has ended', async () => {
     const { bus: hooks } = bus()
     const { promise, resolve } = Promise.withResolvers<void>()
     let ended = false
-    hooks.forPlugin(new Scope('slow')).on(Spawned, async () => { await promise; ended = true })
+    hooks.forPlugin(new Scope('slow')).on(Spawned, async () => {
+      await promise
+      ended = true
+    })
     const emitted = hooks.forPlugin(new Scope('emitter')).emit(Spawned, { id: 'a' })
     resolve()
     await emitted
@@ -38,7 +58,9 @@ describe('a notification', () => {
   it('is found by id by a plugin that holds another copy of the hook', async () => {
     const { bus: hooks } = bus()
     const heard: string[] = []
-    hooks.forPlugin(new Scope('listener')).on(notify<{ id: string }>('agents:spawned'), ({ id }) => { heard.push(id) })
+    hooks.forPlugin(new Scope('listener')).on(notify<{ id: string }>('agents:spawned'), ({ id }) => {
+      heard.push(id)
+    })
     await hooks.forPlugin(new Scope('emitter')).emit(notify<{ id: string }>('agents:spawned'), { id: 'b' })
     expect(heard).toEqual(['b'])
   })
@@ -66,9 +88,16 @@ describe('a gate', () => {
   it('hands the first veto to the caller and asks nobody after it', async () => {
     const { bus: hooks } = bus()
     const asked: string[] = []
-    hooks.forPlugin(new Scope('one')).on(Starting, () => { asked.push('one') })
-    hooks.forPlugin(new Scope('two')).on(Starting, () => { asked.push('two'); throw new Refusal('forbidden', 'over budget') })
-    hooks.forPlugin(new Scope('three')).on(Starting, () => { asked.push('three') })
+    hooks.forPlugin(new Scope('one')).on(Starting, () => {
+      asked.push('one')
+    })
+    hooks.forPlugin(new Scope('two')).on(Starting, () => {
+      asked.push('two')
+      throw new Refusal('forbidden', 'over budget')
+    })
+    hooks.forPlugin(new Scope('three')).on(Starting, () => {
+      asked.push('three')
+    })
     await expect(hooks.forPlugin(new Scope('chat')).check(Starting, { cost: 1 })).rejects.toThrow('over budget')
     expect(asked).toEqual(['one', 'two'])
   })
@@ -77,10 +106,16 @@ describe('a gate', () => {
     const { bus: hooks } = bus()
     const asked: string[] = []
     const first = new Scope('one')
-    hooks.forPlugin(first).on(Starting, () => { asked.push('one') })
-    hooks.forPlugin(new Scope('two')).on(Starting, () => { asked.push('two') })
+    hooks.forPlugin(first).on(Starting, () => {
+      asked.push('one')
+    })
+    hooks.forPlugin(new Scope('two')).on(Starting, () => {
+      asked.push('two')
+    })
     await first.close(0)
-    hooks.forPlugin(new Scope('one')).on(Starting, () => { asked.push('one again') })
+    hooks.forPlugin(new Scope('one')).on(Starting, () => {
+      asked.push('one again')
+    })
     await hooks.forPlugin(new Scope('chat')).check(Starting, { cost: 1 })
     expect(asked).toEqual(['one again', 'two'])
   })
@@ -88,11 +123,15 @@ describe('a gate', () => {
   it('waits while the plugin behind it is replaced instead of standing open', async () => {
     const { bus: hooks } = bus()
     const budgets = new Scope('budgets')
-    hooks.forPlugin(budgets).on(Starting, () => { throw new Refusal('forbidden', 'over budget') })
+    hooks.forPlugin(budgets).on(Starting, () => {
+      throw new Refusal('forbidden', 'over budget')
+    })
     const release = hooks.hold(['budgets'])
     await budgets.close(0)
     const checked = hooks.forPlugin(new Scope('chat')).check(Starting, { cost: 1 })
-    hooks.forPlugin(new Scope('budgets')).on(Starting, () => { throw new Refusal('forbidden', 'still over budget') })
+    hooks.forPlugin(new Scope('budgets')).on(Starting, () => {
+      throw new Refusal('forbidden', 'still over budget')
+    })
     release()
     await expect(checked).rejects.toThrow('still over budget')
   })
@@ -125,7 +164,9 @@ describe('a transform', () => {
 
   it('fails with the listener that fails', async () => {
     const { bus: hooks } = bus()
-    hooks.forPlugin(new Scope('one')).on(Built, () => { throw new Error('no') })
+    hooks.forPlugin(new Scope('one')).on(Built, () => {
+      throw new Error('no')
+    })
     await expect(hooks.forPlugin(new Scope('chat')).apply(Built, 'a')).rejects.toThrow('no')
   })
 })
@@ -135,7 +176,9 @@ describe('listeners', () => {
     const { bus: hooks } = bus()
     const scope = new Scope('one')
     const heard: string[] = []
-    hooks.forPlugin(scope).on(notify<string>('x:happened'), (text) => { heard.push(text) })
+    hooks.forPlugin(scope).on(notify<string>('x:happened'), (text) => {
+      heard.push(text)
+    })
     await scope.close(0)
     await hooks.forPlugin(new Scope('emitter')).emit(notify<string>('x:happened'), 'a')
     expect(heard).toEqual([])
@@ -145,6 +188,8 @@ describe('listeners', () => {
   it('are refused when another plugin takes the hook for another kind', () => {
     const { bus: hooks } = bus()
     hooks.forPlugin(new Scope('one')).on(notify<string>('x:y'), () => undefined)
-    expect(() => hooks.forPlugin(new Scope('two')).on(gate<string>('x:y'), () => undefined)).toThrow('hook "x:y" is a notify for plugin "one" and a gate for "two"')
+    expect(() => hooks.forPlugin(new Scope('two')).on(gate<string>('x:y'), () => undefined)).toThrow(
+      'hook "x:y" is a notify for plugin "one" and a gate for "two"',
+    )
   })
 })

@@ -3,12 +3,25 @@ import { HealthMonitor } from '../../../core/host/health.ts'
 import { createLog } from '../../../core/log/log.ts'
 
 describe('the health of the daemon', () => {
-  beforeEach(() => { vi.useFakeTimers() })
-  afterEach(() => { vi.useRealTimers() })
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
   const bench = () => {
     const lines: string[] = []
     const state = { answer: async (): Promise<boolean> => true }
-    const monitor = new HealthMonitor({ check: () => state.answer(), restartCount: 3, warnings: () => ['a warning'], log: createLog({ write: (line) => { lines.push(line) } }) })
+    const monitor = new HealthMonitor({
+      check: () => state.answer(),
+      restartCount: 3,
+      warnings: () => ['a warning'],
+      log: createLog({
+        write: (line) => {
+          lines.push(line)
+        },
+      }),
+    })
     return { monitor, state, lines }
   }
 
@@ -19,19 +32,27 @@ describe('the health of the daemon', () => {
     state.answer = async () => false
     await vi.advanceTimersByTimeAsync(5_000)
     expect(monitor.health()).toMatchObject({ status: 'degraded', database: 'error' })
-    state.answer = async () => { throw new Error('gone') }
+    state.answer = async () => {
+      throw new Error('gone')
+    }
     await vi.advanceTimersByTimeAsync(5_000)
     expect(monitor.health().status).toBe('degraded')
     state.answer = async () => true
     await vi.advanceTimersByTimeAsync(5_000)
     expect(monitor.health().status).toBe('ok')
-    expect(lines.map((line) => /the database.*/.exec(line)?.[0])).toEqual(['the database does not answer', 'the database answers again'])
+    expect(lines.map((line) => /the database.*/.exec(line)?.[0])).toEqual([
+      'the database does not answer',
+      'the database answers again',
+    ])
   })
 
   it('does not ask again while an answer is outstanding, and is degraded meanwhile', async () => {
     const { monitor, state } = bench()
     let asked = 0
-    state.answer = () => { asked++; return new Promise(() => undefined) }
+    state.answer = () => {
+      asked++
+      return new Promise(() => undefined)
+    }
     await vi.advanceTimersByTimeAsync(60_000)
     expect(asked).toBe(1)
     expect(monitor.health().status).toBe('degraded')

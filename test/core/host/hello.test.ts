@@ -11,25 +11,38 @@ describe('the plugin of a third party, outside the repository', () => {
   it('is loaded from a path of the configuration, with its section, route, table and tool', async () => {
     await using outside = await temporaryFolder()
     await cp(source, join(outside.path, 'hello'), { recursive: true })
-    await using host = await startHost({ plugins: [], memory: true, config: { plugins: { paths: [outside.path], hello: { greeting: 'Welcome' } } } })
+    await using host = await startHost({
+      plugins: [],
+      memory: true,
+      config: { plugins: { paths: [outside.path], hello: { greeting: 'Welcome' } } },
+    })
     expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 1 })
     expect((await host.json('GET', '/api/hello/Ada')).body).toEqual({ text: 'Welcome, Ada!', greeted: 2 })
-    expect(host.app.registrations()).toEqual(expect.arrayContaining(['hook agents:spawned x 1', 'route GET /api/hello/:name', 'tool hello']))
-    expect(host.app.daemon.plugins()).toMatchObject([{ name: 'hello', state: 'loaded', source: join(outside.path, 'hello') }])
+    expect(host.app.registrations()).toEqual(
+      expect.arrayContaining(['hook agents:spawned x 1', 'route GET /api/hello/:name', 'tool hello']),
+    )
+    expect(host.app.daemon.plugins()).toMatchObject([
+      { name: 'hello', state: 'loaded', source: join(outside.path, 'hello') },
+    ])
   })
 
   it('hears the hooks of built-in plugins, which it knows by id', async () => {
     await using outside = await temporaryFolder()
     await cp(source, join(outside.path, 'hello'), { recursive: true })
     await using host = await startHost({ config: { plugins: { paths: [join(outside.path, 'hello')] } } })
-    const { status } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "grace"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' })
+    const { status } = await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "grace"\n[model]\nprovider = "builtin"\nmodel = "offline"\n',
+    })
     expect(status).toBe(201)
     expect((await host.json('GET', '/api/hello/grace')).body).toMatchObject({ greeted: 2 })
   })
 
   it('answers with the status of a Refusal it throws, because it has the class of the host', async () => {
     await using host = await startHost({ plugins: [source], memory: true })
-    expect(await host.json('GET', '/api/hello/nobody')).toMatchObject({ status: 404, body: { error: { code: 'greeting_not_found', message: 'There is nobody to greet' } } })
+    expect(await host.json('GET', '/api/hello/nobody')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'greeting_not_found', message: 'There is nobody to greet' } },
+    })
   })
 
   it('is live after an edit, goes on after a bad one, and is gone with its folder', async () => {
@@ -54,10 +67,22 @@ describe('the plugin of a third party, outside the repository', () => {
 describe('a provider of a third party, in one file', () => {
   it('is loaded from a path of the configuration and answers an agent, and its model is listed', async () => {
     await using outside = await temporaryFolder()
-    await cp(fileURLToPath(new URL('../../../playground/plugins/parrot.ts', import.meta.url)), join(outside.path, 'parrot.ts'))
+    await cp(
+      fileURLToPath(new URL('../../../playground/plugins/parrot.ts', import.meta.url)),
+      join(outside.path, 'parrot.ts'),
+    )
     await using host = await startHost({ memory: true, config: { plugins: { paths: [outside.path] } } })
-    const { body: { agent_id: id } } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "polly"\n[model]\nprovider = "parrot"\n' })
-    expect((await host.json('POST', `/api/agents/${id}/message`, { message: 'Pieces of eight' })).body).toMatchObject({ response: 'Pieces of eight', provider: 'parrot', model: 'grey', cost_usd: 0 })
-    expect((await host.json('GET', '/api/models?provider=parrot')).body.models).toMatchObject([{ id: 'grey', available: true, tier: 'local' }])
+    const {
+      body: { agent_id: id },
+    } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "polly"\n[model]\nprovider = "parrot"\n' })
+    expect((await host.json('POST', `/api/agents/${id}/message`, { message: 'Pieces of eight' })).body).toMatchObject({
+      response: 'Pieces of eight',
+      provider: 'parrot',
+      model: 'grey',
+      cost_usd: 0,
+    })
+    expect((await host.json('GET', '/api/models?provider=parrot')).body.models).toMatchObject([
+      { id: 'grey', available: true, tier: 'local' },
+    ])
   })
 })

@@ -25,17 +25,22 @@ async function bench(config: Parameters<typeof startHost>[0] = {}): Promise<Benc
     },
   }
 }
-const says = (name: string, text: string) => pluginText(name, { setup: `${routeText(`/api/${name}`, text)}; return {}` })
-const providing = (name: string, value: string) => pluginText(name, {
-  before: `const Token = defineService<{ value(): string }>()('${name}')`, members: 'provides: { it: Token },', setup: `return { it: { value: () => '${value}' } }`,
-})
-const needing = (name: string, needs: string, setup = '') => pluginText(name, {
-  before: `const Needed = defineService<{ value(): string }>()('${needs}'); const Own = defineService<{ value(): string }>()('${name}')`,
-  members: 'requires: { needed: Needed }, provides: { own: Own },',
-  setup: `${setup}
+const says = (name: string, text: string) =>
+  pluginText(name, { setup: `${routeText(`/api/${name}`, text)}; return {}` })
+const providing = (name: string, value: string) =>
+  pluginText(name, {
+    before: `const Token = defineService<{ value(): string }>()('${name}')`,
+    members: 'provides: { it: Token },',
+    setup: `return { it: { value: () => '${value}' } }`,
+  })
+const needing = (name: string, needs: string, setup = '') =>
+  pluginText(name, {
+    before: `const Needed = defineService<{ value(): string }>()('${needs}'); const Own = defineService<{ value(): string }>()('${name}')`,
+    members: 'requires: { needed: Needed }, provides: { own: Own },',
+    setup: `${setup}
     ctx.routes.add(defineRoute({ method: 'GET', path: '/api/${name}', summary: 'A test', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.services.needed.value() }) }))
     return { own: { value: () => '${name} of ' + ctx.services.needed.value() } }`,
-})
+  })
 
 describe('loading a plugin', () => {
   it('makes its routes answer', async () => {
@@ -47,9 +52,21 @@ describe('loading a plugin', () => {
   it.each([
     ['no default export', 'export const x = 1', 'has no default export'],
     ['a name that is not kebab-case', pluginText('Bad_Name'), 'name: must be kebab-case'],
-    ['no schema for its configuration', `export default { name: 'one', version: '1', config: {}, setup: () => ({}) }`, 'config.kind: '],
-    ['two migrations with one id', pluginText('one', { members: `migrations: [{ id: 'a', sql: 'SELECT 1' }, { id: 'a', sql: 'SELECT 2' }],` }), 'migrations: ids must be unique'],
-    ['no setup', `import * as v from 'valibot'\nexport default { name: 'one', version: '1', config: v.object({}) }`, 'setup: '],
+    [
+      'no schema for its configuration',
+      `export default { name: 'one', version: '1', config: {}, setup: () => ({}) }`,
+      'config.kind: ',
+    ],
+    [
+      'two migrations with one id',
+      pluginText('one', { members: `migrations: [{ id: 'a', sql: 'SELECT 1' }, { id: 'a', sql: 'SELECT 2' }],` }),
+      'migrations: ids must be unique',
+    ],
+    [
+      'no setup',
+      `import * as v from 'valibot'\nexport default { name: 'one', version: '1', config: v.object({}) }`,
+      'setup: ',
+    ],
   ])('is refused with a clear message when it has %s', async (_case, text, message) => {
     await using it = await bench()
     await expect(it.host.app.host.load(await it.write('one', text))).rejects.toThrow(message)
@@ -71,14 +88,18 @@ describe('loading a plugin', () => {
   it('is refused when another plugin has its name', async () => {
     await using it = await bench()
     await it.host.app.host.load(await it.write('one', says('one', 'first')))
-    await expect(it.host.app.host.load(await it.write('copy', says('one', 'second')))).rejects.toThrow(/a plugin of this name is loaded from .*\/one/)
+    await expect(it.host.app.host.load(await it.write('copy', says('one', 'second')))).rejects.toThrow(
+      /a plugin of this name is loaded from .*\/one/,
+    )
     expect((await it.host.json('GET', '/api/one')).body).toEqual({ text: 'first' })
   })
 
   it('is refused when another plugin provides its service', async () => {
     await using it = await bench()
     await it.host.app.host.load(await it.write('one', providing('one', '1')))
-    await expect(it.host.app.host.load(await it.write('two', providing('two', '2').replace(`()('two')`, `()('one')`)))).rejects.toThrow('service "one" is provided by a plugin that is loaded already')
+    await expect(
+      it.host.app.host.load(await it.write('two', providing('two', '2').replace(`()('two')`, `()('one')`))),
+    ).rejects.toThrow('service "one" is provided by a plugin that is loaded already')
   })
 
   it('leaves nothing behind when setup throws', async () => {
@@ -103,8 +124,12 @@ describe('loading a plugin', () => {
 
   it('brings up those that waited for its service', async () => {
     await using it = await bench()
-    await expect(it.host.app.host.load(await it.write('user', needing('user', 'base')))).rejects.toThrow('needs service "base", which no plugin provides')
-    expect(it.host.app.daemon.warnings()).toEqual(['plugin "user" is not loaded: needs service "base", which no plugin provides'])
+    await expect(it.host.app.host.load(await it.write('user', needing('user', 'base')))).rejects.toThrow(
+      'needs service "base", which no plugin provides',
+    )
+    expect(it.host.app.daemon.warnings()).toEqual([
+      'plugin "user" is not loaded: needs service "base", which no plugin provides',
+    ])
     await it.host.app.host.load(await it.write('base', providing('base', 'b')))
     expect(it.state()).toEqual({ user: 'loaded', base: 'loaded' })
     expect((await it.host.json('GET', '/api/user')).body).toEqual({ text: 'b' })
@@ -118,33 +143,55 @@ describe('starting', () => {
     const folders = [
       await writePlugin(join(folder.path, 'top'), needing('top', 'middle')),
       await writePlugin(join(folder.path, 'middle'), needing('middle', 'base')),
-      await writePlugin(join(folder.path, 'base'), pluginText('base', { before: `const T = defineService<object>()('base')`, members: 'provides: { it: T },', setup: `throw new Error('no disk')` })),
+      await writePlugin(
+        join(folder.path, 'base'),
+        pluginText('base', {
+          before: `const T = defineService<object>()('base')`,
+          members: 'provides: { it: T },',
+          setup: `throw new Error('no disk')`,
+        }),
+      ),
       await writePlugin(join(folder.path, 'free'), says('free', 'well')),
     ]
     await using host = await startHost({ plugins: folders, memory: true, listen: false })
-    const status = Object.fromEntries(host.app.daemon.plugins().map(({ name, state, error }) => [name, `${state} ${error ?? ''}`]))
+    const status = Object.fromEntries(
+      host.app.daemon.plugins().map(({ name, state, error }) => [name, `${state} ${error ?? ''}`]),
+    )
     expect(status).toMatchObject({
       base: 'failed setup failed: no disk',
       middle: 'failed needs service "base": plugin "base" provides it but is not loaded: setup failed: no disk',
       free: 'loaded ',
     })
-    expect(status['top']).toContain('needs service "middle": plugin "middle" provides it but is not loaded: needs service "base"')
+    expect(status['top']).toContain(
+      'needs service "middle": plugin "middle" provides it but is not loaded: needs service "base"',
+    )
     expect((await host.fetch('/api/free')).status).toBe(200)
     expect(host.log.join('')).toContain('plugin "base" is not loaded: setup failed: no disk')
   })
 
   it('leaves out what the configuration disables', async () => {
     await using folder = await temporaryFolder()
-    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'one'), says('one', 'x'))], memory: true, listen: false, config: { plugins: { disabled: ['one'] } } })
+    await using host = await startHost({
+      plugins: [await writePlugin(join(folder.path, 'one'), says('one', 'x'))],
+      memory: true,
+      listen: false,
+      config: { plugins: { disabled: ['one'] } },
+    })
     expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'disabled', error: undefined }])
     await expect(host.app.host.reload('one')).rejects.toThrow('Plugin "one" is disabled by the configuration')
   })
 
   it('refuses a cycle and prints its path', async () => {
     await using folder = await temporaryFolder()
-    const folders = [await writePlugin(join(folder.path, 'a'), needing('a', 'b')), await writePlugin(join(folder.path, 'b'), needing('b', 'a'))]
+    const folders = [
+      await writePlugin(join(folder.path, 'a'), needing('a', 'b')),
+      await writePlugin(join(folder.path, 'b'), needing('b', 'a')),
+    ]
     await using host = await startHost({ plugins: folders, memory: true, listen: false })
-    expect(host.app.daemon.plugins().map(({ error }) => error)).toEqual(['plugins require each other: a -> b -> a', 'plugins require each other: a -> b -> a'])
+    expect(host.app.daemon.plugins().map(({ error }) => error)).toEqual([
+      'plugins require each other: a -> b -> a',
+      'plugins require each other: a -> b -> a',
+    ])
   })
 })
 
@@ -169,7 +216,9 @@ describe('unloading a plugin', () => {
     const gateway = Promise.withResolvers<void>()
     const entered = Promise.withResolvers<void>()
     Object.assign(globalThis, { slowGate: { entered: () => entered.resolve(), open: gateway.promise } })
-    await it.host.app.host.load(await it.write('one', pluginText('one', { setup: `${routeText('/api/one', 'old', slow)}; return {}` })))
+    await it.host.app.host.load(
+      await it.write('one', pluginText('one', { setup: `${routeText('/api/one', 'old', slow)}; return {}` })),
+    )
     const answer = it.host.json('GET', '/api/one')
     await entered.promise
     const unloaded = it.host.app.host.unload('one')
@@ -182,7 +231,9 @@ describe('unloading a plugin', () => {
 
   it('goes on without work that ignores the abort signal, and reports it', async () => {
     await using it = await bench({ config: { plugins: { drain_ms: 20 } } })
-    await it.host.app.host.load(await it.write('one', pluginText('one', { setup: 'ctx.run(() => new Promise(() => {})); return {}' })))
+    await it.host.app.host.load(
+      await it.write('one', pluginText('one', { setup: 'ctx.run(() => new Promise(() => {})); return {}' })),
+    )
     await it.host.app.host.unload('one')
     expect(it.state()).toEqual({ one: 'disabled' })
     expect(it.error('one')).toBe('did not unload cleanly: 1 calls ignored the abort signal')
@@ -193,8 +244,16 @@ describe('unloading a plugin', () => {
     await using it = await bench()
     const seen: string[] = []
     Object.assign(globalThis, { undoSeen: seen })
-    const own = (label: string, extra = '') => `ctx.own('${label}', () => { (globalThis as any).undoSeen.push('${label}'); ${extra} })`
-    await it.host.app.host.load(await it.write('one', pluginText('one', { setup: `${own('first')}; ${own('second', `throw new Error('stuck')`)}; ${own('third')}; return {}` })))
+    const own = (label: string, extra = '') =>
+      `ctx.own('${label}', () => { (globalThis as any).undoSeen.push('${label}'); ${extra} })`
+    await it.host.app.host.load(
+      await it.write(
+        'one',
+        pluginText('one', {
+          setup: `${own('first')}; ${own('second', `throw new Error('stuck')`)}; ${own('third')}; return {}`,
+        }),
+      ),
+    )
     await it.host.app.host.unload('one')
     expect(seen).toEqual(['third', 'second', 'first'])
     expect(it.error('one')).toBe('did not unload cleanly: stuck')
@@ -209,7 +268,13 @@ describe('unloading a plugin', () => {
 describe('reloading a plugin', () => {
   it('serves the edited code, also of a file it imports', async () => {
     await using it = await bench()
-    const folder = await it.write('one', pluginText('one', { before: `import { text } from './text.ts'`, setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/one', summary: 'x', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text }) })); return {}` }))
+    const folder = await it.write(
+      'one',
+      pluginText('one', {
+        before: `import { text } from './text.ts'`,
+        setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/one', summary: 'x', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text }) })); return {}`,
+      }),
+    )
     await writePlugin(folder, `export const text: string = 'old'\n`, 'text.ts')
     await it.host.app.host.load(folder)
     expect((await it.host.json('GET', '/api/one')).body).toEqual({ text: 'old' })
@@ -234,8 +299,17 @@ describe('reloading a plugin', () => {
     await using it = await bench()
     await it.host.app.host.load(await it.write('base', providing('base', 'old')))
     await it.host.app.host.load(await it.write('user', needing('user', 'base')))
-    await it.write('base', pluginText('base', { before: `const T = defineService<object>()('base')`, members: 'provides: { it: T },', setup: `throw new Error('no disk')` }))
-    await expect(it.host.app.host.reload('base')).rejects.toThrow('not reloaded, the code before goes on: setup failed: no disk')
+    await it.write(
+      'base',
+      pluginText('base', {
+        before: `const T = defineService<object>()('base')`,
+        members: 'provides: { it: T },',
+        setup: `throw new Error('no disk')`,
+      }),
+    )
+    await expect(it.host.app.host.reload('base')).rejects.toThrow(
+      'not reloaded, the code before goes on: setup failed: no disk',
+    )
     expect(it.state()).toEqual({ base: 'loaded', user: 'loaded' })
     expect((await it.host.json('GET', '/api/user')).body).toEqual({ text: 'old' })
     expect(it.error('base')).toBe('not reloaded, the code before goes on: setup failed: no disk')
@@ -254,7 +328,8 @@ describe('reloading a plugin', () => {
     await using it = await bench()
     const setups: string[] = []
     Object.assign(globalThis, { setupsSeen: setups })
-    const noted = (name: string, text: string) => text.replace('async setup(ctx: any) {', `async setup(ctx: any) { (globalThis as any).setupsSeen.push('${name}');`)
+    const noted = (name: string, text: string) =>
+      text.replace('async setup(ctx: any) {', `async setup(ctx: any) { (globalThis as any).setupsSeen.push('${name}');`)
     await it.host.app.host.load(await it.write('base', noted('base', providing('base', 'b'))))
     await it.host.app.host.load(await it.write('user', noted('user', needing('user', 'base'))))
     await it.host.app.host.load(await it.write('other', noted('other', says('other', 'o'))))
@@ -267,7 +342,9 @@ describe('reloading a plugin', () => {
     await it.host.app.host.load(await it.write('base', providing('base', 'b')))
     await it.host.app.host.load(await it.write('user', needing('user', 'base')))
     await it.write('base', says('base', 'changed'))
-    await expect(it.host.app.host.reload('base')).rejects.toThrow('plugin "user" needs service "base", which no plugin provides')
+    await expect(it.host.app.host.reload('base')).rejects.toThrow(
+      'plugin "user" needs service "base", which no plugin provides',
+    )
     expect(it.state()).toEqual({ base: 'loaded', user: 'loaded' })
   })
 
@@ -276,7 +353,9 @@ describe('reloading a plugin', () => {
     await it.host.app.host.load(await it.write('base', providing('base', 'b')))
     await it.host.app.host.load(await it.write('user', needing('user', 'base')))
     await it.write('base', needing('base', 'user'))
-    await expect(it.host.app.host.reload('base')).rejects.toThrow(/plugins require each other: (base -> user -> base|user -> base -> user)/)
+    await expect(it.host.app.host.reload('base')).rejects.toThrow(
+      /plugins require each other: (base -> user -> base|user -> base -> user)/,
+    )
   })
 
   it('keeps requests for it waiting until the new code answers', async () => {
@@ -286,7 +365,13 @@ describe('reloading a plugin', () => {
     const entered = Promise.withResolvers<void>()
     const open = Promise.withResolvers<void>()
     Object.assign(globalThis, { setupGate: { entered: () => entered.resolve(), open: open.promise } })
-    await writePlugin(folder, says('one', 'new').replace('async setup(ctx: any) {', 'async setup(ctx: any) { (globalThis as any).setupGate.entered(); await (globalThis as any).setupGate.open;'))
+    await writePlugin(
+      folder,
+      says('one', 'new').replace(
+        'async setup(ctx: any) {',
+        'async setup(ctx: any) { (globalThis as any).setupGate.entered(); await (globalThis as any).setupGate.open;',
+      ),
+    )
     const reloaded = it.host.app.host.reload('one')
     await entered.promise
     const answer = it.host.json('GET', '/api/one')
@@ -298,7 +383,8 @@ describe('reloading a plugin', () => {
   it('can be asked for by a request of the plugin itself: it starts after the reply', async () => {
     await using it = await bench({ config: { plugins: { drain_ms: 10_000 } } })
     const text = pluginText('one', {
-      before: `import { Daemon } from 'svc/sdk'`, members: 'requires: { daemon: Daemon },',
+      before: `import { Daemon } from 'svc/sdk'`,
+      members: 'requires: { daemon: Daemon },',
       setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', cost: 1, status: 202, returns: v.object({ state: v.string() }),
         handle() { ctx.services.daemon.reload('one'); return { state: ctx.services.daemon.plugins()[0].state } } })); return {}`,
     })
@@ -312,7 +398,8 @@ describe('reloading a plugin', () => {
   it('can be awaited by a request of a plugin that is not touched', async () => {
     await using it = await bench()
     const admin = pluginText('admin', {
-      before: `import { Daemon } from 'svc/sdk'`, members: 'requires: { daemon: Daemon },',
+      before: `import { Daemon } from 'svc/sdk'`,
+      members: 'requires: { daemon: Daemon },',
       setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', cost: 1, returns: v.object({ done: v.boolean() }),
         async handle() { await ctx.services.daemon.reload('one'); return { done: true } } })); return {}`,
     })
@@ -327,15 +414,19 @@ describe('reloading a plugin', () => {
     await it.host.app.host.load(await it.write('one', says('one', 'x')))
     await it.host.app.host.load(await it.write('two', says('two', 'x')))
     await Promise.all([it.host.app.host.reload('one'), it.host.app.host.reload('two'), it.host.app.host.reload('one')])
-    expect(it.host.app.daemon.plugins().map(({ name, reloads }) => [name, reloads])).toEqual([['one', 2], ['two', 1]])
+    expect(it.host.app.daemon.plugins().map(({ name, reloads }) => [name, reloads])).toEqual([
+      ['one', 2],
+      ['two', 1],
+    ])
   })
 
   it('applies the migrations that came with the new code', async () => {
     await using it = await bench()
-    const withTables = (count: number) => pluginText('one', {
-      members: `migrations: [${Array.from({ length: count }, (_, index) => `{ id: '${index}', sql: 'CREATE TABLE one_t${index} (x INTEGER)' }`).join(', ')}],`,
-      setup: `await ctx.db.all\`SELECT x FROM one_t${count - 1}\`; return {}`,
-    })
+    const withTables = (count: number) =>
+      pluginText('one', {
+        members: `migrations: [${Array.from({ length: count }, (_, index) => `{ id: '${index}', sql: 'CREATE TABLE one_t${index} (x INTEGER)' }`).join(', ')}],`,
+        setup: `await ctx.db.all\`SELECT x FROM one_t${count - 1}\`; return {}`,
+      })
     await it.host.app.host.load(await it.write('one', withTables(1)))
     await it.write('one', withTables(2))
     await it.host.app.host.reload('one')
@@ -347,7 +438,8 @@ describe('a service that may come and go', () => {
   it('is there only while its plugin is loaded', async () => {
     await using it = await bench()
     const asking = pluginText('asking', {
-      before: `const Maybe = defineService<{ value(): string }>()('base')`, members: 'optional: { maybe: Maybe },',
+      before: `const Maybe = defineService<{ value(): string }>()('base')`,
+      members: 'optional: { maybe: Maybe },',
       setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/asking', summary: 'x', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.optional('maybe')?.value() ?? 'none' }) })); return {}`,
     })
     await it.host.app.host.load(await it.write('asking', asking))

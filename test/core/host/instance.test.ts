@@ -6,15 +6,27 @@ import type { Members, Mounting } from '../../../core/host/instance.ts'
 import { createLog } from '../../../core/log/log.ts'
 import type { Scope } from '../../../core/scope/scope.ts'
 
-const plugin = (setup: AnyPlugin['setup'], more: Partial<AnyPlugin> = {}): AnyPlugin => ({ name: 'one', version: '1', config: v.object({}), ...more, setup })
+const plugin = (setup: AnyPlugin['setup'], more: Partial<AnyPlugin> = {}): AnyPlugin => ({
+  name: 'one',
+  version: '1',
+  config: v.object({}),
+  ...more,
+  setup,
+})
 function bench(): { mounting: Mounting; scopes: Scope[] } {
   const scopes: Scope[] = []
   return {
     scopes,
     mounting: {
-      log: createLog({ write: () => undefined }), find: (id) => (id === 'there' ? 'the service' : undefined), setupMs: 20, drainMs: 0,
+      log: createLog({ write: () => undefined }),
+      find: (id) => (id === 'there' ? 'the service' : undefined),
+      setupMs: 20,
+      drainMs: 0,
       // Setup uses none of the host's parts here.
-      members: (scope) => { scopes.push(scope); return {} as Members },
+      members: (scope) => {
+        scopes.push(scope)
+        return {} as Members
+      },
     },
   }
 }
@@ -22,25 +34,56 @@ function bench(): { mounting: Mounting; scopes: Scope[] } {
 describe('setting a plugin up', () => {
   it('gives it up when it does not end in time, and closes its scope', async () => {
     const { mounting, scopes } = bench()
-    await expect(mount(plugin(() => new Promise(() => undefined)), {}, mounting)).rejects.toThrow('setup did not end within 20 ms')
+    await expect(
+      mount(
+        plugin(() => new Promise(() => undefined)),
+        {},
+        mounting,
+      ),
+    ).rejects.toThrow('setup did not end within 20 ms')
     expect(scopes[0]).toMatchObject({ state: 'closed' })
     expect(scopes[0]?.signal.aborted).toBe(true)
   })
 
   it('fails when it does not return what it provides', async () => {
     const { mounting } = bench()
-    await expect(mount(plugin(() => ({}), { provides: { it: { id: 'one' } } }), {}, mounting)).rejects.toThrow('setup did not return what the plugin provides: it')
+    await expect(
+      mount(
+        plugin(() => ({}), { provides: { it: { id: 'one' } } }),
+        {},
+        mounting,
+      ),
+    ).rejects.toThrow('setup did not return what the plugin provides: it')
   })
 
   it('hands over required services, and optional ones when asked', async () => {
     const { mounting } = bench()
     let seen: unknown
-    await mount(plugin((ctx) => { seen = [ctx.services.a, ctx.optional('b'), ctx.optional('c')]; return {} }, { requires: { a: { id: 'there' } }, optional: { b: { id: 'there' }, c: { id: 'away' } } }), {}, mounting)
+    await mount(
+      plugin(
+        (ctx) => {
+          seen = [ctx.services.a, ctx.optional('b'), ctx.optional('c')]
+          return {}
+        },
+        { requires: { a: { id: 'there' } }, optional: { b: { id: 'there' }, c: { id: 'away' } } },
+      ),
+      {},
+      mounting,
+    )
     expect(seen).toEqual(['the service', 'the service', undefined])
   })
 
   it('refuses an optional service that was not declared', async () => {
     const { mounting } = bench()
-    await expect(mount(plugin((ctx) => { ctx.optional('b'); return {} }), {}, mounting)).rejects.toThrow('plugin "one" does not declare the optional service "b"')
+    await expect(
+      mount(
+        plugin((ctx) => {
+          ctx.optional('b')
+          return {}
+        }),
+        {},
+        mounting,
+      ),
+    ).rejects.toThrow('plugin "one" does not declare the optional service "b"')
   })
 })

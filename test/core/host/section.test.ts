@@ -26,21 +26,38 @@ async function start(text: string, strict = true): Promise<{ app: App; lines: re
   await writeFile(toml, text)
   const lines: string[] = []
   const { config, sources } = await loadConfig({ home, cwd: home, env: { SVC_PLUGINS__MINE__LOUD: 'yes' }, flags: {} })
-  const app = await createApp({ config, sources, strict, builtIns: [], log: createLog({ level: 'warn', colored: false, write: (line) => { lines.push(line) } }) })
+  const app = await createApp({
+    config,
+    sources,
+    strict,
+    builtIns: [],
+    log: createLog({
+      level: 'warn',
+      colored: false,
+      write: (line) => {
+        lines.push(line)
+      },
+    }),
+  })
   return { app, lines, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
 it('a wrong value in the section of a plugin refuses the start with file, line, key and what was expected', async () => {
-  await expect(start('[plugins.mine]\ngreeting = "Hi"\ntimes = "often"\n')).rejects.toThrow(`${toml}:3: plugins.mine.times: expected a whole number of at least 1, found the text "often"`)
+  await expect(start('[plugins.mine]\ngreeting = "Hi"\ntimes = "often"\n')).rejects.toThrow(
+    `${toml}:3: plugins.mine.times: expected a whole number of at least 1, found the text "often"`,
+  )
 })
 
 it('the same costs only that plugin when the daemon starts anew', async () => {
   await using it = await start('[plugins.mine]\ntimes = "often"\n', false)
-  expect(it.app.daemon.plugins()).toMatchObject([{ name: 'mine', state: 'failed', error: expect.stringContaining(`${toml}:2: plugins.mine.times`) }])
+  expect(it.app.daemon.plugins()).toMatchObject([
+    { name: 'mine', state: 'failed', error: expect.stringContaining(`${toml}:2: plugins.mine.times`) },
+  ])
 })
 
 it('keys and sections nothing knows, switched off plugins and folders that are not there are told, with their place and the nearest name', async () => {
-  const text = '[plugins]\ndisabled = ["nobody"]\npaths = ["./nowhere"]\n[plugins.mine]\ngreting = "Hi"\ninner.deeep = true\n[plugins.mime]\nx = 1\n'
+  const text =
+    '[plugins]\ndisabled = ["nobody"]\npaths = ["./nowhere"]\n[plugins.mine]\ngreting = "Hi"\ninner.deeep = true\n[plugins.mime]\nx = 1\n'
   await using it = await start(text)
   const told = [
     `${toml}:5: unknown key "plugins.mine.greting" is ignored; did you mean "greeting"?`,

@@ -8,7 +8,8 @@ import { startHost } from '../../support/host.ts'
 import { pluginText, routeText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 
 const says = (text: string) => pluginText('one', { setup: `${routeText('/api/one', text)}; return {}` })
-const watching = async (paths: readonly string[] = []) => startHost({ plugins: [], memory: true, listen: false, config: { plugins: { watch: true, paths } } })
+const watching = async (paths: readonly string[] = []) =>
+  startHost({ plugins: [], memory: true, listen: false, config: { plugins: { watch: true, paths } } })
 
 describe('a watched folder of plugins', () => {
   it('loads a plugin that appears, follows its edits, and unloads it when it goes', async () => {
@@ -41,7 +42,8 @@ describe('a watched folder of plugins', () => {
   it('takes no file for a plugin that is none: declarations, tests, notes, what an editor leaves', async () => {
     await using host = await watching()
     const folder = join(host.home, 'plugins')
-    for (const name of ['one.d.ts', 'one.test.ts', 'README.md', '.one.ts', 'one.ts~', 'one.ts.tmp']) await writeFile(join(folder, name), says(name))
+    for (const name of ['one.d.ts', 'one.test.ts', 'README.md', '.one.ts', 'one.ts~', 'one.ts.tmp'])
+      await writeFile(join(folder, name), says(name))
     await writePlugin(folder, says('real'), 'one.ts')
     await host.plugin('one', 'loaded')
     expect(host.app.daemon.plugins()).toHaveLength(1)
@@ -61,8 +63,17 @@ describe('a watched folder of plugins', () => {
     await writeFile(join(root, 'changes.ts'), 'export default 10')
     const told: string[] = []
     const all = Promise.withResolvers<void>()
-    const sync = async (path: string): Promise<void> => { if (told.push(basename(path)) === 3) all.resolve() }
-    using _ = await watchPlugins({ host: { sync }, log: createConsola({ level: 0 }), roots: [root], folders: [], known, settleMs: 1 })
+    const sync = async (path: string): Promise<void> => {
+      if (told.push(basename(path)) === 3) all.resolve()
+    }
+    using _ = await watchPlugins({
+      host: { sync },
+      log: createConsola({ level: 0 }),
+      roots: [root],
+      folders: [],
+      known,
+      settleMs: 1,
+    })
     await all.promise
     expect(told.toSorted()).toEqual(['changes.ts', 'comes.ts', 'goes.ts'])
   })
@@ -71,7 +82,12 @@ describe('a watched folder of plugins', () => {
     await using host = await watching()
     const folder = join(host.home, 'plugins', 'one')
     await writePlugin(folder, `export const text = 'a'`, 'parts/text.ts')
-    await writePlugin(folder, says('x').replace('"x"', 'text').replace('import * as v', `import { text } from './parts/text.ts'\nimport * as v`))
+    await writePlugin(
+      folder,
+      says('x')
+        .replace('"x"', 'text')
+        .replace('import * as v', `import { text } from './parts/text.ts'\nimport * as v`),
+    )
     await host.plugin('one', 'loaded')
     await writePlugin(folder, `export const text = 'b'`, 'parts/text.ts')
     await host.plugin('one', 'loaded', ({ reloads }) => reloads > 0)
@@ -125,7 +141,9 @@ describe('a watched folder of plugins', () => {
     await writePlugin(folder, 'import nothing from')
     await host.plugin('one', 'loaded', ({ error }) => error !== undefined)
     expect((await host.json('GET', '/api/one')).body).toEqual({ text: 'good' })
-    expect(host.app.daemon.plugins()[0]?.error).toMatch(/not reloaded, the code before goes on: .*plugins\/one\/index\.ts:1:/)
+    expect(host.app.daemon.plugins()[0]?.error).toMatch(
+      /not reloaded, the code before goes on: .*plugins\/one\/index\.ts:1:/,
+    )
     expect(host.app.daemon.warnings().join()).toMatch(/plugins\/one\/index\.ts:1:/)
     await writePlugin(folder, says('better'))
     await host.plugin('one', 'loaded', ({ error }) => error === undefined)

@@ -7,21 +7,67 @@ import { echo, open, parseAnswer, ping } from './harness.ts'
 import type { CodedBody } from './harness.ts'
 
 const json = { 'content-type': 'application/json' }
-const named = defineRoute({ method: 'POST', path: '/api/named', summary: 'Named', auth: 'public', cost: 1, body: v.object({ name: v.string() }), returns: v.unknown(), handle: ({ body }) => body })
-const lenient = defineRoute({ method: 'POST', path: '/api/lenient', summary: 'L', auth: 'public', cost: 1, body: v.object({ name: v.optional(v.string(), 'nobody') }), returns: v.unknown(), handle: ({ body }) => body })
-const bytes = defineRoute({ method: 'PUT', path: '/api/bytes', summary: 'B', auth: 'public', cost: 1, body: rawBody(100), returns: v.unknown(), handle: ({ body }) => ({ size: body.byteLength }) })
+const named = defineRoute({
+  method: 'POST',
+  path: '/api/named',
+  summary: 'Named',
+  auth: 'public',
+  cost: 1,
+  body: v.object({ name: v.string() }),
+  returns: v.unknown(),
+  handle: ({ body }) => body,
+})
+const lenient = defineRoute({
+  method: 'POST',
+  path: '/api/lenient',
+  summary: 'L',
+  auth: 'public',
+  cost: 1,
+  body: v.object({ name: v.optional(v.string(), 'nobody') }),
+  returns: v.unknown(),
+  handle: ({ body }) => body,
+})
+const bytes = defineRoute({
+  method: 'PUT',
+  path: '/api/bytes',
+  summary: 'B',
+  auth: 'public',
+  cost: 1,
+  body: rawBody(100),
+  returns: v.unknown(),
+  handle: ({ body }) => ({ size: body.byteLength }),
+})
 
 async function post(url: string, body: string | Uint8Array, headers: Record<string, string> = json) {
   const answer = await fetch(url, { method: 'POST', body: body as BodyInit, headers })
-  return { status: answer.status, body: await answer.json() as CodedBody }
+  return { status: answer.status, body: (await answer.json()) as CodedBody }
 }
 
 test('malformed JSON is 400 and says where', async () => {
   const { url } = await open([echo])
-  const cases: [string, number][] = [['{', 1], ['hello', 0], ['{"a":1,}', 7], ['[1,\n 2 3]', 7], ['{"a" 1}', 5], ['"ab', 3], ['"a\nb"', 2], ['"\\x"', 2], ['"\\u12g4"', 2], ['{"a":1} x', 8], ['01', 1], ['{a:1}', 1], ['[1}', 2]]
+  const cases: [string, number][] = [
+    ['{', 1],
+    ['hello', 0],
+    ['{"a":1,}', 7],
+    ['[1,\n 2 3]', 7],
+    ['{"a" 1}', 5],
+    ['"ab', 3],
+    ['"a\nb"', 2],
+    ['"\\x"', 2],
+    ['"\\u12g4"', 2],
+    ['{"a":1} x', 8],
+    ['01', 1],
+    ['{a:1}', 1],
+    ['[1}', 2],
+  ]
   for (const [text, position] of cases) {
     const { status, body } = await post(`${url}/api/echo`, text)
-    expect([text, status, body.error.details['position'], body.error.message]).toEqual([text, 400, position, expect.stringContaining('The body is not valid JSON')])
+    expect([text, status, body.error.details['position'], body.error.message]).toEqual([
+      text,
+      400,
+      position,
+      expect.stringContaining('The body is not valid JSON'),
+    ])
   }
 })
 
@@ -34,7 +80,9 @@ test('a body with wrong fields is 400 and names them', async () => {
 
 test('an empty body labelled as JSON is fine where nothing is needed', async () => {
   const { url } = await open([lenient, named])
-  expect(await (await fetch(`${url}/api/lenient`, { method: 'POST', headers: json })).json()).toEqual({ name: 'nobody' })
+  expect(await (await fetch(`${url}/api/lenient`, { method: 'POST', headers: json })).json()).toEqual({
+    name: 'nobody',
+  })
   expect((await fetch(`${url}/api/named`, { method: 'POST', headers: json })).status).toBe(400)
 })
 
@@ -45,7 +93,9 @@ test('a GET with a JSON content type and no body is fine', async () => {
 
 test('a body that is not UTF-8 is 400', async () => {
   const { url } = await open([echo])
-  expect((await post(`${url}/api/echo`, new Uint8Array([0x22, 0xff, 0x22]))).body.error.message).toBe('The body is not valid UTF-8')
+  expect((await post(`${url}/api/echo`, new Uint8Array([0x22, 0xff, 0x22]))).body.error.message).toBe(
+    'The body is not valid UTF-8',
+  )
 })
 
 test('a body nested too deep is 400, whatever stands in its strings', async () => {
@@ -63,11 +113,18 @@ test('prototype keys reach nobody', async () => {
 
 test('only JSON types are taken for JSON', async () => {
   const { url } = await open([echo])
-  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonx', 'x']) {
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonx',
+    'x',
+  ]) {
     const { status, body } = await post(`${url}/api/echo`, '{}', { 'content-type': type })
     expect([type, status, body.error.message]).toEqual([type, 400, expect.stringContaining('send application/json')])
   }
-  for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.api+json']) expect((await post(`${url}/api/echo`, '{}', { 'content-type': type })).status).toBe(200)
+  for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.api+json'])
+    expect((await post(`${url}/api/echo`, '{}', { 'content-type': type })).status).toBe(200)
 })
 
 test('a compressed body is refused with a clear text', async () => {
@@ -79,9 +136,19 @@ test('a compressed body is refused with a clear text', async () => {
 test('a body that is too large is 413, announced or not', async () => {
   const { url } = await open([echo])
   expect((await post(`${url}/api/echo`, `"${'x'.repeat(20_000)}"`)).status).toBe(413)
-  const stream = new ReadableStream({ start(controller) { for (let n = 0; n < 30; n++) controller.enqueue(new TextEncoder().encode('x'.repeat(1000))); controller.close() } })
-  const answer = await fetch(`${url}/api/echo`, { method: 'POST', body: stream, duplex: 'half', headers: json } as RequestInit)
-  expect([answer.status, (await answer.json() as CodedBody).error.code]).toEqual([413, 'payload_too_large'])
+  const stream = new ReadableStream({
+    start(controller) {
+      for (let n = 0; n < 30; n++) controller.enqueue(new TextEncoder().encode('x'.repeat(1000)))
+      controller.close()
+    },
+  })
+  const answer = await fetch(`${url}/api/echo`, {
+    method: 'POST',
+    body: stream,
+    duplex: 'half',
+    headers: json,
+  } as RequestInit)
+  expect([answer.status, ((await answer.json()) as CodedBody).error.code]).toEqual([413, 'payload_too_large'])
 })
 
 test('a client that goes on sending after 413 is cut, and one that stops may go on using its connection', async () => {
@@ -89,9 +156,11 @@ test('a client that goes on sending after 413 is cut, and one that stops may go 
   const head = 'POST /api/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
   const endless = connect(port, '127.0.0.1').on('error', () => endless.destroy())
   endless.write(`${head}Content-Length: 100000000\r\n\r\n`)
-  const [first] = await once(endless, 'data') as [Buffer]
+  const [first] = (await once(endless, 'data')) as [Buffer]
   expect(parseAnswer(first.toString()).status).toBe(413)
-  const flood = setInterval(() => { endless.write(Buffer.alloc(500_000)) }, 10)
+  const flood = setInterval(() => {
+    endless.write(Buffer.alloc(500_000))
+  }, 10)
   await new Promise((resolve) => endless.on('close', resolve))
   clearInterval(flood)
   const polite = connect(port, '127.0.0.1')
@@ -104,7 +173,15 @@ test('a client that goes on sending after 413 is cut, and one that stops may go 
 
 test('a route may take the bytes as they are, up to its own limit', async () => {
   const { url } = await open([bytes])
-  expect(await (await fetch(`${url}/api/bytes`, { method: 'PUT', body: new Uint8Array(50), headers: { 'content-type': 'image/png' } })).json()).toEqual({ size: 50 })
+  expect(
+    await (
+      await fetch(`${url}/api/bytes`, {
+        method: 'PUT',
+        body: new Uint8Array(50),
+        headers: { 'content-type': 'image/png' },
+      })
+    ).json(),
+  ).toEqual({ size: 50 })
   expect((await fetch(`${url}/api/bytes`, { method: 'PUT', body: new Uint8Array(101) })).status).toBe(413)
   expect(await (await fetch(`${url}/api/bytes`, { method: 'PUT' })).json()).toEqual({ size: 0 })
 })

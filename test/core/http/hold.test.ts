@@ -5,7 +5,16 @@ import { defineRoute } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { guarded, open, ping } from './harness.ts'
 
-const version = (n: number, path: `/${string}` = '/api/v/:id') => defineRoute({ method: 'GET', path, summary: 'V', auth: 'public', cost: 1, returns: v.unknown(), handle: ({ params }) => ({ n, params }) })
+const version = (n: number, path: `/${string}` = '/api/v/:id') =>
+  defineRoute({
+    method: 'GET',
+    path,
+    summary: 'V',
+    auth: 'public',
+    cost: 1,
+    returns: v.unknown(),
+    handle: ({ params }) => ({ n, params }),
+  })
 
 test('a request for a held plugin waits and is answered by the new code', async () => {
   const { http, url, scope } = await open([version(1)])
@@ -17,7 +26,10 @@ test('a request for a held plugin waits and is answered by the new code', async 
   http.forPlugin(next).add(version(2, '/api/v/:name'))
   release()
   release()
-  expect([await (await waiting).json(), await (await later).json()]).toEqual([{ n: 2, params: { name: 'x' } }, { n: 2, params: { name: 'y' } }])
+  expect([await (await waiting).json(), await (await later).json()]).toEqual([
+    { n: 2, params: { name: 'x' } },
+    { n: 2, params: { name: 'y' } },
+  ])
 })
 
 test('other plugins answer meanwhile', async () => {
@@ -53,9 +65,19 @@ test('more requests than may wait are 503 at once, and one that leaves makes roo
   const release = http.hold(['plugin'])
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /api/v/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await expect.poll(async () => (await fetch(`${url}/api/v/y`, { signal: AbortSignal.timeout(200) }).catch(() => ({ status: 0 }))).status).toBe(503)
+  await expect
+    .poll(
+      async () =>
+        (await fetch(`${url}/api/v/y`, { signal: AbortSignal.timeout(200) }).catch(() => ({ status: 0 }))).status,
+    )
+    .toBe(503)
   socket.destroy()
-  const waiting = (async () => { for (;;) { const answer = await fetch(`${url}/api/v/z`); if (answer.status !== 503) return answer.status } })()
+  const waiting = (async () => {
+    for (;;) {
+      const answer = await fetch(`${url}/api/v/z`)
+      if (answer.status !== 503) return answer.status
+    }
+  })()
   setTimeout(release, 50)
   expect(await waiting).toBe(200)
 })
@@ -82,7 +104,10 @@ test('two holds of one plugin end with the second release', async () => {
   const two = http.hold(['plugin'])
   one()
   let answered = false
-  const waiting = fetch(`${url}/api/v/x`).then((answer) => { answered = true; return answer.status })
+  const waiting = fetch(`${url}/api/v/x`).then((answer) => {
+    answered = true
+    return answer.status
+  })
   await fetch(`${url}/api/none`)
   expect(answered).toBe(false)
   two()

@@ -13,8 +13,15 @@ import { open } from './harness.ts'
 function thing(work: (id: string) => Promise<void> | void = () => undefined) {
   const effects = new Map<string, string>()
   const route = defineRoute({
-    method: 'POST', path: '/api/things', summary: 'Make a thing', auth: 'bearer', cost: 1, idempotent: true,
-    body: v.object({ name: v.string(), size: v.optional(v.number()) }), returns: v.object({ id: v.string(), name: v.string() }), status: 201,
+    method: 'POST',
+    path: '/api/things',
+    summary: 'Make a thing',
+    auth: 'bearer',
+    cost: 1,
+    idempotent: true,
+    body: v.object({ name: v.string(), size: v.optional(v.number()) }),
+    returns: v.object({ id: v.string(), name: v.string() }),
+    status: 201,
     async handle({ body, effectId = 'none' }) {
       if (body.name === 'bad') throw new Refusal('conflict', 'That name is taken')
       effects.set(effectId, body.name)
@@ -29,13 +36,30 @@ function thing(work: (id: string) => Promise<void> | void = () => undefined) {
   return { route, effects }
 }
 async function stage(routes: readonly AnyRoute[], options: { reservations?: Reservations; owner?: string } = {}) {
-  const reservations = options.reservations ?? openReservations((await openDatabase('sqlite')).database.sql, () => new Date().toISOString())
-  const idempotency = new Idempotency({ reservations, owner: options.owner ?? 'here', onDefect: (error) => { throw error } })
+  const reservations =
+    options.reservations ??
+    openReservations((await openDatabase('sqlite')).database.sql, () => new Date().toISOString())
+  const idempotency = new Idempotency({
+    reservations,
+    owner: options.owner ?? 'here',
+    onDefect: (error) => {
+      throw error
+    },
+  })
   const opened = await open(routes, { idempotency })
   const post = async (body: unknown, key?: string, path = '/api/things') => {
-    const answer = await fetch(opened.url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...(key === undefined ? {} : { 'idempotency-key': key }) }, body: typeof body === 'string' ? body : JSON.stringify(body) })
+    const answer = await fetch(opened.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key === undefined ? {} : { 'idempotency-key': key }) },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
     const text = await answer.text()
-    return { status: answer.status, text, body: answer.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined, replayed: answer.headers.get('idempotent-replayed') === 'true' }
+    return {
+      status: answer.status,
+      text,
+      body: answer.headers.get('content-type')?.includes('json') ? JSON.parse(text) : undefined,
+      replayed: answer.headers.get('idempotent-replayed') === 'true',
+    }
   }
   return { ...opened, post, reservations }
 }
@@ -73,13 +97,18 @@ describe('an Idempotency-Key', () => {
   it('is free again after a refusal that came before the effect', async () => {
     const { route } = thing()
     const { post } = await stage([route])
-    expect((await Promise.all([post({ name: 'bad' }, 'k'), post({ name: 'bad' }, 'k')])).map(({ status }) => status)).toEqual([409, 409])
+    expect(
+      (await Promise.all([post({ name: 'bad' }, 'k'), post({ name: 'bad' }, 'k')])).map(({ status }) => status),
+    ).toEqual([409, 409])
     expect(await post({ name: 'good' }, 'k')).toMatchObject({ status: 201, replayed: false })
     expect((await post({}, 'k')).status).toBe(400)
   })
   it('replays a failure that came after it', async () => {
     let runs = 0
-    const { route } = thing(() => { runs++; throw new Refusal('service_unavailable', 'too late') })
+    const { route } = thing(() => {
+      runs++
+      throw new Refusal('service_unavailable', 'too late')
+    })
     const { post } = await stage([route])
     expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
     expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: true })
@@ -100,9 +129,24 @@ describe('an Idempotency-Key', () => {
 
 describe('a stream', () => {
   const words = defineRoute({
-    method: 'POST', path: '/api/words', summary: 'Words', auth: 'bearer', cost: 1, idempotent: true, body: v.object({}), returns: v.object({}), streams: v.object({}),
-    handle: () => (async function* () { yield { data: '"one"' }; yield { data: '"two"' } })(),
-    recall: () => (async function* () { yield { data: '"onetwo"' } })(),
+    method: 'POST',
+    path: '/api/words',
+    summary: 'Words',
+    auth: 'bearer',
+    cost: 1,
+    idempotent: true,
+    body: v.object({}),
+    returns: v.object({}),
+    streams: v.object({}),
+    handle: () =>
+      (async function* () {
+        yield { data: '"one"' }
+        yield { data: '"two"' }
+      })(),
+    recall: () =>
+      (async function* () {
+        yield { data: '"onetwo"' }
+      })(),
   })
   it('is told again by its route', async () => {
     const { post } = await stage([words])
@@ -112,10 +156,14 @@ describe('a stream', () => {
 })
 
 describe.each(engines)('what a crash left open, on %s', (engine) => {
-  const reservationsOn = async () => openReservations((await openDatabase(engine)).database.sql, () => new Date().toISOString())
+  const reservationsOn = async () =>
+    openReservations((await openDatabase(engine)).database.sql, () => new Date().toISOString())
   const leave = async (reservations: Reservations, effectId: string) => {
     const { fingerprintOf } = await import('../../../core/http/idempotency.ts')
-    await reservations.reserve({ scope: 'POST /api/things', key: 'k' }, { fingerprint: fingerprintOf('', Buffer.from('{"name":"a"}')), effectId, owner: 'dead' })
+    await reservations.reserve(
+      { scope: 'POST /api/things', key: 'k' },
+      { fingerprint: fingerprintOf('', Buffer.from('{"name":"a"}')), effectId, owner: 'dead' },
+    )
   }
   it('is answered by what came of it', async () => {
     const reservations = await reservationsOn()

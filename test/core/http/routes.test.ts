@@ -4,12 +4,28 @@ import { defineRoute, reply } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { guarded, open, ping } from './harness.ts'
 
-const item = (method: 'GET' | 'PUT', path: `/${string}`, mark = path) => defineRoute({
-  method, path, summary: 'Item', auth: 'public', cost: 1, returns: v.unknown(), handle: ({ params }) => ({ mark, params }),
-})
+const item = (method: 'GET' | 'PUT', path: `/${string}`, mark = path) =>
+  defineRoute({
+    method,
+    path,
+    summary: 'Item',
+    auth: 'public',
+    cost: 1,
+    returns: v.unknown(),
+    handle: ({ params }) => ({ mark, params }),
+  })
 
 test('a route answers JSON with its status', async () => {
-  const created = defineRoute({ method: 'POST', path: '/api/things', summary: 'Create', auth: 'public', cost: 1, status: 201, returns: v.object({ id: v.string() }), handle: () => ({ id: 'x' }) })
+  const created = defineRoute({
+    method: 'POST',
+    path: '/api/things',
+    summary: 'Create',
+    auth: 'public',
+    cost: 1,
+    status: 201,
+    returns: v.object({ id: v.string() }),
+    handle: () => ({ id: 'x' }),
+  })
   const { url } = await open([created])
   const answer = await fetch(`${url}/api/things`, { method: 'POST' })
   expect(answer.status).toBe(201)
@@ -19,7 +35,9 @@ test('a route answers JSON with its status', async () => {
 
 test('the same method and path cannot be registered twice', async () => {
   const { http } = await open([ping])
-  expect(() => http.forPlugin(new Scope('second')).add(ping)).toThrow('GET /api/ping of plugin "second" is taken by "plugin"')
+  expect(() => http.forPlugin(new Scope('second')).add(ping)).toThrow(
+    'GET /api/ping of plugin "second" is taken by "plugin"',
+  )
 })
 
 test('paths that differ in parameter names only are the same', async () => {
@@ -49,7 +67,8 @@ test('a literal path wins over a parameter, and a parameter over the rest of the
 
 test('parameters are decoded exactly once', async () => {
   const { url } = await open([item('GET', '/api/k/:key'), item('GET', '/api/m/**:id')])
-  const read = async (path: string) => (await (await fetch(`${url}${path}`)).json()) as { params: Record<string, string> }
+  const read = async (path: string) =>
+    (await (await fetch(`${url}${path}`)).json()) as { params: Record<string, string> }
   expect((await read('/api/k/a%2Fb')).params).toEqual({ key: 'a/b' })
   expect((await read('/api/k/%2541')).params).toEqual({ key: '%41' })
   expect((await read('/api/k/%E2%82%AC')).params).toEqual({ key: '€' })
@@ -65,7 +84,9 @@ test('an unknown path is 404, a known one with another method 405 that names the
   const { url } = await open([ping, item('GET', '/api/a/:id'), item('PUT', '/api/a/:id')])
   const unknown = await fetch(`${url}/api/none`)
   expect(unknown.status).toBe(404)
-  expect(await unknown.json()).toMatchObject({ error: { code: 'not_found', request_id: unknown.headers.get('x-request-id') } })
+  expect(await unknown.json()).toMatchObject({
+    error: { code: 'not_found', request_id: unknown.headers.get('x-request-id') },
+  })
   const wrong = await fetch(`${url}/api/a/1`, { method: 'DELETE' })
   expect(wrong.status).toBe(405)
   expect(wrong.headers.get('allow')).toBe('GET, PUT, HEAD, OPTIONS')
@@ -94,14 +115,24 @@ test('a path with a double slash or a method override does not reach another rou
   expect((await fetch(`${url}/api/secret/`)).status).toBe(401)
   expect((await fetch(`${url}/api/%73ecret`)).status).toBe(401)
   expect((await fetch(`${url}/api/ping/../secret`)).status).toBe(401)
-  expect((await fetch(`${url}/api/ping`, { method: 'POST', headers: { 'x-http-method-override': 'GET' } })).status).toBe(405)
+  expect(
+    (await fetch(`${url}/api/ping`, { method: 'POST', headers: { 'x-http-method-override': 'GET' } })).status,
+  ).toBe(405)
 })
 
 test('the query is parsed, and a repeated name is a list', async () => {
   const list = defineRoute({
-    method: 'GET', path: '/api/list', summary: 'List', auth: 'public', cost: 1,
-    query: v.object({ limit: v.optional(v.pipe(v.string(), v.regex(/^\d+$/, 'not a number'), v.transform(Number)), '50'), tag: v.optional(v.union([v.string(), v.array(v.string())])) }),
-    returns: v.unknown(), handle: ({ query }) => query,
+    method: 'GET',
+    path: '/api/list',
+    summary: 'List',
+    auth: 'public',
+    cost: 1,
+    query: v.object({
+      limit: v.optional(v.pipe(v.string(), v.regex(/^\d+$/, 'not a number'), v.transform(Number)), '50'),
+      tag: v.optional(v.union([v.string(), v.array(v.string())])),
+    }),
+    returns: v.unknown(),
+    handle: ({ query }) => query,
   })
   const { url } = await open([list])
   expect(await (await fetch(`${url}/api/list?limit=5&tag=a&tag=b+c`)).json()).toEqual({ limit: 5, tag: ['a', 'b c'] })
@@ -112,7 +143,26 @@ test('the query is parsed, and a repeated name is a list', async () => {
 })
 
 test('a reply carries its own body, headers and status', async () => {
-  const page = defineRoute({ method: 'GET', path: '/', summary: 'Page', auth: 'public', cost: 1, returns: v.unknown(), handle: () => reply('<p>hi', { 'content-type': 'text/html', 'Cache-Control': 'public, max-age=60', 'content-security-policy': 'sandbox', 'x-frame-options': 'SAMEORIGIN', server: 'x' }, 203) })
+  const page = defineRoute({
+    method: 'GET',
+    path: '/',
+    summary: 'Page',
+    auth: 'public',
+    cost: 1,
+    returns: v.unknown(),
+    handle: () =>
+      reply(
+        '<p>hi',
+        {
+          'content-type': 'text/html',
+          'Cache-Control': 'public, max-age=60',
+          'content-security-policy': 'sandbox',
+          'x-frame-options': 'SAMEORIGIN',
+          server: 'x',
+        },
+        203,
+      ),
+  })
   const { url } = await open([page])
   const answer = await fetch(`${url}/`)
   expect([answer.status, await answer.text()]).toEqual([203, '<p>hi'])
@@ -123,14 +173,31 @@ test('a reply carries its own body, headers and status', async () => {
 })
 
 test('an answer without a value is 204 and is not labelled as JSON', async () => {
-  const none = defineRoute({ method: 'DELETE', path: '/api/x', summary: 'Remove', auth: 'public', cost: 1, status: 204, returns: v.undefined(), handle: () => undefined })
+  const none = defineRoute({
+    method: 'DELETE',
+    path: '/api/x',
+    summary: 'Remove',
+    auth: 'public',
+    cost: 1,
+    status: 204,
+    returns: v.undefined(),
+    handle: () => undefined,
+  })
   const { url } = await open([none])
   const answer = await fetch(`${url}/api/x`, { method: 'DELETE' })
   expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([204, null, ''])
 })
 
 test('in development an answer that breaks its own schema is a defect', async () => {
-  const wrong = defineRoute({ method: 'GET', path: '/api/x', summary: 'X', auth: 'public', cost: 1, returns: v.object({ n: v.number() }), handle: () => JSON.parse('{"n":"1"}') })
+  const wrong = defineRoute({
+    method: 'GET',
+    path: '/api/x',
+    summary: 'X',
+    auth: 'public',
+    cost: 1,
+    returns: v.object({ n: v.number() }),
+    handle: () => JSON.parse('{"n":"1"}'),
+  })
   const opened = await open([wrong])
   expect((await fetch(`${opened.url}/api/x`)).status).toBe(500)
   expect(opened.defects[0]?.where).toBe('GET /api/x')
@@ -143,5 +210,7 @@ test('fetch answers without a port, with the same headers and errors', async () 
   const fine = await http.fetch(new Request('http://localhost/api/ping'))
   expect([fine.status, await fine.json(), fine.headers.get('x-frame-options')]).toEqual([200, { pong: true }, 'DENY'])
   expect((await http.fetch(new Request('http://localhost/api/secret'))).status).toBe(401)
-  expect((await http.fetch(new Request('http://localhost/api/secret', { headers: { authorization: 'Bearer k' } }))).status).toBe(200)
+  expect(
+    (await http.fetch(new Request('http://localhost/api/secret', { headers: { authorization: 'Bearer k' } }))).status,
+  ).toBe(200)
 })

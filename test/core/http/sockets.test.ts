@@ -9,14 +9,35 @@ import { Scope } from '../../../core/scope/scope.ts'
 import { missingHeaders, open, parseAnswer, ping } from './harness.ts'
 
 const known = '0d2f2f3e-5f0a-4a58-8b0a-6b1c3f0f7f11'
-interface Seen { sockets: Socket[]; frames: string[]; closed: number }
-const echoSocket = (seen: Seen = { sockets: [], frames: [], closed: 0 }, auth: 'public' | 'bearer' = 'bearer') => defineSocket({
-  path: '/api/agents/:id/ws', summary: 'Echo', auth, cost: 5, frameCost: 10, params: v.object({ id: v.pipe(v.string(), v.uuid('not a UUID')) }),
-  accept: ({ params }) => { if (params.id !== known) throw new Refusal('agent_not_found', `No agent ${params.id}`); return { agent: params.id } },
-  open(socket, state) { seen.sockets.push(socket); socket.send(JSON.stringify({ type: 'connected', ...state })) },
-  frame(socket, _state, text) { seen.frames.push(text); socket.send(`echo ${text}`) },
-  close() { seen.closed++ },
-})
+interface Seen {
+  sockets: Socket[]
+  frames: string[]
+  closed: number
+}
+const echoSocket = (seen: Seen = { sockets: [], frames: [], closed: 0 }, auth: 'public' | 'bearer' = 'bearer') =>
+  defineSocket({
+    path: '/api/agents/:id/ws',
+    summary: 'Echo',
+    auth,
+    cost: 5,
+    frameCost: 10,
+    params: v.object({ id: v.pipe(v.string(), v.uuid('not a UUID')) }),
+    accept: ({ params }) => {
+      if (params.id !== known) throw new Refusal('agent_not_found', `No agent ${params.id}`)
+      return { agent: params.id }
+    },
+    open(socket, state) {
+      seen.sockets.push(socket)
+      socket.send(JSON.stringify({ type: 'connected', ...state }))
+    },
+    frame(socket, _state, text) {
+      seen.frames.push(text)
+      socket.send(`echo ${text}`)
+    },
+    close() {
+      seen.closed++
+    },
+  })
 const path = `/api/agents/${known}/ws`
 
 /** A client that keeps what it got. */
@@ -24,11 +45,22 @@ function client(url: string, protocols: string[] = []) {
   const socket = new WebSocket(url, protocols)
   const got: string[] = []
   const waiting: (() => void)[] = []
-  const closed = new Promise<CloseEvent>((resolve) => { socket.addEventListener('close', resolve) })
+  const closed = new Promise<CloseEvent>((resolve) => {
+    socket.addEventListener('close', resolve)
+  })
   socket.addEventListener('error', () => {})
-  socket.addEventListener('message', ({ data }) => { got.push(String(data)); for (const wake of waiting.splice(0)) wake() })
+  socket.addEventListener('message', ({ data }) => {
+    got.push(String(data))
+    for (const wake of waiting.splice(0)) wake()
+  })
   const until = async (count: number): Promise<string[]> => {
-    while (got.length < count) await Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), closed.then(() => { throw new Error(`closed after ${got.length}`) })])
+    while (got.length < count)
+      await Promise.race([
+        new Promise<void>((resolve) => waiting.push(resolve)),
+        closed.then(() => {
+          throw new Error(`closed after ${got.length}`)
+        }),
+      ])
     return got
   }
   return { socket, got, until, closed }
@@ -38,9 +70,20 @@ function client(url: string, protocols: string[] = []) {
 async function upgrade(port: number, target: string, headers: Record<string, string> = {}) {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
-  const all = { Host: 'localhost', Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', ...headers }
-  socket.write(`GET ${target} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
-  const [data] = await once(socket, 'data') as [Buffer]
+  const all = {
+    Host: 'localhost',
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    ...headers,
+  }
+  socket.write(
+    `GET ${target} HTTP/1.1\r\n${Object.entries(all)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n`,
+  )
+  const [data] = (await once(socket, 'data')) as [Buffer]
   socket.destroy()
   return parseAnswer(data.toString())
 }
@@ -51,7 +94,10 @@ test('a socket opens, echoes in order and closes', async () => {
   const { socket, until, closed } = client(`${wsUrl}${path}`)
   await until(1)
   for (let n = 0; n < 20; n++) socket.send(String(n))
-  expect(await until(21)).toEqual([`{"type":"connected","agent":"${known}"}`, ...Array.from({ length: 20 }, (_, n) => `echo ${n}`)])
+  expect(await until(21)).toEqual([
+    `{"type":"connected","agent":"${known}"}`,
+    ...Array.from({ length: 20 }, (_, n) => `echo ${n}`),
+  ])
   expect(scope.ledger().filter(({ kind }) => kind === 'socket')).toHaveLength(1)
   socket.close()
   await closed
@@ -71,10 +117,18 @@ test('refused upgrades are complete answers: 400, 401, 403, 404, 429', async () 
   const { port } = opened
   const key = { Authorization: 'Bearer k' }
   const cases: [string, Record<string, string>, number, string][] = [
-    ['/api/agents/nonsense/ws', key, 400, 'invalid_request'], ['/api/agents/1d2f2f3e-5f0a-4a58-8b0a-6b1c3f0f7f11/ws', key, 404, 'agent_not_found'], ['/api/nothing', key, 404, 'not_found'],
-    ['/api/ping', key, 400, 'invalid_request'], [path, {}, 401, ''], [path, { Authorization: 'Bearer wrong' }, 401, ''], [path, { ...key, Origin: 'http://evil.example' }, 403, 'forbidden'],
-    [path, { ...key, 'Sec-WebSocket-Key': 'x' }, 400, 'invalid_request'], [path, { ...key, 'Sec-WebSocket-Version': '8' }, 400, 'invalid_request'], [path, { ...key, Upgrade: 'h2c' }, 400, 'invalid_request'],
-    [path, { ...key, 'Sec-WebSocket-Protocol': 'a, a' }, 400, 'invalid_request'], ['/api/agents/%zz/ws', key, 400, 'invalid_request'],
+    ['/api/agents/nonsense/ws', key, 400, 'invalid_request'],
+    ['/api/agents/1d2f2f3e-5f0a-4a58-8b0a-6b1c3f0f7f11/ws', key, 404, 'agent_not_found'],
+    ['/api/nothing', key, 404, 'not_found'],
+    ['/api/ping', key, 400, 'invalid_request'],
+    [path, {}, 401, ''],
+    [path, { Authorization: 'Bearer wrong' }, 401, ''],
+    [path, { ...key, Origin: 'http://evil.example' }, 403, 'forbidden'],
+    [path, { ...key, 'Sec-WebSocket-Key': 'x' }, 400, 'invalid_request'],
+    [path, { ...key, 'Sec-WebSocket-Version': '8' }, 400, 'invalid_request'],
+    [path, { ...key, Upgrade: 'h2c' }, 400, 'invalid_request'],
+    [path, { ...key, 'Sec-WebSocket-Protocol': 'a, a' }, 400, 'invalid_request'],
+    ['/api/agents/%zz/ws', key, 400, 'invalid_request'],
   ]
   for (const [target, headers, status, code] of cases) {
     const answer = await upgrade(port, target, headers)
@@ -99,7 +153,10 @@ test('without a key a foreign page cannot open a socket, a local one can', async
 })
 
 test('too many wrong keys are refused before they are compared', async () => {
-  const { port, failures } = await open([], { sockets: [echoSocket()], settings: { apiKey: 'k', failedAuthPerMinute: 3 } })
+  const { port, failures } = await open([], {
+    sockets: [echoSocket()],
+    settings: { apiKey: 'k', failedAuthPerMinute: 3 },
+  })
   for (let n = 0; n < 3; n++) expect((await upgrade(port, path, { Authorization: 'Bearer guess' })).status).toBe(401)
   expect((await upgrade(port, path, { Authorization: 'Bearer k' })).status).toBe(429)
   expect(failures).toHaveLength(3)
@@ -107,7 +164,10 @@ test('too many wrong keys are refused before they are compared', async () => {
 
 test('a browser opens a socket with a one-use ticket', async () => {
   const { url, port, wsUrl, settings } = await open([], { sockets: [echoSocket()], settings: { apiKey: 'k' } })
-  const ask = async () => (await (await fetch(`${url}/api/auth/ws-ticket`, { method: 'POST', headers: { authorization: 'Bearer k' } })).json()) as { ticket: string; protocol: string; expires_in: number }
+  const ask = async () =>
+    (await (
+      await fetch(`${url}/api/auth/ws-ticket`, { method: 'POST', headers: { authorization: 'Bearer k' } })
+    ).json()) as { ticket: string; protocol: string; expires_in: number }
   expect((await fetch(`${url}/api/auth/ws-ticket`, { method: 'POST' })).status).toBe(401)
   const { ticket, protocol, expires_in } = await ask()
   expect([protocol, expires_in]).toEqual([`svc.ticket.${ticket}`, 30])
@@ -124,7 +184,9 @@ test('a browser opens a socket with a one-use ticket', async () => {
 
 test('a socket opened with a key is closed when the key changes', async () => {
   const opened = await open([ping], { sockets: [echoSocket()], settings: { apiKey: 'k' } })
-  const { protocol } = (await (await fetch(`${opened.url}/api/auth/ws-ticket`, { method: 'POST', headers: { authorization: 'Bearer k' } })).json()) as { protocol: string }
+  const { protocol } = (await (
+    await fetch(`${opened.url}/api/auth/ws-ticket`, { method: 'POST', headers: { authorization: 'Bearer k' } })
+  ).json()) as { protocol: string }
   const { until, closed } = client(`${opened.wsUrl}${path}`, [protocol])
   await until(1)
   opened.settings.apiKey = 'new'
@@ -145,7 +207,17 @@ test('binary frames are refused with 1003 and far oversized ones with 1009', asy
 })
 
 test('a frame over the limit is refused and the socket goes on', async () => {
-  const { wsUrl } = await open([], { sockets: [{ ...echoSocket(), refused(socket, _state, problem) { socket.send(`refused ${problem.code}: ${problem.message}`) } }], settings: { socketFrameBytes: 65_536 } })
+  const { wsUrl } = await open([], {
+    sockets: [
+      {
+        ...echoSocket(),
+        refused(socket, _state, problem) {
+          socket.send(`refused ${problem.code}: ${problem.message}`)
+        },
+      },
+    ],
+    settings: { socketFrameBytes: 65_536 },
+  })
   const { socket, until } = client(`${wsUrl}${path}`)
   await until(1)
   socket.send('\u4e16'.repeat(22_000))
@@ -165,7 +237,10 @@ test('an address may have so many sockets and no more; one that closes makes roo
   first.socket.close()
   await first.closed
   // The server hears of the end a moment after the client.
-  while ((await upgrade(port, path)).status === 429) await new Promise((resolve) => { setImmediate(resolve) })
+  while ((await upgrade(port, path)).status === 429)
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
   second.socket.close()
 })
 
@@ -177,7 +252,18 @@ test('a client that sends nothing for too long is closed, even when it answers p
 })
 
 test('a route may price its frames', async () => {
-  const { wsUrl } = await open([], { sockets: [{ ...echoSocket(), costOf: (text: string) => (text === 'cheap' ? 0 : 1000), refused(socket, _state, problem) { socket.send(problem.code) } }], settings: { tokensPerMinute: 20 } })
+  const { wsUrl } = await open([], {
+    sockets: [
+      {
+        ...echoSocket(),
+        costOf: (text: string) => (text === 'cheap' ? 0 : 1000),
+        refused(socket, _state, problem) {
+          socket.send(problem.code)
+        },
+      },
+    ],
+    settings: { tokensPerMinute: 20 },
+  })
   const { socket, until } = client(`${wsUrl}${path}`)
   await until(1)
   for (const text of ['cheap', 'cheap', 'dear', 'dear']) socket.send(text)
@@ -194,7 +280,17 @@ test('every frame costs tokens; over the limit the socket is closed, or the rout
   await first.until(2)
   first.socket.send('b')
   expect(await first.closed).toMatchObject({ code: 1008, reason: 'Rate limit exceeded' })
-  const told = await open([], { sockets: [{ ...echoSocket(), refused(socket, _state, problem) { socket.send(`refused ${problem.code}`) } }], settings: { tokensPerMinute: 20 } })
+  const told = await open([], {
+    sockets: [
+      {
+        ...echoSocket(),
+        refused(socket, _state, problem) {
+          socket.send(`refused ${problem.code}`)
+        },
+      },
+    ],
+    settings: { tokensPerMinute: 20 },
+  })
   const second = client(`${told.wsUrl}${path}`)
   await second.until(1)
   second.socket.send('a')
@@ -206,7 +302,14 @@ test('every frame costs tokens; over the limit the socket is closed, or the rout
 test('frames are delivered one at a time, and a flood of waiting ones closes the socket', async () => {
   const gate = Promise.withResolvers<void>()
   const order: string[] = []
-  const slow = { ...echoSocket(), async frame(_socket: Socket, _state: unknown, text: string) { order.push(`start ${text}`); await gate.promise; order.push(`end ${text}`) } }
+  const slow = {
+    ...echoSocket(),
+    async frame(_socket: Socket, _state: unknown, text: string) {
+      order.push(`start ${text}`)
+      await gate.promise
+      order.push(`end ${text}`)
+    },
+  }
   const { wsUrl } = await open([], { sockets: [slow] })
   const { socket, until, closed } = client(`${wsUrl}${path}`)
   await until(1)
@@ -228,14 +331,18 @@ test('a client that does not read is closed with 1013, and drained() waits for o
   const seen: Seen = { sockets: [], frames: [], closed: 0 }
   const { port } = await open([], { sockets: [echoSocket(seen)], settings: { socketBufferBytes: 200_000 } })
   const socket = connect(port, '127.0.0.1')
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  )
   await once(socket, 'data')
   socket.pause()
   const live = seen.sockets[0]
   if (!live) throw new Error('no socket')
   while (live.bufferedBytes < 150_000) live.send('x'.repeat(10_000))
   let drained = false
-  const waiting = live.drained().then(() => { drained = true })
+  const waiting = live.drained().then(() => {
+    drained = true
+  })
   expect(drained).toBe(false)
   socket.resume()
   await waiting
@@ -268,7 +375,9 @@ test('a drain does not wait for a client that never answers the close', async ()
   const { port, http } = await open([], { sockets: [echoSocket()] })
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  )
   await once(socket, 'data')
   await http.drain(1_000)
   socket.destroy()
@@ -278,14 +387,22 @@ test('a silent client that does not answer pings is cut', async () => {
   const { port } = await open([], { sockets: [echoSocket()], settings: { socketIdleMs: 50 } })
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  )
   await once(socket, 'data')
   socket.resume()
   await new Promise((resolve) => socket.on('close', resolve))
 })
 
 test('a handler that throws ends its socket with 1011, is reported, and harms no other', async () => {
-  const broken = { ...echoSocket(), path: '/api/broken/:id' as const, frame() { throw new Error('bug') } }
+  const broken = {
+    ...echoSocket(),
+    path: '/api/broken/:id' as const,
+    frame() {
+      throw new Error('bug')
+    },
+  }
   const { wsUrl, defects } = await open([], { sockets: [echoSocket(), broken] })
   const fine = client(`${wsUrl}${path}`)
   const bad = client(`${wsUrl}/api/broken/${known}`)

@@ -9,25 +9,44 @@ import { defineSocket } from '../../../core/http/route.ts'
 import { missingHeaders, open, parseAnswer, ping } from './harness.ts'
 
 test('TLS with a certificate of its own serves requests, upgrades and errors with the same headers', async () => {
-  const socket = defineSocket({ path: '/api/ws', summary: 'S', auth: 'public', cost: 1, frameCost: 1, accept: () => null, open() {}, frame() {} })
+  const socket = defineSocket({
+    path: '/api/ws',
+    summary: 'S',
+    auth: 'public',
+    cost: 1,
+    frameCost: 1,
+    accept: () => null,
+    open() {},
+    frame() {},
+  })
   const { url, port } = await open([ping], { settings: { tls: true, maxHeaderBytes: 4096 }, sockets: [socket] })
   expect(url).toMatch(/^https:\/\/127\.0\.0\.1:/)
   const sent = request(`${url}/api/ping`, { rejectUnauthorized: false }).end()
-  const [answer] = await once(sent, 'response') as [IncomingMessage]
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
   const body = (await answer.toArray()).join('')
-  expect([answer.statusCode, body, missingHeaders(new Headers(answer.headers as Record<string, string>))]).toEqual([200, '{"pong":true}', []])
+  expect([answer.statusCode, body, missingHeaders(new Headers(answer.headers as Record<string, string>))]).toEqual([
+    200,
+    '{"pong":true}',
+    [],
+  ])
   const speak = async (text: string) => {
     const link = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
     link.on('error', () => link.destroy())
     await once(link, 'secureConnect')
     link.write(text)
-    const [data] = await once(link, 'data') as [Buffer]
+    const [data] = (await once(link, 'data')) as [Buffer]
     link.destroy()
     return parseAnswer(data.toString())
   }
-  const upgraded = await speak('GET /api/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')
+  const upgraded = await speak(
+    'GET /api/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
   expect([upgraded.status, missingHeaders(upgraded.headers)]).toEqual([101, []])
-  for (const text of ['garbage\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n', 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\n\r\n']) {
+  for (const text of [
+    'garbage\r\n\r\n',
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\n\r\n',
+  ]) {
     const refused = await speak(text)
     expect([refused.status >= 400, missingHeaders(refused.headers)]).toEqual([true, []])
   }

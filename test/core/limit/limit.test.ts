@@ -5,7 +5,12 @@ import { open, ping } from '../http/harness.ts'
 
 function limiter(tokens: number, maxKeys = 1000) {
   let at = 0
-  return { limiter: createLimiter({ tokens, windowMs: 60_000, maxKeys, now: () => at }), pass: (ms: number) => { at += ms } }
+  return {
+    limiter: createLimiter({ tokens, windowMs: 60_000, maxKeys, now: () => at }),
+    pass: (ms: number) => {
+      at += ms
+    },
+  }
 }
 
 test('a full bucket is spent to the last token and refills one interval at a time', () => {
@@ -19,7 +24,12 @@ test('a full bucket is spent to the last token and refills one interval at a tim
 
 test('a cost is taken whole or not at all', () => {
   const { limiter: gate } = limiter(5)
-  expect([gate.take('a', 6), gate.take('a', 3), gate.take('a', 3), gate.take('a', 2)]).toEqual([false, true, false, true])
+  expect([gate.take('a', 6), gate.take('a', 3), gate.take('a', 3), gate.take('a', 2)]).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ])
 })
 
 test('keys do not share a bucket', () => {
@@ -73,7 +83,11 @@ test('loopback is limited as well; the answer is flat and names the window', asy
   const get = () => fetch(`${url}/api/ping`)
   expect([(await get()).status, (await get()).status]).toEqual([200, 200])
   const refused = await get()
-  expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([429, '60', { error: 'Rate limit exceeded' }])
+  expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
+    429,
+    '60',
+    { error: 'Rate limit exceeded' },
+  ])
 })
 
 test('an unknown path costs a token', async () => {
@@ -85,7 +99,10 @@ test('an unknown path costs a token', async () => {
 
 test('the limiter comes before auth', async () => {
   const { url } = await open([{ ...ping, auth: 'bearer' }], { settings: { tokensPerMinute: 1, apiKey: 'k' } })
-  expect([(await fetch(`${url}/api/ping`)).status, (await fetch(`${url}/api/ping`, { headers: { authorization: 'Bearer k' } })).status]).toEqual([401, 429])
+  expect([
+    (await fetch(`${url}/api/ping`)).status,
+    (await fetch(`${url}/api/ping`, { headers: { authorization: 'Bearer k' } })).status,
+  ]).toEqual([401, 429])
 })
 
 test('a client cannot choose its bucket by a header, and behind a trusted proxy each client has its own', async () => {
@@ -93,5 +110,9 @@ test('a client cannot choose its bucket by a header, and behind a trusted proxy 
   const from = (url: string, address: string) => fetch(`${url}/api/ping`, { headers: { 'x-forwarded-for': address } })
   expect([(await from(plain.url, '192.0.2.1')).status, (await from(plain.url, '192.0.2.2')).status]).toEqual([200, 429])
   const proxied = await open([ping], { settings: { tokensPerMinute: 1, trustedProxies: ['127.0.0.1'] } })
-  expect([(await from(proxied.url, '192.0.2.1')).status, (await from(proxied.url, '192.0.2.2')).status, (await from(proxied.url, '192.0.2.2')).status]).toEqual([200, 200, 429])
+  expect([
+    (await from(proxied.url, '192.0.2.1')).status,
+    (await from(proxied.url, '192.0.2.2')).status,
+    (await from(proxied.url, '192.0.2.2')).status,
+  ]).toEqual([200, 200, 429])
 })

@@ -2,9 +2,20 @@ import { describe, expect, it } from 'vitest'
 import { createLog } from '../../../core/log/log.ts'
 import type { Log, LogOptions } from '../../../core/log/log.ts'
 
-function capture(options: LogOptions = {}): { log: Log; lines: string[]; last: () => string; json: () => Record<string, unknown> } {
+function capture(options: LogOptions = {}): {
+  log: Log
+  lines: string[]
+  last: () => string
+  json: () => Record<string, unknown>
+} {
   const lines: string[] = []
-  const log = createLog({ colored: false, write: (line) => { lines.push(line) }, ...options })
+  const log = createLog({
+    colored: false,
+    write: (line) => {
+      lines.push(line)
+    },
+    ...options,
+  })
   const last = (): string => lines.at(-1) ?? ''
   return { log, lines, last, json: () => JSON.parse(last()) as Record<string, unknown> }
 }
@@ -14,19 +25,25 @@ describe('text', () => {
   it('has time, level, tag, message and fields in one line', () => {
     const { log, last } = capture()
     log.withTag('chat').info('turn ended', { tokens: 5, agent: 'my agent', ok: true, list: [1, 'a b'] })
-    expect(last()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  \[chat\] turn ended tokens=5 agent="my agent" ok=true list=\[1,"a b"\]\n$/)
+    expect(last()).toMatch(
+      /^\d\d:\d\d:\d\d\.\d{3} info  \[chat\] turn ended tokens=5 agent="my agent" ok=true list=\[1,"a b"\]\n$/,
+    )
   })
   it('prints the stack of an error at level error only', () => {
     const { log, last } = capture()
     log.warn('slow', new Error('because'))
     expect(withoutTime(last())).toBe('warn  slow because\n')
     log.error('broke', new TypeError('because', { cause: new Error('root') }))
-    expect(withoutTime(last())).toMatch(/^error broke TypeError: because\n {4}TypeError: because\n {8}at .*log\.test\.ts[^]*caused by Error: root\n/)
+    expect(withoutTime(last())).toMatch(
+      /^error broke TypeError: because\n {4}TypeError: because\n {8}at .*log\.test\.ts[^]*caused by Error: root\n/,
+    )
   })
   it('prints the stack of an error among the fields the same way', () => {
     const { log, last } = capture()
     log.error('request failed', { where: 'GET /', error: new TypeError('because') })
-    expect(withoutTime(last())).toMatch(/^error request failed where="GET \/" error="TypeError: because"\n {4}TypeError: because\n {8}at .*log\.test\.ts/)
+    expect(withoutTime(last())).toMatch(
+      /^error request failed where="GET \/" error="TypeError: because"\n {4}TypeError: because\n {8}at .*log\.test\.ts/,
+    )
     log.warn('slow', { error: new TypeError('because') })
     expect(withoutTime(last())).toContain('because')
   })
@@ -45,14 +62,33 @@ describe('text', () => {
 describe('json', () => {
   it('is one object a line', () => {
     const { log, last, json } = capture({ format: 'json' })
-    log.withTag('http').warn('slow\nanswer', { ms: 5, at: new Date(0), of: new Map([['a', new Set([1n])]]), fn: () => 1, none: undefined })
+    log.withTag('http').warn('slow\nanswer', {
+      ms: 5,
+      at: new Date(0),
+      of: new Map([['a', new Set([1n])]]),
+      fn: () => 1,
+      none: undefined,
+    })
     expect(last().split('\n')).toHaveLength(2)
-    expect(json()).toEqual({ time: expect.stringMatching(/^\d{4}-.*Z$/) as string, level: 'warn', tag: 'http', msg: 'slow\nanswer', fields: { ms: 5, at: '1970-01-01T00:00:00.000Z', of: { a: ['1'] }, fn: '[function]' } })
+    expect(json()).toEqual({
+      time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+      level: 'warn',
+      tag: 'http',
+      msg: 'slow\nanswer',
+      fields: { ms: 5, at: '1970-01-01T00:00:00.000Z', of: { a: ['1'] }, fn: '[function]' },
+    })
   })
   it('holds errors with their stack at level error', () => {
     const { log, json } = capture({ format: 'json' })
     log.error('broke', Object.assign(new Error('because'), { code: 'E_X' }))
-    expect(json()['errors']).toEqual([expect.objectContaining({ name: 'Error', message: 'because', code: 'E_X', stack: expect.stringContaining('log.test.ts') as string })])
+    expect(json()['errors']).toEqual([
+      expect.objectContaining({
+        name: 'Error',
+        message: 'because',
+        code: 'E_X',
+        stack: expect.stringContaining('log.test.ts') as string,
+      }),
+    ])
   })
   it('survives circles and depth', () => {
     const { log, json } = capture({ format: 'json' })
@@ -73,7 +109,12 @@ describe('secrets', () => {
   it('hides a registered value wherever it appears', () => {
     const { log, last } = capture()
     log.registerSecret('hunter2-hunter2')
-    log.withTag('a').error('it is hunter2-hunter2', new Error('no hunter2-hunter2', { cause: new Error('hunter2-hunter2') }), { deep: [{ x: 'a hunter2-hunter2 b' }], 'hunter2-hunter2': 1 })
+    log
+      .withTag('a')
+      .error('it is hunter2-hunter2', new Error('no hunter2-hunter2', { cause: new Error('hunter2-hunter2') }), {
+        deep: [{ x: 'a hunter2-hunter2 b' }],
+        'hunter2-hunter2': 1,
+      })
     expect(last()).not.toContain('hunter2')
     expect(last()).toContain('it is ***')
   })
@@ -97,8 +138,32 @@ describe('secrets', () => {
   })
   it('hides fields named like secrets and leaves counters and names', () => {
     const { log, json } = capture({ format: 'json' })
-    log.info('x', { apiKey: 'a', api_key: 'b', botToken: 'c', headers: { authorization: 'd', cookie: 'e' }, input_tokens: 5, outputTokens: 6, tokens_per_minute: 7, api_key_env: 'X_KEY', api_key_set: true, key: 'a.b', password: '' })
-    expect(json()['fields']).toEqual({ apiKey: '***', api_key: '***', botToken: '***', headers: { authorization: '***', cookie: '***' }, input_tokens: 5, outputTokens: 6, tokens_per_minute: 7, api_key_env: 'X_KEY', api_key_set: true, key: 'a.b', password: '' })
+    log.info('x', {
+      apiKey: 'a',
+      api_key: 'b',
+      botToken: 'c',
+      headers: { authorization: 'd', cookie: 'e' },
+      input_tokens: 5,
+      outputTokens: 6,
+      tokens_per_minute: 7,
+      api_key_env: 'X_KEY',
+      api_key_set: true,
+      key: 'a.b',
+      password: '',
+    })
+    expect(json()['fields']).toEqual({
+      apiKey: '***',
+      api_key: '***',
+      botToken: '***',
+      headers: { authorization: '***', cookie: '***' },
+      input_tokens: 5,
+      outputTokens: 6,
+      tokens_per_minute: 7,
+      api_key_env: 'X_KEY',
+      api_key_set: true,
+      key: 'a.b',
+      password: '',
+    })
   })
   it('leaves ordinary text alone', () => {
     const { log, last } = capture()
@@ -126,7 +191,13 @@ describe('hostile text', () => {
   it('cannot get a line of its own through a stack', () => {
     const { log, last } = capture()
     log.error(new Error('x\n12:00:00.000 info  all is well'))
-    expect(last().trimEnd().split('\n').slice(1).every((line) => line.startsWith('    '))).toBe(true)
+    expect(
+      last()
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .every((line) => line.startsWith('    ')),
+    ).toBe(true)
   })
   it('is cut, never inside a character', () => {
     const { log, last } = capture({ lineChars: 11 })

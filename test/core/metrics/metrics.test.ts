@@ -46,7 +46,9 @@ test('metrics of a plugin go with its scope, and their names are free again', as
 test('a gauge that cannot be read hides no other', () => {
   const registry = new MetricRegistry()
   const metrics = registry.forPlugin(new Scope('x'))
-  metrics.observed('svc_a', 'A.', () => { throw new Error('gone') })
+  metrics.observed('svc_a', 'A.', () => {
+    throw new Error('gone')
+  })
   metrics.gauge('svc_b', 'B.').set(1)
   expect(registry.render()).toContain('svc_b 1')
 })
@@ -62,5 +64,7 @@ test('requests are counted by method and status', async () => {
   await (await fetch(`${url}/api/ping`)).text()
   await (await fetch(`${url}/none`, { method: 'PUT' })).text()
   await expect.poll(() => metrics.render()).toContain('svc_http_request_duration_seconds_count 2')
-  expect(metrics.render()).toContain('svc_http_requests_total{method="GET",status="200"} 1\nsvc_http_requests_total{method="PUT",status="404"} 1\n')
+  expect(metrics.render()).toContain(
+    'svc_http_requests_total{method="GET",status="200"} 1\nsvc_http_requests_total{method="PUT",status="404"} 1\n',
+  )
 })

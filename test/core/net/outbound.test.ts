@@ -8,9 +8,22 @@ import { createOutbound } from '../../../core/net/outbound.ts'
 import type { OutboundSettings, Resolve } from '../../../core/net/outbound.ts'
 import { drained } from '../../support/fake-provider.ts'
 
-const settings: OutboundSettings = { allow: [], headersTimeoutMs: 5000, idleTimeoutMs: 5000, maxBytes: 1_000_000, maxRedirects: 5 }
+const settings: OutboundSettings = {
+  allow: [],
+  headersTimeoutMs: 5000,
+  idleTimeoutMs: 5000,
+  maxBytes: 1_000_000,
+  maxRedirects: 5,
+}
 
-interface Server extends AsyncDisposable { readonly origin: string; readonly port: number; hits: number; readonly seen: IncomingMessage[]; connections: number; readonly closed: Promise<void>[] }
+interface Server extends AsyncDisposable {
+  readonly origin: string
+  readonly port: number
+  hits: number
+  readonly seen: IncomingMessage[]
+  connections: number
+  readonly closed: Promise<void>[]
+}
 async function serve(listener: RequestListener): Promise<Server> {
   const seen: IncomingMessage[] = []
   const closed: Promise<void>[] = []
@@ -20,30 +33,63 @@ async function serve(listener: RequestListener): Promise<Server> {
     closed.push(new Promise((resolve) => response.once('close', resolve)))
     listener(request, response)
   })
-  server.on('connection', () => { state.connections++ })
+  server.on('connection', () => {
+    state.connections++
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const state: Server = {
-    origin: `http://127.0.0.1:${port}`, port, hits: 0, seen, connections: 0, closed,
-    async [Symbol.asyncDispose]() { server.closeAllConnections(); await new Promise((resolve) => server.close(resolve)) },
+    origin: `http://127.0.0.1:${port}`,
+    port,
+    hits: 0,
+    seen,
+    connections: 0,
+    closed,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
   }
   return state
 }
-const ok = (text = 'ok'): RequestListener => (_, response) => { response.end(text) }
-const to = (location: string, status = 302): RequestListener => (_, response) => { response.writeHead(status, { location }); response.end() }
-const open = (more: Partial<OutboundSettings> = {}, resolve?: Resolve) => createOutbound({ settings: () => stable(more), ...(resolve && { resolve }) })
+const ok =
+  (text = 'ok'): RequestListener =>
+  (_, response) => {
+    response.end(text)
+  }
+const to =
+  (location: string, status = 302): RequestListener =>
+  (_, response) => {
+    response.writeHead(status, { location })
+    response.end()
+  }
+const open = (more: Partial<OutboundSettings> = {}, resolve?: Resolve) =>
+  createOutbound({ settings: () => stable(more), ...(resolve && { resolve }) })
 const made = new WeakMap<object, OutboundSettings>()
 function stable(more: Partial<OutboundSettings>): OutboundSettings {
   let whole = made.get(more)
-  if (!whole) made.set(more, whole = { ...settings, ...more })
+  if (!whole) made.set(more, (whole = { ...settings, ...more }))
   return whole
 }
 const refusal = { name: 'Refusal', code: 'forbidden' }
 
 describe('what is refused', () => {
   const forms = (port: number): readonly string[] => [
-    `http://127.0.0.1:${port}/`, `http://localhost:${port}/`, `http://LOCALHOST.:${port}/`, `http://2130706433:${port}/`, `http://0x7f000001:${port}/`, `http://0177.0.0.1:${port}/`, `http://127.1:${port}/`,
-    `http://１２７.0.0.1:${port}/`, `http://[::1]:${port}/`, `http://[::ffff:127.0.0.1]:${port}/`, `http://[::ffff:7f00:1]:${port}/`, `http://[::127.0.0.1]:${port}/`, `http://[64:ff9b::7f00:1]:${port}/`, `http://0.0.0.0:${port}/`, `http://[::]:${port}/`,
+    `http://127.0.0.1:${port}/`,
+    `http://localhost:${port}/`,
+    `http://LOCALHOST.:${port}/`,
+    `http://2130706433:${port}/`,
+    `http://0x7f000001:${port}/`,
+    `http://0177.0.0.1:${port}/`,
+    `http://127.1:${port}/`,
+    `http://１２７.0.0.1:${port}/`,
+    `http://[::1]:${port}/`,
+    `http://[::ffff:127.0.0.1]:${port}/`,
+    `http://[::ffff:7f00:1]:${port}/`,
+    `http://[::127.0.0.1]:${port}/`,
+    `http://[64:ff9b::7f00:1]:${port}/`,
+    `http://0.0.0.0:${port}/`,
+    `http://[::]:${port}/`,
   ]
   it('no way of writing a loopback address reaches it', async () => {
     await using server = await serve(ok())
@@ -57,26 +103,45 @@ describe('what is refused', () => {
   })
   it('a name with one forbidden address among good ones is refused', async () => {
     await using server = await serve(ok())
-    await using out = open({}, async () => [{ address: '93.184.216.34', family: 4 }, { address: '127.0.0.1', family: 4 }])
+    await using out = open({}, async () => [
+      { address: '93.184.216.34', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ])
     await expect(out.fetch(`http://example.test:${server.port}/`)).rejects.toMatchObject(refusal)
     expect(server.connections).toBe(0)
   })
   it('a name that changes its address between two requests is checked each time it is connected', async () => {
-    await using server = await serve((_, response) => { response.setHeader('connection', 'close'); response.end('ok') })
+    await using server = await serve((_, response) => {
+      response.setHeader('connection', 'close')
+      response.end('ok')
+    })
     const answers = ['127.0.0.2', '127.0.0.1']
     // Only the first address is on the list, as a public one would be.
-    await using out = open({ allow: ['127.0.0.2'] }, async () => [{ address: answers.shift() ?? '127.0.0.1', family: 4 }])
+    await using out = open({ allow: ['127.0.0.2'] }, async () => [
+      { address: answers.shift() ?? '127.0.0.1', family: 4 },
+    ])
     await expect(out.fetch(`http://rebind.test:${server.port}/`)).rejects.toBeInstanceOf(UpstreamFailure)
     await expect(out.fetch(`http://rebind.test:${server.port}/`)).rejects.toMatchObject(refusal)
     expect(server.hits).toBe(0)
   })
   it('a name that cannot be resolved is refused, not tried', async () => {
     await using out = open({}, () => Promise.reject(Object.assign(new Error('nope'), { code: 'ENOTFOUND' })))
-    await expect(out.fetch('http://nowhere.test/')).rejects.toMatchObject({ name: 'UpstreamFailure', reason: 'network' })
+    await expect(out.fetch('http://nowhere.test/')).rejects.toMatchObject({
+      name: 'UpstreamFailure',
+      reason: 'network',
+    })
   })
   it('other protocols, user names and ports of other protocols', async () => {
     await using out = open({}, async () => [{ address: '93.184.216.34', family: 4 }])
-    for (const url of ['file:///etc/passwd', 'ftp://example.test/', 'data:text/plain,x', 'http://user@example.test/', 'http://u:p@example.test/', 'http://example.test:22/', 'http://example.test:6379/']) {
+    for (const url of [
+      'file:///etc/passwd',
+      'ftp://example.test/',
+      'data:text/plain,x',
+      'http://user@example.test/',
+      'http://u:p@example.test/',
+      'http://example.test:22/',
+      'http://example.test:6379/',
+    ]) {
       await expect(out.fetch(url), url).rejects.toMatchObject(refusal)
     }
     await expect(out.fetch('nonsense')).rejects.toMatchObject({ code: 'invalid_request' })
@@ -84,7 +149,14 @@ describe('what is refused', () => {
   it('metadata services, whatever is permitted', async () => {
     const allow = ['0.0.0.0/0', '::/0', 'metadata.google.internal', '169.254.169.254', 'innocent.test']
     await using out = open({ allow }, async () => [{ address: '169.254.169.254', family: 4 }])
-    for (const url of ['http://169.254.169.254/', 'http://[::ffff:a9fe:a9fe]/', 'http://metadata.google.internal/', 'http://[fd00:ec2::254]/', 'http://100.100.100.200/', 'http://innocent.test/']) {
+    for (const url of [
+      'http://169.254.169.254/',
+      'http://[::ffff:a9fe:a9fe]/',
+      'http://metadata.google.internal/',
+      'http://[fd00:ec2::254]/',
+      'http://100.100.100.200/',
+      'http://innocent.test/',
+    ]) {
       await expect(out.fetch(url), url).rejects.toThrow('never permitted')
       await expect(out.forOperator()(url), url).rejects.toThrow('never permitted')
     }
@@ -118,7 +190,11 @@ describe('what is permitted', () => {
     try {
       await using out = open()
       expect(await (await out.forOperator()(server.origin)).text()).toBe('direct')
-    } finally { delete process.env.HTTP_PROXY; delete process.env.http_proxy; delete process.env.NODE_USE_ENV_PROXY }
+    } finally {
+      delete process.env.HTTP_PROXY
+      delete process.env.http_proxy
+      delete process.env.NODE_USE_ENV_PROXY
+    }
     expect(proxy.connections).toBe(0)
   })
 })
@@ -141,24 +217,40 @@ describe('redirects', () => {
   })
   it('keep credentials within an origin and drop them on another', async () => {
     await using other = await serve(ok())
-    await using stub = await serve((request, response) => (request.url === '/one' ? to('/two') : to(`http://stub.test:${other.port}/`))(request, response))
+    await using stub = await serve((request, response) =>
+      (request.url === '/one' ? to('/two') : to(`http://stub.test:${other.port}/`))(request, response),
+    )
     await using out = open(both, resolve)
-    await out.fetch(`http://stub.test:${stub.port}/one`, { headers: { Authorization: 'Bearer k', Cookie: 'c=1', 'X-Api-Key': 'k', 'x-custom': 'k', Accept: 'text/plain' } })
+    await out.fetch(`http://stub.test:${stub.port}/one`, {
+      headers: { Authorization: 'Bearer k', Cookie: 'c=1', 'X-Api-Key': 'k', 'x-custom': 'k', Accept: 'text/plain' },
+    })
     expect(stub.seen[1]?.headers).toMatchObject({ authorization: 'Bearer k', 'x-custom': 'k' })
     const { authorization, cookie, accept, ...rest } = other.seen[0]?.headers ?? {}
-    expect([authorization, cookie, rest['x-api-key'], rest['x-custom'], accept]).toEqual([undefined, undefined, undefined, undefined, 'text/plain'])
+    expect([authorization, cookie, rest['x-api-key'], rest['x-custom'], accept]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      'text/plain',
+    ])
   })
   it('turn a POST into a GET where the standard says so', async () => {
-    await using stub = await serve((request, response) => (request.url === '/301' ? to('/end', 301) : request.url === '/307' ? to('/end', 307) : ok())(request, response))
+    await using stub = await serve((request, response) =>
+      (request.url === '/301' ? to('/end', 301) : request.url === '/307' ? to('/end', 307) : ok())(request, response),
+    )
     await using out = open(both, resolve)
-    for (const path of ['/301', '/307']) await out.fetch(`http://stub.test:${stub.port}${path}`, { method: 'POST', body: 'x' })
+    for (const path of ['/301', '/307'])
+      await out.fetch(`http://stub.test:${stub.port}${path}`, { method: 'POST', body: 'x' })
     expect(stub.seen.filter(({ url }) => url === '/end').map(({ method }) => method)).toEqual(['GET', 'POST'])
   })
 })
 
 describe('reading', () => {
   it('gives text, JSON, bytes and a standard response', async () => {
-    await using server = await serve((request, response) => { response.setHeader('x-one', 'two'); response.end(request.url === '/json' ? '{"a":1}' : 'grüße') })
+    await using server = await serve((request, response) => {
+      response.setHeader('x-one', 'two')
+      response.end(request.url === '/json' ? '{"a":1}' : 'grüße')
+    })
     await using out = open()
     const fetch = out.forOperator()
     expect(await (await fetch(`${server.origin}/json`)).json()).toEqual({ a: 1 })
@@ -171,15 +263,35 @@ describe('reading', () => {
     expect(server.connections).toBe(1)
   })
   it('sends methods, headers and bodies', async () => {
-    await using server = await serve((request, response) => { request.pipe(response) })
+    await using server = await serve((request, response) => {
+      request.pipe(response)
+    })
     await using out = open()
-    expect(await (await out.forOperator()(server.origin, { method: 'put', headers: { 'X-A': 'b', Host: 'evil.test' }, body: 'bödy' })).text()).toBe('bödy')
-    expect(server.seen[0]).toMatchObject({ method: 'PUT', headers: { 'x-a': 'b', host: `127.0.0.1:${server.port}`, 'content-length': '5', 'accept-encoding': 'identity' } })
+    expect(
+      await (
+        await out.forOperator()(server.origin, {
+          method: 'put',
+          headers: { 'X-A': 'b', Host: 'evil.test' },
+          body: 'bödy',
+        })
+      ).text(),
+    ).toBe('bödy')
+    expect(server.seen[0]).toMatchObject({
+      method: 'PUT',
+      headers: { 'x-a': 'b', host: `127.0.0.1:${server.port}`, 'content-length': '5', 'accept-encoding': 'identity' },
+    })
   })
   it('decompresses and counts the size after that', async () => {
     const bomb = gzipSync(Buffer.alloc(5_000_000))
     await using server = await serve((request, response) => {
-      const [encoding, body] = request.url === '/bomb' ? ['gzip', bomb] : request.url === '/br' ? ['br', brotliCompressSync('brotli')] : request.url === '/odd' ? ['zstd', Buffer.from('x')] : ['gzip', gzipSync('gzip')]
+      const [encoding, body] =
+        request.url === '/bomb'
+          ? ['gzip', bomb]
+          : request.url === '/br'
+            ? ['br', brotliCompressSync('brotli')]
+            : request.url === '/odd'
+              ? ['zstd', Buffer.from('x')]
+              : ['gzip', gzipSync('gzip')]
       response.writeHead(200, { 'content-encoding': encoding })
       response.end(body)
     })
@@ -207,20 +319,32 @@ describe('reading', () => {
     for await (const chunk of response.chunks()) {
       read += chunk.length
       // What was written but not read is what fits into the buffers of both ends of the connection.
-      if (read === chunk.length) { for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve)); expect(written).toBeLessThan(total) }
+      if (read === chunk.length) {
+        for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
+        expect(written).toBeLessThan(total)
+      }
     }
     expect(read).toBe(total)
   })
   it('an answer that breaks off is a failure', async () => {
-    await using server = await serve((_, response: ServerResponse) => { response.writeHead(200, { 'content-length': '100' }); response.write('half'); setImmediate(() => response.socket?.destroy()) })
+    await using server = await serve((_, response: ServerResponse) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('half')
+      setImmediate(() => response.socket?.destroy())
+    })
     await using out = open()
-    await expect((await out.forOperator()(server.origin)).text()).rejects.toMatchObject({ name: 'UpstreamFailure', reason: 'cut' })
+    await expect((await out.forOperator()(server.origin)).text()).rejects.toMatchObject({
+      name: 'UpstreamFailure',
+      reason: 'cut',
+    })
   })
 })
 
 describe('ending', () => {
   const silent: RequestListener = () => {}
-  const half: RequestListener = (_, response) => { response.write('half') }
+  const half: RequestListener = (_, response) => {
+    response.write('half')
+  }
   it('an abort before, while waiting and while reading rejects with its reason and closes the connection', async () => {
     await using waiting = await serve(silent)
     await using reading = await serve(half)
@@ -237,7 +361,11 @@ describe('ending', () => {
     await waiting.closed[0]
     const second = new AbortController()
     const response = await fetch(reading.origin, { signal: second.signal })
-    await expect((async () => { for await (const _ of response.chunks()) second.abort(reason) })()).rejects.toBe(reason)
+    await expect(
+      (async () => {
+        for await (const _ of response.chunks()) second.abort(reason)
+      })(),
+    ).rejects.toBe(reason)
     await reading.closed[0]
   })
   it('leaving the body early closes the connection', async () => {
@@ -252,14 +380,21 @@ describe('ending', () => {
     await using out = open()
     const fetch = out.forOperator()
     await expect(fetch(waiting.origin, { headersTimeoutMs: 30 })).rejects.toMatchObject({ reason: 'timeout' })
-    await expect((await fetch(reading.origin, { idleTimeoutMs: 30 })).text()).rejects.toMatchObject({ reason: 'timeout' })
+    await expect((await fetch(reading.origin, { idleTimeoutMs: 30 })).text()).rejects.toMatchObject({
+      reason: 'timeout',
+    })
     await fetch(reading.origin, { idleTimeoutMs: 30 })
     await Promise.all([...waiting.closed, ...reading.closed])
   })
   it('drops that trickle in do not outlive the limit for the whole', async () => {
-    await using server = await serve((_, response) => { const timer = setInterval(() => response.write('.'), 5); response.once('close', () => clearInterval(timer)) })
+    await using server = await serve((_, response) => {
+      const timer = setInterval(() => response.write('.'), 5)
+      response.once('close', () => clearInterval(timer))
+    })
     await using out = open()
-    await expect((await out.forOperator()(server.origin, { totalTimeoutMs: 50 })).text()).rejects.toMatchObject({ reason: 'timeout' })
+    await expect((await out.forOperator()(server.origin, { totalTimeoutMs: 50 })).text()).rejects.toMatchObject({
+      reason: 'timeout',
+    })
   })
   it('disposing ends what runs', async () => {
     await using server = await serve(half)
@@ -271,9 +406,16 @@ describe('ending', () => {
     await expect(out.fetch('http://example.test/')).rejects.toBeInstanceOf(UpstreamFailure)
   })
   it('a refused connection and a broken name are failures of the network, an address that is not allowed a refusal', async () => {
-    const { port } = await serve(ok()).then(async (server) => { await server[Symbol.asyncDispose](); return server })
+    const { port } = await serve(ok()).then(async (server) => {
+      await server[Symbol.asyncDispose]()
+      return server
+    })
     await using out = open()
-    await expect(out.forOperator()(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({ reason: 'network', retry: 'later', message: `127.0.0.1:${port} refused the connection` })
+    await expect(out.forOperator()(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({
+      reason: 'network',
+      retry: 'later',
+      message: `127.0.0.1:${port} refused the connection`,
+    })
     await expect(out.fetch(`http://127.0.0.1:${port}/`)).rejects.toBeInstanceOf(Refusal)
   })
 })

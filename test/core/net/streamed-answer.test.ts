@@ -8,7 +8,9 @@ import type { OutboundResponse } from 'svc/sdk'
 class Letters implements StreamDecoder<string> {
   done = false
   readonly #fails: boolean
-  constructor(fails = false) { this.#fails = fails }
+  constructor(fails = false) {
+    this.#fails = fails
+  }
   feed(bytes: Uint8Array): readonly string[] {
     const letters = new TextDecoder().decode(bytes)
     this.done ||= letters.includes('.')
@@ -20,8 +22,20 @@ class Letters implements StreamDecoder<string> {
   }
 }
 function answer(chunks: () => AsyncIterable<Uint8Array>, type = 'text/event-stream'): OutboundResponse {
-  const unread = (): never => { throw new Error('read in another way') }
-  return { status: 200, ok: true, url: 'http://x/', header: (name) => (name === 'content-type' ? type : undefined), chunks, text: unread, json: unread, bytes: unread, toResponse: unread }
+  const unread = (): never => {
+    throw new Error('read in another way')
+  }
+  return {
+    status: 200,
+    ok: true,
+    url: 'http://x/',
+    header: (name) => (name === 'content-type' ? type : undefined),
+    chunks,
+    text: unread,
+    json: unread,
+    bytes: unread,
+    toResponse: unread,
+  }
 }
 async function* pieces(...texts: readonly (string | Error)[]): AsyncIterable<Uint8Array> {
   for (const text of texts) {
@@ -29,7 +43,11 @@ async function* pieces(...texts: readonly (string | Error)[]): AsyncIterable<Uin
     yield new TextEncoder().encode(text)
   }
 }
-async function read(response: OutboundResponse, decoder: StreamDecoder<string> = new Letters(), signal = new AbortController().signal): Promise<string> {
+async function read(
+  response: OutboundResponse,
+  decoder: StreamDecoder<string> = new Letters(),
+  signal = new AbortController().signal,
+): Promise<string> {
   const events: string[] = []
   for await (const event of readStreamed('x', decoder, signal, async () => response)) events.push(event)
   return events.join(' ')
@@ -38,7 +56,14 @@ async function read(response: OutboundResponse, decoder: StreamDecoder<string> =
 describe('an answer that is streamed', () => {
   it('is read to its end, although its last event came earlier', async () => {
     let isRead = false
-    expect(await read(answer(async function* () { yield* pieces('ab', 'c.', 'd'); isRead = true }))).toBe('a b c end')
+    expect(
+      await read(
+        answer(async function* () {
+          yield* pieces('ab', 'c.', 'd')
+          isRead = true
+        }),
+      ),
+    ).toBe('a b c end')
     expect(isRead).toBe(true)
   })
   it('is whole after its last event, however its connection ends', async () => {
@@ -46,17 +71,32 @@ describe('an answer that is streamed', () => {
     await expect(read(answer(() => pieces('a', new Error('reset'))))).rejects.toThrow('reset')
   })
   it('fails when its end marker ends nothing', async () => {
-    await expect(read(answer(() => pieces('.')), new Letters(true))).rejects.toMatchObject({ reason: 'malformed' })
+    await expect(
+      read(
+        answer(() => pieces('.')),
+        new Letters(true),
+      ),
+    ).rejects.toMatchObject({ reason: 'malformed' })
   })
   it('is refused when it is a web page, whose connection is closed', async () => {
     let left = false
-    const page = answer(async function* () { try { yield* pieces('<html>', 'x') } finally { left = true } }, 'text/html; charset=utf-8')
+    const page = answer(async function* () {
+      try {
+        yield* pieces('<html>', 'x')
+      } finally {
+        left = true
+      }
+    }, 'text/html; charset=utf-8')
     await expect(read(page)).rejects.toMatchObject({ reason: 'malformed', retry: 'never' })
     expect(left).toBe(true)
   })
   it('ends with the reason of the abort, whatever its connection says of it', async () => {
     const abort = new AbortController()
-    const response = answer(async function* () { yield* pieces('a'); abort.abort(new Error('enough')); throw new Error('reset') })
+    const response = answer(async function* () {
+      yield* pieces('a')
+      abort.abort(new Error('enough'))
+      throw new Error('reset')
+    })
     await expect(read(response, new Letters(), abort.signal)).rejects.toThrow('enough')
   })
 })

@@ -7,7 +7,12 @@ import { Tail } from '../../../core/process/tail.ts'
 
 it('a program gets no process space of its own where the system forbids it, and its limits all the same', async () => {
   const { isolation, words } = await launcher(async () => false)
-  const line = words(['/bin/true', '--', 'x'], { timeoutMs: 30_000, network: false, folder: '/', hidden: ['/tmp'] }).join(' ')
+  const line = words(['/bin/true', '--', 'x'], {
+    timeoutMs: 30_000,
+    network: false,
+    folder: '/',
+    hidden: ['/tmp'],
+  }).join(' ')
   expect(isolation).toBe('group')
   expect(line).toMatch(/\/bin\/true -- x$/)
   expect(line).not.toContain('unshare')
@@ -16,7 +21,11 @@ it('a program gets no process space of its own where the system forbids it, and 
 
 it('a program that left its group is found by its mark', async () => {
   const mark = crypto.randomUUID()
-  const stray = spawn('sleep', ['30'], { env: { SVC_PROCESS: mark, PATH: '/usr/bin:/bin' }, detached: true, stdio: 'ignore' })
+  const stray = spawn('sleep', ['30'], {
+    env: { SVC_PROCESS: mark, PATH: '/usr/bin:/bin' },
+    detached: true,
+    stdio: 'ignore',
+  })
   await once(stray, 'spawn')
   const gone = once(stray, 'exit')
   await killStragglers('another mark')

@@ -10,8 +10,12 @@ const canary = `canary-${process.pid}-value`
 let cwd = ''
 let scope = new Scope('test')
 
-beforeAll(async () => { cwd = await mkdtemp(join(tmpdir(), 'svc-spawn-')) })
-afterAll(async () => { await rm(cwd, { recursive: true, force: true }) })
+beforeAll(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'svc-spawn-'))
+})
+afterAll(async () => {
+  await rm(cwd, { recursive: true, force: true })
+})
 beforeEach(() => {
   scope = new Scope('test')
   vi.stubEnv('SVC_TEST_CANARY', canary)
@@ -23,7 +27,8 @@ afterEach(async () => {
   await scope.close(0)
 })
 
-const start = (request: Omit<SpawnRequest, 'cwd'> & { cwd?: string }): Promise<Child> => createSpawn(scope).start({ cwd, ...request })
+const start = (request: Omit<SpawnRequest, 'cwd'> & { cwd?: string }): Promise<Child> =>
+  createSpawn(scope).start({ cwd, ...request })
 const run = async (command: string, args: readonly string[] = [], more: Partial<SpawnRequest> = {}) => {
   const child = await start({ command, args, ...more })
   const exit = await child.ended
@@ -32,7 +37,9 @@ const run = async (command: string, args: readonly string[] = [], more: Partial<
 /** Processes whose command line has this text in it. */
 async function alive(text: string): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-  const lines = await Promise.all(pids.map(async (pid) => [pid, await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')] as const))
+  const lines = await Promise.all(
+    pids.map(async (pid) => [pid, await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')] as const),
+  )
   return lines.filter(([, line]) => line.includes(text)).map(([pid]) => pid)
 }
 
@@ -41,7 +48,11 @@ describe('the world of a child', () => {
     const { text, code } = await run('env')
     expect(code).toBe(0)
     expect(text).not.toContain(canary)
-    const names = text.trim().split('\n').map((line) => line.split('=')[0]).sort()
+    const names = text
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0])
+      .sort()
     expect(names).toEqual(['HOME', 'LANG', 'LC_ALL', 'PATH', 'SVC_PROCESS', 'TEMP', 'TERM', 'TMP', 'TMPDIR'])
     expect(text).toContain(`HOME=${cwd}\n`)
     expect(text).toContain(`TMPDIR=${cwd}/.tmp`)
@@ -49,15 +60,20 @@ describe('the world of a child', () => {
   })
 
   it('does not show the environment of its parent either, where the system can hide it', async () => {
-    const isolated = await createSpawn(scope).isolation() !== 'group'
+    const isolated = (await createSpawn(scope).isolation()) !== 'group'
     const { text } = await run('sh', ['-c', 'cat /proc/*/environ 2>/dev/null | tr "\\0" "\\n"'])
     if (isolated) expect(text).not.toContain(canary)
     expect(text).toContain('SVC_PROCESS=')
   })
 
   it('has no network where it may not have one, and the system can take it away', async () => {
-    const isolated = await createSpawn(scope).isolation() !== 'group'
-    const interfaces = async (network: boolean) => (await run('cat', ['/proc/net/dev'], { network })).text.trim().split('\n').slice(2).map((line) => line.split(':')[0]?.trim())
+    const isolated = (await createSpawn(scope).isolation()) !== 'group'
+    const interfaces = async (network: boolean) =>
+      (await run('cat', ['/proc/net/dev'], { network })).text
+        .trim()
+        .split('\n')
+        .slice(2)
+        .map((line) => line.split(':')[0]?.trim())
     if (isolated) expect(await interfaces(false)).toEqual(['lo'])
     expect((await interfaces(true)).length).toBeGreaterThan(0)
   })
@@ -69,11 +85,28 @@ describe('the world of a child', () => {
 
   it('takes further values under harmless names only', async () => {
     expect((await run('env', [], { env: { COLOR: 'blue' } })).text).toContain('COLOR=blue')
-    expect((await run('env', [], { env: { MY_TOKEN: 'abc' }, approvedEnv: ['MY_TOKEN'] })).text).toContain('MY_TOKEN=abc')
-    for (const name of ['MY_TOKEN', 'DB_PASSWORD', 'LD_PRELOAD', 'NODE_OPTIONS', 'npm_config_x', 'HTTPS_PROXY', 'DYLD_X', 'GIT_CONFIG_COUNT', 'PATH', 'HOME', 'A=B', '']) {
+    expect((await run('env', [], { env: { MY_TOKEN: 'abc' }, approvedEnv: ['MY_TOKEN'] })).text).toContain(
+      'MY_TOKEN=abc',
+    )
+    for (const name of [
+      'MY_TOKEN',
+      'DB_PASSWORD',
+      'LD_PRELOAD',
+      'NODE_OPTIONS',
+      'npm_config_x',
+      'HTTPS_PROXY',
+      'DYLD_X',
+      'GIT_CONFIG_COUNT',
+      'PATH',
+      'HOME',
+      'A=B',
+      '',
+    ]) {
       await expect(run('env', [], { env: { [name]: 'x' } })).rejects.toMatchObject({ code: 'forbidden' })
     }
-    await expect(run('env', [], { env: { LD_PRELOAD: 'x' }, approvedEnv: ['LD_PRELOAD'] })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(run('env', [], { env: { LD_PRELOAD: 'x' }, approvedEnv: ['LD_PRELOAD'] })).rejects.toMatchObject({
+      code: 'forbidden',
+    })
   })
 })
 
@@ -83,16 +116,27 @@ describe('the files of the daemon', () => {
     const own = join(home, 'data', 'workspaces', 'a')
     await mkdir(own, { recursive: true })
     await mkdir(join(home, 'data', 'workspaces', 'b'))
-    await Promise.all([writeFile(join(home, 'vault.key'), 'the-key'), writeFile(join(own, 'mine'), 'my file'), writeFile(join(home, 'data', 'workspaces', 'b', 'theirs'), 'their file')])
+    await Promise.all([
+      writeFile(join(home, 'vault.key'), 'the-key'),
+      writeFile(join(own, 'mine'), 'my file'),
+      writeFile(join(home, 'data', 'workspaces', 'b', 'theirs'), 'their file'),
+    ])
     const spawn = createSpawn(scope, [home])
-    const child = await spawn.start({ command: 'sh', args: ['-c', `cat mine; echo; cat ${home}/vault.key ../b/theirs; umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key; echo made > new; id -u; pwd`], cwd: own })
+    const child = await spawn.start({
+      command: 'sh',
+      args: [
+        '-c',
+        `cat mine; echo; cat ${home}/vault.key ../b/theirs; umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key; echo made > new; id -u; pwd`,
+      ],
+      cwd: own,
+    })
     const exit = await child.ended
     const { text } = child.read()
     expect(exit.code).toBe(0)
     expect(text).toContain('my file')
     expect(text).toContain(`${process.getuid?.()}\n${own}\n`)
     expect(await readFile(join(own, 'new'), 'utf8')).toBe('made\n')
-    if (await spawn.isolation() === 'sealed') expect(text).not.toMatch(/the-key|their file/)
+    if ((await spawn.isolation()) === 'sealed') expect(text).not.toMatch(/the-key|their file/)
     await rm(home, { recursive: true })
   })
 })
@@ -169,7 +213,9 @@ describe('the end of a child', () => {
 
   it('takes its line in the ledger with it', async () => {
     await run('true')
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
     expect(scope.ledger()).toEqual([])
   })
 
@@ -186,7 +232,9 @@ describe('the end of a child', () => {
 
 describe('what a child says', () => {
   it('is cut at its beginning, and not within a character', async () => {
-    const result = await run('sh', ['-c', 'i=0; while [ $i -lt 3000 ]; do echo "line-ä-$i"; i=$((i+1)); done'], { outputBytes: 1001 })
+    const result = await run('sh', ['-c', 'i=0; while [ $i -lt 3000 ]; do echo "line-ä-$i"; i=$((i+1)); done'], {
+      outputBytes: 1001,
+    })
     expect(Buffer.byteLength(result.text)).toBeLessThanOrEqual(1001)
     expect(result.text).toMatch(/line-ä-2999\n$/)
     expect(result.text).not.toContain('\uFFFD')
@@ -211,7 +259,14 @@ describe('what a child says', () => {
   })
   it('is heard as it writes, and ends when its input does', async () => {
     const heard = { stdout: '', stderr: '' }
-    const child = await start({ command: 'sh', args: ['-c', 'echo oops >&2; cat'], input: 'open', heard: (bytes, from) => { heard[from] += Buffer.from(bytes).toString() } })
+    const child = await start({
+      command: 'sh',
+      args: ['-c', 'echo oops >&2; cat'],
+      input: 'open',
+      heard: (bytes, from) => {
+        heard[from] += Buffer.from(bytes).toString()
+      },
+    })
     await child.write('hello\n')
     child.closeInput()
     expect(await child.ended).toMatchObject({ code: 0, reason: 'exit' })
@@ -223,6 +278,10 @@ describe('what a child says', () => {
   })
   it('is there or not, which takes no start to know', () => {
     const door = createSpawn(scope)
-    expect([door.has('sh'), door.has('no-such-program'), door.has('no-such-program', [cwd])]).toEqual([true, false, false])
+    expect([door.has('sh'), door.has('no-such-program'), door.has('no-such-program', [cwd])]).toEqual([
+      true,
+      false,
+      false,
+    ])
   })
 })

@@ -7,8 +7,15 @@ describe('a scope', () => {
   it('undoes what it owns newest first', async () => {
     const scope = new Scope('one')
     const seen: string[] = []
-    for (const label of ['first', 'second', 'third']) scope.own('thing', label, () => { seen.push(label) })
-    expect(scope.ledger()).toEqual([{ kind: 'thing', label: 'first' }, { kind: 'thing', label: 'second' }, { kind: 'thing', label: 'third' }])
+    for (const label of ['first', 'second', 'third'])
+      scope.own('thing', label, () => {
+        seen.push(label)
+      })
+    expect(scope.ledger()).toEqual([
+      { kind: 'thing', label: 'first' },
+      { kind: 'thing', label: 'second' },
+      { kind: 'thing', label: 'third' },
+    ])
     await scope.close(0)
     expect(seen).toEqual(['third', 'second', 'first'])
     expect(scope.ledger()).toEqual([])
@@ -17,8 +24,12 @@ describe('a scope', () => {
   it('undoes everything although one undo fails, and tells at the end', async () => {
     const scope = new Scope('one')
     const seen: string[] = []
-    scope.own('thing', 'first', () => { seen.push('first') })
-    scope.own('thing', 'second', () => { throw new Error('stuck') })
+    scope.own('thing', 'first', () => {
+      seen.push('first')
+    })
+    scope.own('thing', 'second', () => {
+      throw new Error('stuck')
+    })
     await expect(scope.close(0)).rejects.toMatchObject({ errors: [{ message: 'stuck' }] })
     expect(seen).toEqual(['first'])
   })
@@ -26,7 +37,9 @@ describe('a scope', () => {
   it('releases one entry early, once', async () => {
     const scope = new Scope('one')
     let undone = 0
-    const undo = scope.own('thing', 'first', () => { undone++ })
+    const undo = scope.own('thing', 'first', () => {
+      undone++
+    })
     await undo()
     await undo()
     await scope.close(0)
@@ -59,7 +72,12 @@ describe('a scope', () => {
 
   it('aborts work that does not end by itself, and says who ignored it', async () => {
     const scope = new Scope('one')
-    const obedient = scope.run(() => new Promise<void>((resolve) => { scope.signal.addEventListener('abort', () => resolve()) }))
+    const obedient = scope.run(
+      () =>
+        new Promise<void>((resolve) => {
+          scope.signal.addEventListener('abort', () => resolve())
+        }),
+    )
     scope.run(() => new Promise(() => undefined)).catch(() => undefined)
     await expect(scope.close(5)).rejects.toMatchObject({ errors: [{ message: '1 calls ignored the abort signal' }] })
     await obedient
@@ -88,7 +106,9 @@ describe('the calls that code runs in', () => {
       const [call] = runningCalls()
       expect(call?.plugin).toBe('one')
       let ended = false
-      const waiting = call?.settled().then(() => { ended = true })
+      const waiting = call?.settled().then(() => {
+        ended = true
+      })
       expect(ended).toBe(false)
       leave()
       await waiting
@@ -97,10 +117,12 @@ describe('the calls that code runs in', () => {
   })
 
   it('do not reach into work that belongs to nobody', async () => {
-    await new Scope('one').run(() => outsideCalls(async () => {
-      await Promise.resolve()
-      expect(runningCalls()).toEqual([])
-    }))
+    await new Scope('one').run(() =>
+      outsideCalls(async () => {
+        await Promise.resolve()
+        expect(runningCalls()).toEqual([])
+      }),
+    )
   })
 })
 
@@ -109,7 +131,9 @@ describe('a barrier', () => {
     const barrier = new Barrier()
     const release = barrier.hold(['kv_get'], ['kv'])
     let waited = true
-    const waiting = barrier.wait('kv_get', 'chat')?.then(() => { waited = false })
+    const waiting = barrier.wait('kv_get', 'chat')?.then(() => {
+      waited = false
+    })
     expect(barrier.wait('other', 'chat')).toBeUndefined()
     expect(waited).toBe(true)
     release()
@@ -122,7 +146,9 @@ describe('a barrier', () => {
     const barrier = new Barrier()
     const release = barrier.hold(['kv_get'], ['kv'])
     expect(barrier.wait('kv_get', 'kv')).toBeUndefined()
-    await new Scope('kv').run(() => { expect(barrier.wait('kv_get', 'chat')).toBeUndefined() })
+    await new Scope('kv').run(() => {
+      expect(barrier.wait('kv_get', 'chat')).toBeUndefined()
+    })
     release()
   })
 })

@@ -7,68 +7,123 @@ import type { EngineName } from './engines.ts'
 
 async function start(engine: EngineName) {
   const opened = await open(engine)
-  await opened.database.migrate('shelf', [{ id: '1', sql: 'CREATE TABLE shelf_book (id INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, price REAL, cover BLOB)' }])
+  await opened.database.migrate('shelf', [
+    {
+      id: '1',
+      sql: 'CREATE TABLE shelf_book (id INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, price REAL, cover BLOB)',
+    },
+  ])
   return { ...opened, db: opened.database.sql }
 }
-const refusal = async (work: Promise<unknown>): Promise<Refusal> => work.then(
-  () => { throw new Error('expected a refusal') },
-  (error: unknown) => { if (error instanceof Refusal) return error; throw error },
-)
+const refusal = async (work: Promise<unknown>): Promise<Refusal> =>
+  work.then(
+    () => {
+      throw new Error('expected a refusal')
+    },
+    (error: unknown) => {
+      if (error instanceof Refusal) return error
+      throw error
+    },
+  )
 
 describe.each(engines)('SQL on %s', (engine) => {
   it('a batch is all or nothing', async () => {
     const { db } = await start(engine)
-    await expect(db.batch([
-      db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'first')`,
-      db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'first')`,
-    ])).rejects.toThrow()
+    await expect(
+      db.batch([
+        db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'first')`,
+        db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'first')`,
+      ]),
+    ).rejects.toThrow()
     expect(await db.all`SELECT id FROM shelf_book`).toEqual([])
   })
 
   it('one failing batch among many of the same tick takes nobody with it', async () => {
     const { db } = await start(engine)
-    const results = await Promise.allSettled(Array.from({ length: 40 }, (_, index) => db.batch([
-      db.sql`INSERT INTO shelf_book (id, title) VALUES (${index * 2}, ${`a${index}`})`,
-      index === 17 ? db.sql`INSERT INTO shelf_book (id, title) VALUES (${1_001}, NULL)` : db.sql`INSERT INTO shelf_book (id, title) VALUES (${index * 2 + 1}, ${`b${index}`})`,
-    ])))
+    const results = await Promise.allSettled(
+      Array.from({ length: 40 }, (_, index) =>
+        db.batch([
+          db.sql`INSERT INTO shelf_book (id, title) VALUES (${index * 2}, ${`a${index}`})`,
+          index === 17
+            ? db.sql`INSERT INTO shelf_book (id, title) VALUES (${1_001}, NULL)`
+            : db.sql`INSERT INTO shelf_book (id, title) VALUES (${index * 2 + 1}, ${`b${index}`})`,
+        ]),
+      ),
+    )
     expect(results.flatMap((result, index) => (result.status === 'rejected' ? [index] : []))).toEqual([17])
     const rows = await db.all<{ id: number }>`SELECT id FROM shelf_book ORDER BY id`
-    expect(rows.map((row) => row.id)).toEqual(Array.from({ length: 80 }, (_, id) => id).filter((id) => id !== 34 && id !== 35))
+    expect(rows.map((row) => row.id)).toEqual(
+      Array.from({ length: 80 }, (_, id) => id).filter((id) => id !== 34 && id !== 35),
+    )
   })
 
   it('a statement that cannot be read fails alone', async () => {
     const { db } = await start(engine)
-    const [bad, good] = await Promise.allSettled([db.run`INSERT INTO nowhere VALUES (1)`, db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'x')`])
+    const [bad, good] = await Promise.allSettled([
+      db.run`INSERT INTO nowhere VALUES (1)`,
+      db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'x')`,
+    ])
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled'])
   })
 
   it('64 concurrent writers lose no update', async () => {
     const { db } = await start(engine)
     await db.run`INSERT INTO shelf_book (id, title, price) VALUES (1, 'counter', 0)`
-    await Promise.all(Array.from({ length: 64 }, async () => {
-      for (let round = 0; round < 10; round++) await db.run`UPDATE shelf_book SET price = price + 1 WHERE id = 1`
-    }))
+    await Promise.all(
+      Array.from({ length: 64 }, async () => {
+        for (let round = 0; round < 10; round++) await db.run`UPDATE shelf_book SET price = price + 1 WHERE id = 1`
+      }),
+    )
     expect(await db.one`SELECT price FROM shelf_book WHERE id = 1`).toEqual({ price: 640 })
   })
 
   it('says how many rows were written, so that a conditional update tells who won', async () => {
     const { db } = await start(engine)
     await db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'free'), (2, 'taken')`
-    const claims = await Promise.all([1, 2, 3].map((who) => db.run`UPDATE shelf_book SET title = ${`by ${who}`} WHERE id = 1 AND title = 'free'`))
+    const claims = await Promise.all(
+      [1, 2, 3].map((who) => db.run`UPDATE shelf_book SET title = ${`by ${who}`} WHERE id = 1 AND title = 'free'`),
+    )
     expect(claims.map((claim) => claim.changes).toSorted()).toEqual([0, 0, 1])
-    expect(await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'x') ON CONFLICT (id) DO NOTHING`).toEqual({ changes: 0 })
-    expect(await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'y') ON CONFLICT (id) DO UPDATE SET title = excluded.title`).toEqual({ changes: 1 })
-    expect(await db.batch([db.sql`DELETE FROM shelf_book WHERE id < 10`, db.sql`DELETE FROM shelf_book`])).toMatchObject([{ changes: 2 }, { changes: 0 }])
+    expect(await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'x') ON CONFLICT (id) DO NOTHING`).toEqual({
+      changes: 0,
+    })
+    expect(
+      await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'y') ON CONFLICT (id) DO UPDATE SET title = excluded.title`,
+    ).toEqual({ changes: 1 })
+    expect(
+      await db.batch([db.sql`DELETE FROM shelf_book WHERE id < 10`, db.sql`DELETE FROM shelf_book`]),
+    ).toMatchObject([{ changes: 2 }, { changes: 0 }])
   })
 
   it('a statement is told what it wrote when it is on disk, and nothing when its batch failed', async () => {
     const { db } = await start(engine)
     const told: string[] = []
-    const telling = (name: string, statement: Statement): Statement => ({ ...statement, written: (changes) => { told.push(`${name} ${changes}`) } })
+    const telling = (name: string, statement: Statement): Statement => ({
+      ...statement,
+      written: (changes) => {
+        told.push(`${name} ${changes}`)
+      },
+    })
     const done = await Promise.allSettled([
-      db.batch([telling('a', db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'one')`), telling('b', db.sql`UPDATE shelf_book SET price = 1 WHERE id = 7`)]).then(() => told.push('settled')),
-      db.batch([telling('c', db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'two')`), telling('d', db.sql`INSERT INTO shelf_book (id, title) VALUES (3, 'two')`)]),
-      db.batch([{ ...db.sql`INSERT INTO shelf_book (id, title) VALUES (5, 'five')`, written: () => { throw new Error('a copy that cannot follow') } }, telling('e', db.sql`INSERT INTO shelf_book (id, title) VALUES (4, 'four')`)]),
+      db
+        .batch([
+          telling('a', db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'one')`),
+          telling('b', db.sql`UPDATE shelf_book SET price = 1 WHERE id = 7`),
+        ])
+        .then(() => told.push('settled')),
+      db.batch([
+        telling('c', db.sql`INSERT INTO shelf_book (id, title) VALUES (2, 'two')`),
+        telling('d', db.sql`INSERT INTO shelf_book (id, title) VALUES (3, 'two')`),
+      ]),
+      db.batch([
+        {
+          ...db.sql`INSERT INTO shelf_book (id, title) VALUES (5, 'five')`,
+          written: () => {
+            throw new Error('a copy that cannot follow')
+          },
+        },
+        telling('e', db.sql`INSERT INTO shelf_book (id, title) VALUES (4, 'four')`),
+      ]),
     ])
     expect(done.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(told.filter((line) => line !== 'settled')).toEqual(['a 1', 'b 0', 'e 1'])
@@ -77,7 +132,10 @@ describe.each(engines)('SQL on %s', (engine) => {
 
   it('RETURNING works in a read and counts in a batch', async () => {
     const { db } = await start(engine)
-    expect(await db.all`INSERT INTO shelf_book (id, title) VALUES (1, 'a'), (2, 'b') RETURNING id`).toEqual([{ id: 1 }, { id: 2 }])
+    expect(await db.all`INSERT INTO shelf_book (id, title) VALUES (1, 'a'), (2, 'b') RETURNING id`).toEqual([
+      { id: 1 },
+      { id: 2 },
+    ])
     expect(await db.one`UPDATE shelf_book SET title = 'c' WHERE id = 2 RETURNING title`).toEqual({ title: 'c' })
     expect(await db.batch([db.sql`DELETE FROM shelf_book RETURNING id`])).toMatchObject([{ changes: 2 }])
   })
@@ -94,11 +152,21 @@ describe.each(engines)('SQL on %s', (engine) => {
     const { db } = await start(engine)
     await db.run`INSERT INTO shelf_book (id, title, price, cover) VALUES (${Number.MAX_SAFE_INTEGER}, ${'x'}, ${null}, ${new Uint8Array([0, 255, 7])})`
     await db.run`INSERT INTO shelf_book (id, title, price) VALUES (${3n}, ${'Ünïcode 👋 ?'}, ${0.1})`
-    expect(await db.one`SELECT id, title, price FROM shelf_book WHERE id > 5`).toEqual({ id: Number.MAX_SAFE_INTEGER, title: 'x', price: null })
-    expect(await db.one`SELECT id, title, price FROM shelf_book WHERE id = 3`).toEqual({ id: 3, title: 'Ünïcode 👋 ?', price: 0.1 })
-    expect(await db.one`SELECT count(*) AS n, sum(id) AS total FROM shelf_book WHERE id = 3 AND title LIKE '%?'`).toEqual({ n: 1, total: 3 })
+    expect(await db.one`SELECT id, title, price FROM shelf_book WHERE id > 5`).toEqual({
+      id: Number.MAX_SAFE_INTEGER,
+      title: 'x',
+      price: null,
+    })
+    expect(await db.one`SELECT id, title, price FROM shelf_book WHERE id = 3`).toEqual({
+      id: 3,
+      title: 'Ünïcode 👋 ?',
+      price: 0.1,
+    })
+    expect(
+      await db.one`SELECT count(*) AS n, sum(id) AS total FROM shelf_book WHERE id = 3 AND title LIKE '%?'`,
+    ).toEqual({ n: 1, total: 3 })
     const row = await db.one<{ cover: Uint8Array }>`SELECT cover FROM shelf_book WHERE cover IS NOT NULL`
-    expect([...row?.cover ?? []]).toEqual([0, 255, 7])
+    expect([...(row?.cover ?? [])]).toEqual([0, 255, 7])
     expect(await db.one`SELECT id FROM shelf_book WHERE id = 99`).toBeUndefined()
   })
 
@@ -106,7 +174,9 @@ describe.each(engines)('SQL on %s', (engine) => {
     const { db } = await start(engine)
     await db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'limit ?'), (2, 'b'), (3, 'c')`
     expect(await db.all`SELECT id FROM shelf_book ORDER BY id LIMIT ${1} OFFSET ${1}`).toEqual([{ id: 2 }])
-    expect(await db.all`SELECT id FROM shelf_book WHERE title = 'limit ?' OR id > ${2} ORDER BY id LIMIT ${5}`).toEqual([{ id: 1 }, { id: 3 }])
+    expect(await db.all`SELECT id FROM shelf_book WHERE title = 'limit ?' OR id > ${2} ORDER BY id LIMIT ${5}`).toEqual(
+      [{ id: 1 }, { id: 3 }],
+    )
   })
 
   it('values are bound, never spliced', async () => {
@@ -118,10 +188,21 @@ describe.each(engines)('SQL on %s', (engine) => {
 
   it('svc_sha256 is SHA-256 in hex', async () => {
     const { db } = await start(engine)
-    expect(await db.one`SELECT svc_sha256(CAST(${'grün 👋'} AS TEXT)) AS hash`).toEqual({ hash: hash('sha256', 'grün 👋') })
+    expect(await db.one`SELECT svc_sha256(CAST(${'grün 👋'} AS TEXT)) AS hash`).toEqual({
+      hash: hash('sha256', 'grün 👋'),
+    })
   })
 
-  it.each(['BEGIN', ' commit', 'ROLLBACK', 'savepoint x', 'RELEASE x', 'VACUUM', 'PRAGMA user_version', 'ATTACH DATABASE \'x\' AS y'])('refuses %s in a batch and the others go on', async (sql) => {
+  it.each([
+    'BEGIN',
+    ' commit',
+    'ROLLBACK',
+    'savepoint x',
+    'RELEASE x',
+    'VACUUM',
+    'PRAGMA user_version',
+    "ATTACH DATABASE 'x' AS y",
+  ])('refuses %s in a batch and the others go on', async (sql) => {
     const { db } = await start(engine)
     const [bad, good] = await Promise.allSettled([
       db.batch([db.sql`INSERT INTO shelf_book (id, title) VALUES (1, 'x')`, { sql, values: [] }]),
@@ -142,7 +223,9 @@ describe.each(engines)('SQL on %s', (engine) => {
     const last = db.run`INSERT INTO shelf_book (id, title) VALUES (1, 'last')`
     await database[Symbol.asyncDispose]()
     expect(await last).toEqual({ changes: 1 })
-    expect((await refusal(db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'late')`)).code).toBe('service_unavailable')
+    expect((await refusal(db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'late')`)).code).toBe(
+      'service_unavailable',
+    )
     expect(await database.check()).toBe(false)
   })
 })

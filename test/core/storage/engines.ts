@@ -13,7 +13,13 @@ import type { Database } from '../../../core/storage/database.ts'
 export type EngineName = 'sqlite' | 'pglite'
 export const engines: readonly EngineName[] = ['sqlite', 'pglite']
 
-export interface Opened { readonly database: Database; readonly dir: string; readonly file: string; readonly url: string; readonly log: readonly string[] }
+export interface Opened {
+  readonly database: Database
+  readonly dir: string
+  readonly file: string
+  readonly url: string
+  readonly log: readonly string[]
+}
 
 let folders: string[] = []
 let databases: Database[] = []
@@ -31,17 +37,36 @@ export async function folder(): Promise<string> {
 
 export function recorder(): { readonly log: ConsolaInstance; readonly lines: string[] } {
   const lines: string[] = []
-  return { lines, log: createConsola({ level: 5, reporters: [{ log: (entry) => { lines.push(entry.args.map((arg) => (typeof arg === 'string' ? arg : JSON.stringify(arg))).join(' ')) } }] }) }
+  return {
+    lines,
+    log: createConsola({
+      level: 5,
+      reporters: [
+        {
+          log: (entry) => {
+            lines.push(entry.args.map((arg) => (typeof arg === 'string' ? arg : JSON.stringify(arg))).join(' '))
+          },
+        },
+      ],
+    }),
+  }
 }
 
 // Starting PGlite takes seconds and a lot of memory: one for the file of tests, with an empty schema for each database.
 let server: Connector<PGlite> | undefined
-afterAll(async () => { await server?.dispose?.() })
+afterAll(async () => {
+  await server?.dispose?.()
+})
 export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
   server ??= pgliteConnector({})
   const client = await server.getInstance()
   if (!options.keep) await client.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
-  return { ...server, async dispose() { /* Shared by the tests of this file. */ } }
+  return {
+    ...server,
+    async dispose() {
+      /* Shared by the tests of this file. */
+    },
+  }
 }
 
 /** An empty database on a file or on PGlite, closed after the test. */

@@ -53,7 +53,10 @@ describe('the lock of a home', () => {
   it('holds within one process too, and is free after disposing', async () => {
     const home = await folder()
     const lock = await lockHome(home)
-    const error = await lockHome(home).then(() => undefined, (reason: unknown) => reason)
+    const error = await lockHome(home).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(error).toBeInstanceOf(HomeInUse)
     expect(error).toMatchObject({ pid: process.pid, address: undefined })
     lock[Symbol.dispose]()

@@ -21,10 +21,16 @@ async function passwordFor(address: (port: number) => string, password: string |
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   try {
-    const opened = openDatabase({ url: address((server.address() as AddressInfo).port), password, log: createLog({ level: 'silent' }) })
+    const opened = openDatabase({
+      url: address((server.address() as AddressInfo).port),
+      password,
+      log: createLog({ level: 'silent' }),
+    })
     await expect(opened).rejects.toThrow()
     return await told.promise
-  } finally { server.close() }
+  } finally {
+    server.close()
+  }
 }
 
 it('a PostgreSQL address without a password gets the one that is given beside it, and its own goes first', async () => {

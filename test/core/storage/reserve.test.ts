@@ -45,8 +45,12 @@ it('a commit that finds no room gives the reserve up, refuses the write with 503
   })
   try {
     await db.run`CREATE TABLE thing (text TEXT)`
-    connection.instance.pragma(`max_page_count = ${Number(connection.instance.pragma('page_count', { simple: true })) + 1}`)
-    const refused = await db.run`INSERT INTO thing (text) VALUES (${'x'.repeat(100_000)})`.catch((error: unknown) => error)
+    connection.instance.pragma(
+      `max_page_count = ${Number(connection.instance.pragma('page_count', { simple: true })) + 1}`,
+    )
+    const refused = await db.run`INSERT INTO thing (text) VALUES (${'x'.repeat(100_000)})`.catch(
+      (error: unknown) => error,
+    )
     expect(refused).toBeInstanceOf(Refusal)
     expect(refused).toMatchObject({ code: 'service_unavailable', retryAfterSecs: 5 })
     expect(reserve.held).toBe(false)

@@ -9,7 +9,15 @@ describe('a secret', () => {
     using secret = new SecretBytes(canary)
     expect(secret.toText()).toBe(canary)
     expect(secret.length).toBe(17)
-    const shown = [String(secret), `${secret}`, JSON.stringify([secret]), inspect({ secret }, { showHidden: true, depth: 9 }), ['', secret].join('-'), Object.values(secret).map(String).join(), JSON.stringify(Object.entries(secret))]
+    const shown = [
+      String(secret),
+      `${secret}`,
+      JSON.stringify([secret]),
+      inspect({ secret }, { showHidden: true, depth: 9 }),
+      ['', secret].join('-'),
+      Object.values(secret).map(String).join(),
+      JSON.stringify(Object.entries(secret)),
+    ]
     for (const text of shown) expect(text).not.toContain(canary)
     expect(() => structuredClone(secret)).toThrow()
   })

@@ -20,7 +20,12 @@ describe('the file', () => {
   it('is for its owner only, with its log and its folder', async () => {
     const { database, file } = await open('sqlite')
     await database.migrate('file', table)
-    expect(await Promise.all([dirname(file), file, `${file}-wal`, `${file}-shm`].map(mode))).toEqual(['700', '600', '600', '600'])
+    expect(await Promise.all([dirname(file), file, `${file}-wal`, `${file}-shm`].map(mode))).toEqual([
+      '700',
+      '600',
+      '600',
+      '600',
+    ])
     expect((await readdir(dirname(file))).toSorted()).toEqual(['svc.db', 'svc.db-shm', 'svc.db-wal'])
   })
 
@@ -33,7 +38,13 @@ describe('the file', () => {
 
   it('runs with a log, full syncs, foreign keys and overwriting of what is deleted', async () => {
     const { database, file } = await open('sqlite')
-    await database.migrate('file', [...table, { id: '2', sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)' }])
+    await database.migrate('file', [
+      ...table,
+      {
+        id: '2',
+        sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)',
+      },
+    ])
     await expect(database.sql.run`INSERT INTO file_child (id, row) VALUES (1, 99)`).rejects.toThrow(/FOREIGN KEY/)
     await database.sql.run`INSERT INTO file_row (id, body) VALUES (1, ${'CANARY-7f3a'.repeat(20)})`
     await database.scrub()
@@ -46,7 +57,8 @@ describe('the file', () => {
   it('that is damaged and has a log from a crash is left as it is, byte for byte', async () => {
     const { database, file } = await open('sqlite')
     await database.migrate('file', table)
-    for (let id = 0; id < 50; id++) await database.sql.run`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(2_000)})`
+    for (let id = 0; id < 50; id++)
+      await database.sql.run`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(2_000)})`
     await database.scrub()
     await database.sql.run`INSERT INTO file_row (id, body) VALUES (99, 'only in the log')`
     const copy = join(await folder(), 'svc.db')
@@ -61,19 +73,55 @@ describe('the file', () => {
 
   it('a constraint that is checked at the commit fails its own batch only', async () => {
     const { database } = await open('sqlite')
-    await database.migrate('file', [...table, { id: '2', sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)' }])
-    const results = await Promise.allSettled(Array.from({ length: 10 }, (_, id) => id === 4
-      ? database.sql.run`INSERT INTO file_child (id, row) VALUES (1, 99)`
-      : database.sql.run`INSERT INTO file_row (id, body) VALUES (${id}, 'x')`))
+    await database.migrate('file', [
+      ...table,
+      {
+        id: '2',
+        sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)',
+      },
+    ])
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, id) =>
+        id === 4
+          ? database.sql.run`INSERT INTO file_child (id, row) VALUES (1, 99)`
+          : database.sql.run`INSERT INTO file_row (id, body) VALUES (${id}, 'x')`,
+      ),
+    )
     expect(results.flatMap((result, id) => (result.status === 'rejected' ? [id] : []))).toEqual([4])
     expect(await database.sql.one`SELECT count(*) AS n FROM file_row`).toEqual({ n: 9 })
   })
 
   it.each([
-    ['empty', async (file: string) => { await truncate(file, 0) }, /is empty \(0 bytes\)/],
-    ['garbage', async (file: string) => { await writeFile(file, 'not a database, '.repeat(1_000)) }, /is not an SQLite database/],
-    ['of another program', async (file: string) => { const other = new Sqlite(file); other.pragma('application_id = 77'); other.close() }, /belongs to another program/],
-    ['cut short', async (file: string) => { await truncate(file, 4_096 * 3 + 100) }, /is damaged|cannot be opened/],
+    [
+      'empty',
+      async (file: string) => {
+        await truncate(file, 0)
+      },
+      /is empty \(0 bytes\)/,
+    ],
+    [
+      'garbage',
+      async (file: string) => {
+        await writeFile(file, 'not a database, '.repeat(1_000))
+      },
+      /is not an SQLite database/,
+    ],
+    [
+      'of another program',
+      async (file: string) => {
+        const other = new Sqlite(file)
+        other.pragma('application_id = 77')
+        other.close()
+      },
+      /belongs to another program/,
+    ],
+    [
+      'cut short',
+      async (file: string) => {
+        await truncate(file, 4_096 * 3 + 100)
+      },
+      /is damaged|cannot be opened/,
+    ],
   ])('one that is %s is refused, left as it was, and the message says what to do', async (_, spoil, message) => {
     const { database, file } = await open('sqlite')
     await database.migrate('file', table)
@@ -81,7 +129,12 @@ describe('the file', () => {
     await database[Symbol.asyncDispose]()
     await spoil(file)
     const before = await readFile(file)
-    const error = await reopen(file).then(closing).then(() => undefined, (reason: unknown) => reason)
+    const error = await reopen(file)
+      .then(closing)
+      .then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
     expect(error).toMatchObject({ name: 'DatabaseRefused', message: expect.stringMatching(message) })
     expect(String(error)).toContain(join(dirname(file), 'snapshots'))
     expect((await readFile(file)).equals(before)).toBe(true)
@@ -90,7 +143,12 @@ describe('the file', () => {
   it('noise in a page is found before anything is served', async () => {
     const { database, file } = await open('sqlite')
     await database.migrate('file', table)
-    await database.sql.batch(Array.from({ length: 400 }, (_, id) => database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(200)})`))
+    await database.sql.batch(
+      Array.from(
+        { length: 400 },
+        (_, id) => database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(200)})`,
+      ),
+    )
     await database[Symbol.asyncDispose]()
     const { size } = await stat(file)
     const handle = await openFile(file, 'r+')
@@ -116,8 +174,12 @@ describe('the file', () => {
   })
 
   it('a URL of another kind is refused without showing its password', async () => {
-    await expect(openDatabase({ url: 'mysql://me:hunter2@host/db', log: recorder().log })).rejects.toThrow(/neither sqlite:<path> nor postgres/)
-    await expect(openDatabase({ url: 'mysql://me:hunter2@host/db', log: recorder().log })).rejects.not.toThrow(/hunter2/)
+    await expect(openDatabase({ url: 'mysql://me:hunter2@host/db', log: recorder().log })).rejects.toThrow(
+      /neither sqlite:<path> nor postgres/,
+    )
+    await expect(openDatabase({ url: 'mysql://me:hunter2@host/db', log: recorder().log })).rejects.not.toThrow(
+      /hunter2/,
+    )
   })
 })
 
@@ -125,11 +187,22 @@ describe('a snapshot', () => {
   it('is whole while writers go on, and opens as a database', async () => {
     const { database, dir } = await open('sqlite')
     await database.migrate('file', table)
-    await database.sql.batch(Array.from({ length: 3_000 }, (_, id) => database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(500)})`))
+    await database.sql.batch(
+      Array.from(
+        { length: 3_000 },
+        (_, id) => database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id}, ${'x'.repeat(500)})`,
+      ),
+    )
     const copy = join(dir, 'snapshots', 'one.db')
     const loop = { going: true }
     let id = 10_000
-    const writer = (async () => { while (loop.going) await database.sql.batch([database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'a')`, database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'b')`]) })()
+    const writer = (async () => {
+      while (loop.going)
+        await database.sql.batch([
+          database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'a')`,
+          database.sql.sql`INSERT INTO file_row (id, body) VALUES (${id++}, 'b')`,
+        ])
+    })()
     await database.snapshot(copy)
     loop.going = false
     await writer
@@ -140,7 +213,10 @@ describe('a snapshot', () => {
     await copyFile(copy, restored)
     const again = closing(await reopen(restored))
     expect(await again.migrate('file', table)).toBe(0)
-    const counts = await again.sql.one<{ base: number; more: number }>`SELECT sum(CASE WHEN id < 10000 THEN 1 ELSE 0 END) AS base, sum(CASE WHEN id >= 10000 THEN 1 ELSE 0 END) AS more FROM file_row`
+    const counts = await again.sql.one<{
+      base: number
+      more: number
+    }>`SELECT sum(CASE WHEN id < 10000 THEN 1 ELSE 0 END) AS base, sum(CASE WHEN id >= 10000 THEN 1 ELSE 0 END) AS more FROM file_row`
     expect(counts?.base).toBe(3_000)
     expect((counts?.more ?? 1) % 2).toBe(0)
   })
@@ -163,9 +239,14 @@ describe('faults', () => {
     other.exec('BEGIN IMMEDIATE')
     // Beats are counted, not timed: one long pause may be the machine's, hundreds of missing ones are ours.
     let beats = 0
-    const beat = setInterval(() => { beats++ }, 5)
+    const beat = setInterval(() => {
+      beats++
+    }, 5)
     const started = performance.now()
-    const write = database.sql.run`INSERT INTO file_row (id, body) VALUES (1, 'x')`.then(() => undefined, (error: unknown) => error)
+    const write = database.sql.run`INSERT INTO file_row (id, body) VALUES (1, 'x')`.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
     expect(await database.sql.all`SELECT id FROM file_row`).toEqual([])
     const error = await write
     clearInterval(beat)
@@ -185,7 +266,13 @@ describe('faults', () => {
     const dir = await folder()
     const file = join(dir, 'svc.db')
     const child = start('limited', [`sqlite:${file}`], ['prlimit', '--fsize=3000000:unlimited', '--'])
-    const Step = v.object({ step: v.string(), code: v.optional(v.string()), n: v.optional(v.number()), acknowledged: v.optional(v.number()), healthy: v.optional(v.boolean()) })
+    const Step = v.object({
+      step: v.string(),
+      code: v.optional(v.string()),
+      n: v.optional(v.number()),
+      acknowledged: v.optional(v.number()),
+      healthy: v.optional(v.boolean()),
+    })
     const step = async () => parse(Step, JSON.parse(await child.line()))
     expect(await step()).toEqual({ step: 'full', code: 'service_unavailable' })
     const read = await step()
@@ -207,7 +294,7 @@ describe('faults', () => {
     for (let run = 0; run < 4; run++) {
       const child = start('writer', [`sqlite:${file}`, String(run)])
       for (let n = 0; n < 40 * (run + 1); n++) await child.line()
-      acknowledged.push(...await child.kill())
+      acknowledged.push(...(await child.kill()))
       const database = await reopen(file)
       const rows = await database.sql.all<{ id: string }>`SELECT id FROM crash_row`
       const ids = new Set(rows.map((row) => row.id))

@@ -14,7 +14,7 @@ describe.each(engines)('storage on %s', (engine) => {
     await notes.setItemRaw('a:bytes', new Uint8Array([0, 200, 255]))
     expect(await notes.getItem('a:object')).toEqual({ n: [1, 'zwei', null] })
     expect(await notes.getItem('a:text')).toBe('grün 👋')
-    expect([...await notes.getItemRaw<Uint8Array>('a:bytes') ?? []]).toEqual([0, 200, 255])
+    expect([...((await notes.getItemRaw<Uint8Array>('a:bytes')) ?? [])]).toEqual([0, 200, 255])
     expect(await notes.getItem('nothing')).toBeNull()
     expect(await notes.hasItem('a:text')).toBe(true)
     expect((await notes.getMeta('a:text')).mtime).toBeInstanceOf(Date)

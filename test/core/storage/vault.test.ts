@@ -37,7 +37,10 @@ describe.each(engines)('the vault on %s', (engine) => {
   })
 
   it('a change and what is written with it are both there, or neither is', async () => {
-    const { vault, database: { sql } } = await start(engine)
+    const {
+      vault,
+      database: { sql },
+    } = await start(engine)
     await sql.run`CREATE TABLE note (text TEXT NOT NULL)`
     const mail = vault.forPlugin('mail')
     const note = (text: string | null) => [sql.sql`INSERT INTO note (text) VALUES (${text})`]
@@ -46,7 +49,10 @@ describe.each(engines)('the vault on %s', (engine) => {
     await expect(mail.remove('password', note(null))).rejects.toThrow()
     expect(await mail.read('password')).toBe('first')
     expect(await mail.remove('password', note('removed'))).toBe(true)
-    expect(await sql.all<{ text: string }>`SELECT text FROM note ORDER BY text DESC`).toEqual([{ text: 'written' }, { text: 'removed' }])
+    expect(await sql.all<{ text: string }>`SELECT text FROM note ORDER BY text DESC`).toEqual([
+      { text: 'written' },
+      { text: 'removed' },
+    ])
   })
 
   it('seals the same secret differently each time', async () => {
@@ -65,8 +71,16 @@ describe.each(engines)('the vault on %s', (engine) => {
     const row = await database.sql.one<Record<string, Uint8Array>>`SELECT nonce, sealed FROM core_vault`
     const changed = Uint8Array.from(row?.[column] ?? [])
     changed[3] = (changed[3] ?? 0) ^ 1
-    await (column === 'sealed' ? database.sql.run`UPDATE core_vault SET sealed = ${changed}` : database.sql.run`UPDATE core_vault SET nonce = ${changed}`)
-    const error = await vault.forPlugin('mail').read('password').then(() => undefined, (reason: unknown) => reason)
+    await (column === 'sealed'
+      ? database.sql.run`UPDATE core_vault SET sealed = ${changed}`
+      : database.sql.run`UPDATE core_vault SET nonce = ${changed}`)
+    const error = await vault
+      .forPlugin('mail')
+      .read('password')
+      .then(
+        () => undefined,
+        (reason: unknown) => reason,
+      )
     expect(String(error)).toMatch(/secret "mail\/password" does not open/)
     expect(String(error)).not.toContain(CANARY)
   })
@@ -85,9 +99,15 @@ describe('the key and the files', () => {
   it('no file of the home or the database holds the secret, also after removing it', async () => {
     const { vault, database, dir } = await start('sqlite')
     const holding = async (): Promise<string[]> => {
-      const names = (await readdir(dir, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+      const names = (await readdir(dir, { recursive: true, withFileTypes: true }))
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
       const texts = await Promise.all(names.map((name) => readFile(name)))
-      return names.filter((_, index) => [CANARY, Buffer.from(CANARY).toString('base64'), Buffer.from(CANARY).toString('hex')].some((form) => texts[index]?.includes(form)))
+      return names.filter((_, index) =>
+        [CANARY, Buffer.from(CANARY).toString('base64'), Buffer.from(CANARY).toString('hex')].some((form) =>
+          texts[index]?.includes(form),
+        ),
+      )
     }
     await vault.forPlugin('mail').write('password', CANARY)
     expect(await holding()).toEqual([])
@@ -95,7 +115,9 @@ describe('the key and the files', () => {
     expect(await holding()).toEqual([])
     const sealed = await database.sql.one<{ sealed: Uint8Array }>`SELECT sealed FROM core_vault`
     await vault.forPlugin('mail').remove('password')
-    const left = await Promise.all([join(dir, 'data', 'svc.db'), join(dir, 'data', 'svc.db-wal')].map((name) => readFile(name)))
+    const left = await Promise.all(
+      [join(dir, 'data', 'svc.db'), join(dir, 'data', 'svc.db-wal')].map((name) => readFile(name)),
+    )
     expect(left.some((bytes) => bytes.includes(Buffer.from(sealed?.sealed ?? '')))).toBe(false)
   })
 

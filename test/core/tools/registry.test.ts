@@ -8,22 +8,52 @@ import type { AnyTool, ToolCallContext } from '../../../core/tools/tool.ts'
 
 function bench(limits: Partial<{ timeoutSecs: number; outputChars: number }> = {}) {
   const defects: string[] = []
-  const registry = new ToolRegistry({ limits: () => ({ timeoutSecs: 120, outputChars: 50_000, ...limits }), onDefect: (_error, where) => { defects.push(where) } })
+  const registry = new ToolRegistry({
+    limits: () => ({ timeoutSecs: 120, outputChars: 50_000, ...limits }),
+    onDefect: (_error, where) => {
+      defects.push(where)
+    },
+  })
   const scope = new Scope('owner')
   const tools = registry.forPlugin(new Scope('chat'))
-  return { registry, scope, tools, defects, add: (...added: readonly AnyTool[]) => registry.forPlugin(scope).add(...added) }
+  return {
+    registry,
+    scope,
+    tools,
+    defects,
+    add: (...added: readonly AnyTool[]) => registry.forPlugin(scope).add(...added),
+  }
 }
-const call = (signal: AbortSignal = new AbortController().signal): ToolCallContext => ({ agentId: 'a', agentName: 'A', sessionId: 's', turnId: 't', callId: 'c', signal })
-const echo = (run: (text: string, call: ToolCallContext) => Promise<string> = async (text) => text, more: Partial<AnyTool> = {}) => defineTool({
-  name: 'echo', description: 'Says it again.', risk: 'read', input: v.object({ text: v.pipe(v.string(), v.description('What to say.')) }), ...more,
-  run: ({ text }, context) => run(text, context),
+const call = (signal: AbortSignal = new AbortController().signal): ToolCallContext => ({
+  agentId: 'a',
+  agentName: 'A',
+  sessionId: 's',
+  turnId: 't',
+  callId: 'c',
+  signal,
 })
+const echo = (
+  run: (text: string, call: ToolCallContext) => Promise<string> = async (text) => text,
+  more: Partial<AnyTool> = {},
+) =>
+  defineTool({
+    name: 'echo',
+    description: 'Says it again.',
+    risk: 'read',
+    input: v.object({ text: v.pipe(v.string(), v.description('What to say.')) }),
+    ...more,
+    run: ({ text }, context) => run(text, context),
+  })
 
 describe('a call of a tool', () => {
   it('parses the arguments and answers with the text', async () => {
     const { tools, add } = bench()
     add(echo())
-    expect(await tools.call('echo', { text: 'hi' }, call())).toMatchObject({ text: 'hi', failed: false, truncated: false })
+    expect(await tools.call('echo', { text: 'hi' }, call())).toMatchObject({
+      text: 'hi',
+      failed: false,
+      truncated: false,
+    })
   })
 
   it('tells the model which field is wrong', async () => {
@@ -31,33 +61,60 @@ describe('a call of a tool', () => {
     add(echo())
     const result = await tools.call('echo', { text: 1 }, call())
     expect(result.failed).toBe(true)
-    expect(result.text).toBe('The arguments of "echo" are not valid:\n- text: Invalid type: Expected string but received 1')
+    expect(result.text).toBe(
+      'The arguments of "echo" are not valid:\n- text: Invalid type: Expected string but received 1',
+    )
   })
 
   it('tells the model what it can do about arguments that are no object', async () => {
     const { tools, add } = bench()
     add(echo())
-    expect((await tools.call('echo', 'not json', call())).text).toContain('- arguments: Invalid type: Expected Object but received "not json"')
+    expect((await tools.call('echo', 'not json', call())).text).toContain(
+      '- arguments: Invalid type: Expected Object but received "not json"',
+    )
   })
 
   it('of an unknown name is a failed result', async () => {
-    expect(await bench().tools.call('nothing', {}, call())).toMatchObject({ failed: true, text: 'There is no tool "nothing".' })
+    expect(await bench().tools.call('nothing', {}, call())).toMatchObject({
+      failed: true,
+      text: 'There is no tool "nothing".',
+    })
   })
 
   it('tells the model a refusal and hides a defect, which is counted with the plugin', async () => {
     const { tools, add, defects } = bench()
-    add(echo(async (text) => { throw text === 'refuse' ? new Refusal('forbidden', 'Not that key') : new Error('secret path /etc') }))
+    add(
+      echo(async (text) => {
+        throw text === 'refuse' ? new Refusal('forbidden', 'Not that key') : new Error('secret path /etc')
+      }),
+    )
     expect(await tools.call('echo', { text: 'refuse' }, call())).toMatchObject({ failed: true, text: 'Not that key' })
     expect(defects).toEqual([])
-    expect(await tools.call('echo', { text: 'break' }, call())).toMatchObject({ failed: true, text: 'The tool "echo" failed.' })
+    expect(await tools.call('echo', { text: 'break' }, call())).toMatchObject({
+      failed: true,
+      text: 'The tool "echo" failed.',
+    })
     expect(defects).toEqual(['plugin "owner", tool echo'])
   })
 
   it('is stopped when its time is up, and its signal with it', async () => {
     const { tools, add } = bench({ timeoutSecs: 0.01 })
     let aborted = false
-    add(echo((_text, { signal }) => new Promise((resolve) => { signal.addEventListener('abort', () => { aborted = true; resolve('late') }) })))
-    expect(await tools.call('echo', { text: 'x' }, call())).toMatchObject({ failed: true, text: 'The tool "echo" was stopped after 0.01 seconds.' })
+    add(
+      echo(
+        (_text, { signal }) =>
+          new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              aborted = true
+              resolve('late')
+            })
+          }),
+      ),
+    )
+    expect(await tools.call('echo', { text: 'x' }, call())).toMatchObject({
+      failed: true,
+      text: 'The tool "echo" was stopped after 0.01 seconds.',
+    })
     expect(aborted).toBe(true)
   })
 
@@ -92,10 +149,20 @@ describe('a call of a tool', () => {
 
   it('ends with a failure the model can read when the plugin is unloaded', async () => {
     const { tools, add, scope } = bench()
-    add(echo((_text, { signal }) => new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) })))
+    add(
+      echo(
+        (_text, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason))
+          }),
+      ),
+    )
     const running = tools.call('echo', { text: 'x' }, call())
     await scope.close(1)
-    expect(await running).toMatchObject({ failed: true, text: 'The tool "echo" was stopped: its plugin is being reloaded.' })
+    expect(await running).toMatchObject({
+      failed: true,
+      text: 'The tool "echo" was stopped: its plugin is being reloaded.',
+    })
     expect(tools.find('echo')).toBeUndefined()
   })
 
@@ -118,18 +185,28 @@ describe('the list of tools', () => {
     add(echo(), echo(undefined, { name: 'another' }))
     expect(tools.list().map(({ name }) => name)).toEqual(['another', 'echo'])
     expect(tools.find('echo')).toMatchObject({
-      description: 'Says it again.', risk: 'read',
-      input: { type: 'object', properties: { text: { type: 'string', description: 'What to say.' } }, required: ['text'] },
+      description: 'Says it again.',
+      risk: 'read',
+      input: {
+        type: 'object',
+        properties: { text: { type: 'string', description: 'What to say.' } },
+        required: ['text'],
+      },
     })
   })
 
-  it.each([['Bad Name', 'must be snake_case'], ['x'.repeat(65), 'must be snake_case']])('refuses the name %s', (name, message) => {
+  it.each([
+    ['Bad Name', 'must be snake_case'],
+    ['x'.repeat(65), 'must be snake_case'],
+  ])('refuses the name %s', (name, message) => {
     expect(() => bench().add(echo(undefined, { name }))).toThrow(message)
   })
 
   it('refuses a name that is taken and says by whom', () => {
     const { registry, add } = bench()
     add(echo())
-    expect(() => registry.forPlugin(new Scope('second')).add(echo())).toThrow('tool "echo" of plugin "second" is taken by plugin "owner"')
+    expect(() => registry.forPlugin(new Scope('second')).add(echo())).toThrow(
+      'tool "echo" of plugin "second" is taken by plugin "owner"',
+    )
   })
 })

@@ -45,19 +45,40 @@ export interface Parts {
 /** Where `alloc` always points to. */
 export const ROOM = 1024
 /** An answer of so many bytes at a place. */
-export const answer = (pointer: number, length: number): number[] => [0x42, ...signed((BigInt(pointer) << 32n) | BigInt(length))]
+export const answer = (pointer: number, length: number): number[] => [
+  0x42,
+  ...signed((BigInt(pointer) << 32n) | BigInt(length)),
+]
 /** The answer is what was given. */
 export const echo = [0x20, 0, 0xad, 0x42, 32, 0x86, 0x20, 1, 0xad, 0x84]
 
 /** A guest that keeps the contract. Types: 0 (i32) -> i32, 1 (i32, i32) -> i64, 2 () -> (), 3 (i32, i32, i32) -> (). */
-export function guest({ execute = echo, locals = [], more = [], memory = [0, 1], imports = [], exports = [], sections = {} }: Parts = {}): Uint8Array {
+export function guest({
+  execute = echo,
+  locals = [],
+  more = [],
+  memory = [0, 1],
+  imports = [],
+  exports = [],
+  sections = {},
+}: Parts = {}): Uint8Array {
   const first = imports.length
   const all: Record<number, readonly number[]> = {
-    1: list([[0x60, 1, i32, 1, i32], [0x60, 2, i32, i32, 1, i64], [0x60, 0, 0], [0x60, 3, i32, i32, i32, 0]]),
+    1: list([
+      [0x60, 1, i32, 1, i32],
+      [0x60, 2, i32, i32, 1, i64],
+      [0x60, 0, 0],
+      [0x60, 3, i32, i32, i32, 0],
+    ]),
     ...(imports.length > 0 ? { 2: list(imports) } : {}),
     3: list([[0], [1], ...more.map(() => [2])]),
     5: list([memory]),
-    7: list([[...text('memory'), 2, 0], [...text('alloc'), 0, ...leb(first)], [...text('execute'), 0, ...leb(first + 1)], ...exports]),
+    7: list([
+      [...text('memory'), 2, 0],
+      [...text('alloc'), 0, ...leb(first)],
+      [...text('execute'), 0, ...leb(first + 1)],
+      ...exports,
+    ]),
     10: list([body(constant(ROOM)), body(execute, locals), ...more.map((code) => body(code))]),
     ...sections,
   }

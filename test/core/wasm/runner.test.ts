@@ -6,8 +6,11 @@ import { answer, constant, echo, guest, leb, list, ROOM, signed, text } from './
 import type { Parts } from './assemble.ts'
 
 const runner = new GuestProcess()
-afterAll(() => { runner[Symbol.dispose]() })
-const run = (parts: Parts, more: Partial<GuestRun> = {}): Promise<GuestEnd> => runner.run({ module: guest(parts), input: Buffer.from('hello'), deadlineMs: 20_000, ...more })
+afterAll(() => {
+  runner[Symbol.dispose]()
+})
+const run = (parts: Parts, more: Partial<GuestRun> = {}): Promise<GuestEnd> =>
+  runner.run({ module: guest(parts), input: Buffer.from('hello'), deadlineMs: 20_000, ...more })
 const endless = [0x03, 0x40, 0x0c, 0, 0x0b, ...answer(0, 0)]
 const hostCall = [...text('svc'), ...text('host_call'), 0, 1]
 const hostLog = [...text('svc'), ...text('host_log'), 0, 3]
@@ -15,20 +18,34 @@ const hostLog = [...text('svc'), ...text('host_log'), 0, 3]
 describe('a guest', () => {
   it('gets its input and gives its answer, for the same fuel each time', async () => {
     const ends = await Promise.all([run({}), run({}), run({})])
-    for (const end of ends) expect(end).toMatchObject({ outcome: 'done', message: '', output: Uint8Array.from(Buffer.from('hello')) })
+    for (const end of ends)
+      expect(end).toMatchObject({ outcome: 'done', message: '', output: Uint8Array.from(Buffer.from('hello')) })
     // alloc: one constant; execute: seven instructions.
     expect(ends.map(({ fuelUsed }) => fuelUsed)).toEqual([8n, 8n, 8n])
   })
 
   it('is ended by its fuel, of which the same is used each time', async () => {
-    expect(await run({ execute: endless }, { fuel: 12_345n })).toMatchObject({ outcome: 'fuel_exhausted', fuelUsed: 12_345n })
-    expect(await run({ execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, { fuel: 5_000n })).toMatchObject({ outcome: 'fuel_exhausted' })
+    expect(await run({ execute: endless }, { fuel: 12_345n })).toMatchObject({
+      outcome: 'fuel_exhausted',
+      fuelUsed: 12_345n,
+    })
+    expect(await run({ execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, { fuel: 5_000n })).toMatchObject({
+      outcome: 'fuel_exhausted',
+    })
     expect(await run({}, { fuel: 7n })).toMatchObject({ outcome: 'fuel_exhausted', fuelUsed: 7n })
     expect(await run({}, { fuel: 8n })).toMatchObject({ outcome: 'done' })
   })
 
   it('pays for moving memory by its length, and for growing', async () => {
-    const fill = (bytes: number): number[] => [...constant(2048), ...constant(1), ...constant(bytes), 0xfc, 11, 0, ...answer(0, 0)]
+    const fill = (bytes: number): number[] => [
+      ...constant(2048),
+      ...constant(1),
+      ...constant(bytes),
+      0xfc,
+      11,
+      0,
+      ...answer(0, 0),
+    ]
     const [small, large] = await Promise.all([run({ execute: fill(10) }), run({ execute: fill(1010) })])
     expect((large.fuelUsed ?? 0n) - (small.fuelUsed ?? 0n)).toBe(1000n)
     expect(await run({ execute: fill(60_000) }, { fuel: 50_000n })).toMatchObject({ outcome: 'fuel_exhausted' })
@@ -44,38 +61,77 @@ describe('a guest', () => {
   it('gets no more memory than it may have', async () => {
     const grow = [...constant(300), 0x40, 0, ...constant(-1), 0x46, 0x04, 0x40, 0x00, 0x0b, ...answer(0, 0)]
     expect(await run({ execute: grow })).toMatchObject({ outcome: 'memory_limit' })
-    expect(await run({ execute: [...constant(1), 0x40, 0, ...constant(-1), 0x46, 0x04, 0x40, 0x00, 0x0b, ...answer(0, 0)] }, { memoryBytes: 65_536 })).toMatchObject({ outcome: 'memory_limit' })
+    expect(
+      await run(
+        { execute: [...constant(1), 0x40, 0, ...constant(-1), 0x46, 0x04, 0x40, 0x00, 0x0b, ...answer(0, 0)] },
+        { memoryBytes: 65_536 },
+      ),
+    ).toMatchObject({ outcome: 'memory_limit' })
     expect(await run({ memory: [0, ...leb(300)] })).toMatchObject({ outcome: 'memory_limit' })
     // Who looks at what growing gave, and goes on with less, is well.
-    expect(await run({ execute: [...constant(300), 0x40, 0, 0x1a, ...answer(0, 0)] })).toMatchObject({ outcome: 'done' })
+    expect(await run({ execute: [...constant(300), 0x40, 0, 0x1a, ...answer(0, 0)] })).toMatchObject({
+      outcome: 'done',
+    })
   })
 
   it('that does wrong traps, and that breaks the contract is told so', async () => {
     expect(await run({ execute: [0x00] })).toMatchObject({ outcome: 'trap' })
-    expect(await run({ execute: [...constant(-1), 0x28, 2, 0, 0x1a, ...answer(0, 0)] })).toMatchObject({ outcome: 'trap' })
-    expect(await run({ execute: [...constant(1), ...constant(0), 0x6d, 0x1a, ...answer(0, 0)] })).toMatchObject({ outcome: 'trap' })
-    expect(await run({ execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, { fuel: 2n ** 62n })).toMatchObject({ outcome: 'trap' })
-    for (const execute of [answer(65_530, 100), answer(-1, 10), answer(2 ** 31 - 1, 2 ** 20)]) expect(await run({ execute })).toMatchObject({ outcome: 'abi' })
-    expect(await run({ execute: answer(0, 2_000_000), memory: [0, 40] })).toMatchObject({ outcome: 'abi', message: expect.stringContaining('at most 1048576') as string })
+    expect(await run({ execute: [...constant(-1), 0x28, 2, 0, 0x1a, ...answer(0, 0)] })).toMatchObject({
+      outcome: 'trap',
+    })
+    expect(await run({ execute: [...constant(1), ...constant(0), 0x6d, 0x1a, ...answer(0, 0)] })).toMatchObject({
+      outcome: 'trap',
+    })
+    expect(await run({ execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, { fuel: 2n ** 62n })).toMatchObject({
+      outcome: 'trap',
+    })
+    for (const execute of [answer(65_530, 100), answer(-1, 10), answer(2 ** 31 - 1, 2 ** 20)])
+      expect(await run({ execute })).toMatchObject({ outcome: 'abi' })
+    expect(await run({ execute: answer(0, 2_000_000), memory: [0, 40] })).toMatchObject({
+      outcome: 'abi',
+      message: expect.stringContaining('at most 1048576') as string,
+    })
     expect(await run({ sections: { 7: list([[...text('memory'), 2, 0]]) } })).toMatchObject({ outcome: 'abi' })
     expect(await run({ imports: [[...text('svc'), ...text('other'), 0, 0]] })).toMatchObject({ outcome: 'abi' })
     expect(await run({ execute: [0x0f] })).toMatchObject({ outcome: 'abi' })
-    expect(await runner.run({ module: Buffer.from('no module'), input: new Uint8Array(0) })).toMatchObject({ outcome: 'abi' })
-    expect(await run({ imports: [hostLog], execute: [...constant(1), ...constant(-8), ...constant(16), 0x10, 0, ...answer(0, 0)] })).toMatchObject({ outcome: 'abi' })
+    expect(await runner.run({ module: Buffer.from('no module'), input: new Uint8Array(0) })).toMatchObject({
+      outcome: 'abi',
+    })
+    expect(
+      await run({
+        imports: [hostLog],
+        execute: [...constant(1), ...constant(-8), ...constant(16), 0x10, 0, ...answer(0, 0)],
+      }),
+    ).toMatchObject({ outcome: 'abi' })
   })
 
   it('asks the host, which decides what it gets, and pays for it', async () => {
     const asking = { imports: [hostCall], execute: [0x20, 0, 0x20, 1, 0x10, 0] }
     const asked: string[] = []
-    const end = await run(asking, { host: (request) => { asked.push(Buffer.from(request).toString()); return Promise.resolve(Buffer.from('granted')) } })
+    const end = await run(asking, {
+      host: (request) => {
+        asked.push(Buffer.from(request).toString())
+        return Promise.resolve(Buffer.from('granted'))
+      },
+    })
     expect([asked, Buffer.from(end.output).toString(), end.outcome]).toEqual([['hello'], 'granted', 'done'])
     expect(end.fuelUsed).toBeGreaterThan(100n)
-    expect(await run(asking, { host: () => Promise.reject(new Error('a path')) })).toMatchObject({ outcome: 'abi', message: 'the host refused: failed' })
-    expect(await run(asking, { host: () => Promise.reject(new Refusal('forbidden', 'not granted')) })).toMatchObject({ outcome: 'abi', message: 'the host refused: not granted' })
+    expect(await run(asking, { host: () => Promise.reject(new Error('a path')) })).toMatchObject({
+      outcome: 'abi',
+      message: 'the host refused: failed',
+    })
+    expect(await run(asking, { host: () => Promise.reject(new Refusal('forbidden', 'not granted')) })).toMatchObject({
+      outcome: 'abi',
+      message: 'the host refused: not granted',
+    })
     expect(await run(asking)).toMatchObject({ outcome: 'done', output: new Uint8Array(0) })
     expect(await run(asking, { fuel: 50n })).toMatchObject({ outcome: 'fuel_exhausted' })
-    expect(await run(asking, { host: () => new Promise(() => {}), deadlineMs: 500 })).toMatchObject({ outcome: 'deadline' })
-    expect(await run({ imports: [hostLog], execute: [...constant(2), 0x20, 0, 0x20, 1, 0x10, 0, ...answer(0, 0)] })).toMatchObject({ outcome: 'done', log: '2 hello\n' })
+    expect(await run(asking, { host: () => new Promise(() => {}), deadlineMs: 500 })).toMatchObject({
+      outcome: 'deadline',
+    })
+    expect(
+      await run({ imports: [hostLog], execute: [...constant(2), 0x20, 0, 0x20, 1, 0x10, 0, ...answer(0, 0)] }),
+    ).toMatchObject({ outcome: 'done', log: '2 hello\n' })
   })
 
   it('ends with the signal of whoever started it', async () => {
@@ -88,7 +144,9 @@ describe('a guest', () => {
   it('waits while four others run, and is refused when too many wait', async () => {
     using own = new GuestProcess()
     const stop = new AbortController()
-    const many = Array.from({ length: 68 }, () => own.run({ module: guest({ execute: endless }), input: new Uint8Array(0), fuel: 2n ** 62n, signal: stop.signal }))
+    const many = Array.from({ length: 68 }, () =>
+      own.run({ module: guest({ execute: endless }), input: new Uint8Array(0), fuel: 2n ** 62n, signal: stop.signal }),
+    )
     const settled = Promise.allSettled(many)
     await expect(own.run({ module: guest(), input: new Uint8Array(0) })).rejects.toMatchObject({ code: 'rate_limit' })
     stop.abort(new Error('enough'))
@@ -104,7 +162,9 @@ describe('the process of the guests', () => {
       const end = await own.run({ module: guest(), input: Buffer.from('x'), deadlineMs: 20_000 })
       expect([round, end.outcome]).toEqual([round, 'done'])
       // The idle process is asked to end now; the next guest starts before it is gone.
-      await new Promise((resolve) => { setTimeout(resolve, 1) })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 1)
+      })
     }
   })
 })
@@ -125,9 +185,19 @@ describe('made up programs', () => {
       const kind = next(9)
       if (kind < 2 && depth < 6) out.push(0x03, 0x40, ...program(next, depth + 1, 1 + next(4)), 0x0b)
       else if (kind === 2 && depth < 6) out.push(0x02, 0x40, ...program(next, depth + 1, 1 + next(4)), 0x0b)
-      else if (kind === 3 && depth < 6) out.push(...constant(next(2)), 0x04, 0x40, ...program(next, depth + 1, 1 + next(3)), 0x05, ...program(next, depth + 1, 1 + next(3)), 0x0b)
+      else if (kind === 3 && depth < 6)
+        out.push(
+          ...constant(next(2)),
+          0x04,
+          0x40,
+          ...program(next, depth + 1, 1 + next(3)),
+          0x05,
+          ...program(next, depth + 1, 1 + next(3)),
+          0x0b,
+        )
       else if (kind === 4) out.push(...constant(next(2)), 0x0d, ...leb(next(depth)))
-      else if (kind === 5) out.push(...constant(next(4)), 0x0e, 2, ...leb(next(depth)), ...leb(next(depth)), ...leb(next(depth)))
+      else if (kind === 5)
+        out.push(...constant(next(4)), 0x0e, 2, ...leb(next(depth)), ...leb(next(depth)), ...leb(next(depth)))
       else if (kind === 6) out.push(0x10, ...leb(2 + next(3)))
       else if (kind === 7) out.push(0x0c, ...leb(next(depth)))
       else out.push(...constant(ROOM), 0x42, ...signed(BigInt(next(1000))), 0x37, 3, 0)
@@ -137,13 +207,26 @@ describe('made up programs', () => {
 
   it('all end: thirty-two of them, many of which would run for ever', async () => {
     const next = numbers(11)
-    const modules = Array.from({ length: 32 }, () => guest({ execute: [0x10, 2, ...answer(0, 0)], more: [program(next, 1, 8), program(next, 1, 8), program(next, 1, 8)] }))
-    const ends = await Promise.all(modules.map((module) => runner.run({ module, input: new Uint8Array(0), fuel: 50_000n, deadlineMs: 25_000 })))
+    const modules = Array.from({ length: 32 }, () =>
+      guest({
+        execute: [0x10, 2, ...answer(0, 0)],
+        more: [program(next, 1, 8), program(next, 1, 8), program(next, 1, 8)],
+      }),
+    )
+    const ends = await Promise.all(
+      modules.map((module) => runner.run({ module, input: new Uint8Array(0), fuel: 50_000n, deadlineMs: 25_000 })),
+    )
     const counts = Map.groupBy(ends, ({ outcome }) => outcome)
-    expect([...counts.keys()].toSorted().filter((outcome) => outcome !== 'done' && outcome !== 'fuel_exhausted' && outcome !== 'trap')).toEqual([])
+    expect(
+      [...counts.keys()]
+        .toSorted()
+        .filter((outcome) => outcome !== 'done' && outcome !== 'fuel_exhausted' && outcome !== 'trap'),
+    ).toEqual([])
     expect(counts.get('fuel_exhausted')?.length).toBeGreaterThan(4)
     expect(counts.get('done')?.length).toBeGreaterThan(1)
   })
 
-  it('echoes are echoes after all of it', async () => { expect((await run({ execute: echo })).outcome).toBe('done') })
+  it('echoes are echoes after all of it', async () => {
+    expect((await run({ execute: echo })).outcome).toBe('done')
+  })
 })

@@ -10,9 +10,12 @@ beforeAll(async () => {
   stage = await openChat()
   agent = await stage.spawn('busy')
   idle = await stage.spawn('idle')
-  for (const message of ['one', 'two']) expect((await stage.post(`/api/agents/${agent}/message`, { message })).status).toBe(200)
+  for (const message of ['one', 'two'])
+    expect((await stage.post(`/api/agents/${agent}/message`, { message })).status).toBe(200)
 })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const get = (path: string, id = agent) => stage.host.json('GET', `/api/agents/${id}/${path}`)
 
 describe('GET /api/agents/{id}/traces', () => {
@@ -22,14 +25,32 @@ describe('GET /api/agents/{id}/traces', () => {
     expect((await stage.post(`/api/agents/${id}/message`, { message: 'what time is it?' })).status).toBe(200)
     const { body } = await get('traces', id)
     expect(body).toMatchObject({ agent_id: id, count: 3 })
-    expect(body.traces.map(({ kind, name, iteration, failed }: Record<string, unknown>) => [kind, name, iteration, failed])).toEqual([
-      ['model', 'openai/fake-1', 2, false], ['tool', 'system_time', 1, false], ['model', 'openai/fake-1', 1, false],
+    expect(
+      body.traces.map(({ kind, name, iteration, failed }: Record<string, unknown>) => [kind, name, iteration, failed]),
+    ).toEqual([
+      ['model', 'openai/fake-1', 2, false],
+      ['tool', 'system_time', 1, false],
+      ['model', 'openai/fake-1', 1, false],
     ])
     const [last, tool, first] = body.traces
-    for (const trace of [first, last]) expect(trace).toMatchObject({ input_tokens: expect.any(Number), output_tokens: expect.any(Number), duration_ms: expect.any(Number), started_at: expect.stringMatching(/Z$/) })
-    expect(tool).toMatchObject({ tool_name: 'system_time', is_error: false, input: '{}', output_summary: expect.stringMatching(/./) })
+    for (const trace of [first, last])
+      expect(trace).toMatchObject({
+        input_tokens: expect.any(Number),
+        output_tokens: expect.any(Number),
+        duration_ms: expect.any(Number),
+        started_at: expect.stringMatching(/Z$/),
+      })
+    expect(tool).toMatchObject({
+      tool_name: 'system_time',
+      is_error: false,
+      input: '{}',
+      output_summary: expect.stringMatching(/./),
+    })
     expect((await get('traces?limit=1', id)).body.traces).toEqual([last])
-    expect((await get('metrics', id)).body).toMatchObject({ tool_calls: { total_tool_calls: 1, failed_tool_calls: 0 }, latency_ms: { model: { count: 2, p50: expect.any(Number) }, tool: { count: 1 } } })
+    expect((await get('metrics', id)).body).toMatchObject({
+      tool_calls: { total_tool_calls: 1, failed_tool_calls: 0 },
+      latency_ms: { model: { count: 2, p50: expect.any(Number) }, tool: { count: 1 } },
+    })
   })
 
   it('is empty for an agent that did nothing, and never that of another', async () => {
@@ -40,25 +61,51 @@ describe('GET /api/agents/{id}/traces', () => {
 describe('GET /api/agents/{id}/metrics', () => {
   it('counts turns, tokens, latencies and errors', async () => {
     const { body } = await get('metrics')
-    expect(body).toMatchObject({ agent_id: agent, name: 'busy', state: 'Running', message_count: 2, turns: { done: 2 }, call_count: 2, error_count: 0, error_rate: 0 })
-    expect(body.token_usage.total_tokens).toBe(body.token_usage.total_input_tokens + body.token_usage.total_output_tokens)
+    expect(body).toMatchObject({
+      agent_id: agent,
+      name: 'busy',
+      state: 'Running',
+      message_count: 2,
+      turns: { done: 2 },
+      call_count: 2,
+      error_count: 0,
+      error_rate: 0,
+    })
+    expect(body.token_usage.total_tokens).toBe(
+      body.token_usage.total_input_tokens + body.token_usage.total_output_tokens,
+    )
     expect(body.token_usage.session_tokens).toBe(body.token_usage.total_tokens)
   })
 
   it('is null where nothing was measured', async () => {
     const { body } = await get('metrics', idle)
-    expect(body).toMatchObject({ message_count: 0, avg_response_time_ms: null, error_rate: 0, token_usage: { total_tokens: 0, session_tokens: 0 }, latency_ms: { tool: { count: 0, p99: null } } })
+    expect(body).toMatchObject({
+      message_count: 0,
+      avg_response_time_ms: null,
+      error_rate: 0,
+      token_usage: { total_tokens: 0, session_tokens: 0 },
+      latency_ms: { tool: { count: 0, p99: null } },
+    })
   })
 })
 
 describe('GET /api/agents/{id}/logs', () => {
   it('has the entries of the audit log about the agent, newest first', async () => {
     const { body } = await get('logs')
-    expect(body.logs.at(-1)).toMatchObject({ action: 'agent_spawned', detail: 'agent "busy" spawned', level: 'info', outcome: 'ok' })
-    expect(body.logs.map((entry: { seq: number }) => entry.seq)).toEqual(body.logs.map((entry: { seq: number }) => entry.seq).toSorted((a: number, b: number) => b - a))
+    expect(body.logs.at(-1)).toMatchObject({
+      action: 'agent_spawned',
+      detail: 'agent "busy" spawned',
+      level: 'info',
+      outcome: 'ok',
+    })
+    expect(body.logs.map((entry: { seq: number }) => entry.seq)).toEqual(
+      body.logs.map((entry: { seq: number }) => entry.seq).toSorted((a: number, b: number) => b - a),
+    )
     expect(body.count).toBe(body.logs.length)
     const { entries } = (await stage.host.json('GET', `/api/audit/recent?limit=500&agent_id=${agent}`)).body
-    expect(body.logs.map((entry: { seq: number }) => entry.seq)).toEqual(entries.map((entry: { id: number }) => entry.id).toReversed())
+    expect(body.logs.map((entry: { seq: number }) => entry.seq)).toEqual(
+      entries.map((entry: { id: number }) => entry.id).toReversed(),
+    )
   })
 
   it('is paged by n and offset, and filtered by level', async () => {
@@ -69,7 +116,9 @@ describe('GET /api/agents/{id}/logs', () => {
     expect((await get('logs?offset=9999')).body.logs).toEqual([])
   })
 
-  it.each(['n=0', 'n=1001', 'n=x', 'level=debug', 'offset=-1', 'n=1&n=2'])('%s is 400', async (query) => { expect((await get(`logs?${query}`)).status).toBe(400) })
+  it.each(['n=0', 'n=1001', 'n=x', 'level=debug', 'offset=-1', 'n=1&n=2'])('%s is 400', async (query) => {
+    expect((await get(`logs?${query}`)).status).toBe(400)
+  })
 })
 
 describe('GET /api/agents/{id}/deliveries', () => {

@@ -6,8 +6,12 @@ import { startHost } from '../../support/host.ts'
 
 const plugins = ['audit', 'agents', 'kv']
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-agents-')) })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-agents-'))
+})
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 describe('the first boot', () => {
   it('makes one agent, assistant, and nothing else', async () => {
@@ -37,7 +41,8 @@ describe('a restart', () => {
     let detail: unknown
     {
       await using host = await startHost({ plugins, home })
-      for (const name of ['one', 'two', 'three']) await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\ndescription = "x"\nodd = 1` })
+      for (const name of ['one', 'two', 'three'])
+        await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\ndescription = "x"\nodd = 1` })
       before = (await host.json('GET', '/api/agents')).body
       await host.json('PUT', `/api/agents/${before[2]?.id}/model`, { provider: 'p', model: 'm' })
       before = (await host.json('GET', '/api/agents')).body
@@ -50,7 +55,10 @@ describe('a restart', () => {
   })
 
   it('keeps names unique', async () => {
-    { await using host = await startHost({ plugins, home }); await host.json('POST', '/api/agents', { manifest_toml: 'name = "one"' }) }
+    {
+      await using host = await startHost({ plugins, home })
+      await host.json('POST', '/api/agents', { manifest_toml: 'name = "one"' })
+    }
     await using host = await startHost({ plugins, home })
     expect((await host.json('POST', '/api/agents', { manifest_toml: 'name = "one"' })).status).toBe(409)
   })
@@ -64,7 +72,9 @@ describe('a restart', () => {
     const { globSync } = await import('node:fs')
     const file = globSync(join(home, 'data', '*.db'))[0] ?? ''
     const database = new Database(file)
-    expect(database.prepare('UPDATE agents_agent SET manifest_toml = ? WHERE name = ?').run('= broken', 'damaged').changes).toBe(1)
+    expect(
+      database.prepare('UPDATE agents_agent SET manifest_toml = ? WHERE name = ?').run('= broken', 'damaged').changes,
+    ).toBe(1)
     database.close()
     await using host = await startHost({ plugins, home })
     const { body } = await host.json('GET', '/api/agents?q=damaged')
@@ -77,11 +87,22 @@ describe('a restart', () => {
 
 describe('with the providers loaded', () => {
   it('default is shown as what it stands for', async () => {
-    await using host = await startHost({ plugins: [...plugins, 'usage', 'providers', 'providers/builtin'], home, config: { default_provider: 'builtin', default_model: 'offline' } })
+    await using host = await startHost({
+      plugins: [...plugins, 'usage', 'providers', 'providers/builtin'],
+      home,
+      config: { default_provider: 'builtin', default_model: 'offline' },
+    })
     const [agent] = (await host.json('GET', '/api/agents')).body
     expect(agent).toMatchObject({ model_provider: 'builtin', model_name: 'offline' })
-    expect((await host.json('GET', `/api/agents/${agent.id}`)).body.model).toMatchObject({ provider: 'builtin', model: 'offline' })
-    expect((await host.json('PUT', `/api/agents/${agent.id}/model`, { model: 'builtin/other' })).body).toEqual({ status: 'updated', provider: 'builtin', model: 'other' })
+    expect((await host.json('GET', `/api/agents/${agent.id}`)).body.model).toMatchObject({
+      provider: 'builtin',
+      model: 'offline',
+    })
+    expect((await host.json('PUT', `/api/agents/${agent.id}/model`, { model: 'builtin/other' })).body).toEqual({
+      status: 'updated',
+      provider: 'builtin',
+      model: 'other',
+    })
   })
 })
 

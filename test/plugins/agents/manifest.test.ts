@@ -17,9 +17,21 @@ describe('parsing a manifest', () => {
   it('an empty manifest has the documented defaults', () => {
     const { document, warnings } = parseManifest('')
     expect(document).toMatchObject({
-      name: 'unnamed', version: '0.1.0', description: '', author: '', module: 'builtin:chat', tags: [], priority: 'Normal', enabled: true,
+      name: 'unnamed',
+      version: '0.1.0',
+      description: '',
+      author: '',
+      module: 'builtin:chat',
+      tags: [],
+      priority: 'Normal',
+      enabled: true,
       model: { provider: 'default', model: 'default', system_prompt: '', max_tokens: 4096, temperature: 0.7 },
-      resources: { max_memory_bytes: 268_435_456, max_cpu_time_ms: 30_000, max_tool_calls_per_minute: 60, max_network_bytes_per_hour: 104_857_600 },
+      resources: {
+        max_memory_bytes: 268_435_456,
+        max_cpu_time_ms: 30_000,
+        max_tool_calls_per_minute: 60,
+        max_network_bytes_per_hour: 104_857_600,
+      },
       autonomous: { max_iterations: 50, max_restarts: 10, heartbeat_interval_secs: 30 },
       routing: { simple_threshold: 100, complex_threshold: 500 },
     })
@@ -28,23 +40,40 @@ describe('parsing a manifest', () => {
 
   it('a missing list grants nothing, but an agent may use its own memory', () => {
     expect(parseManifest('').document.capabilities).toMatchObject({
-      tools: [], network: [], shell: [], agent_spawn: false, memory_read: ['self.*'], memory_write: ['self.*'],
+      tools: [],
+      network: [],
+      shell: [],
+      agent_spawn: false,
+      memory_read: ['self.*'],
+      memory_write: ['self.*'],
     })
   })
 
   it('a single string counts as a list of one', () => {
-    expect(parseManifest('tags = "a"\n[capabilities]\ntools = "kv_get"').document).toMatchObject({ tags: ['a'], capabilities: { tools: ['kv_get'] } })
+    expect(parseManifest('tags = "a"\n[capabilities]\ntools = "kv_get"').document).toMatchObject({
+      tags: ['a'],
+      capabilities: { tools: ['kv_get'] },
+    })
   })
 
   it('an empty provider or model, and auto, mean the default', () => {
-    expect(parseManifest('[model]\nprovider = "auto"\nmodel = ""').document.model).toMatchObject({ provider: 'default', model: 'default' })
+    expect(parseManifest('[model]\nprovider = "auto"\nmodel = ""').document.model).toMatchObject({
+      provider: 'default',
+      model: 'default',
+    })
   })
 
   it('the four forms of a schedule are accepted', () => {
     expect(parseManifest('schedule = "reactive"').document.schedule).toBe('reactive')
-    expect(parseManifest('schedule = { periodic = { cron = "0 8 * * *" } }').document.schedule).toEqual({ periodic: { cron: '0 8 * * *' } })
-    expect(parseManifest('[schedule.proactive]\nconditions = ["x"]').document.schedule).toEqual({ proactive: { conditions: ['x'] } })
-    expect(parseManifest('[schedule.continuous]').document.schedule).toEqual({ continuous: { check_interval_secs: 300 } })
+    expect(parseManifest('schedule = { periodic = { cron = "0 8 * * *" } }').document.schedule).toEqual({
+      periodic: { cron: '0 8 * * *' },
+    })
+    expect(parseManifest('[schedule.proactive]\nconditions = ["x"]').document.schedule).toEqual({
+      proactive: { conditions: ['x'] },
+    })
+    expect(parseManifest('[schedule.continuous]').document.schedule).toEqual({
+      continuous: { check_interval_secs: 300 },
+    })
   })
 
   it('a profile stands for its tools, unless the manifest names tools itself', () => {
@@ -59,22 +88,40 @@ describe('parsing a manifest', () => {
 
   it('keys of features that are not there are named, unless they say the default', () => {
     const warnings = (toml: string): readonly string[] => parseManifest(toml).warnings
-    expect(warnings('priority = "High"\nchannels = ["telegram"]\n[resources]\nmax_memory_bytes = 1000\n[tools.web_fetch]\nlimit = 1')).toEqual([
-      'priority', 'channels', 'tools', 'resources.max_memory_bytes',
-    ].map((key) => `"${key}" is kept and has no effect yet`))
-    expect(warnings('[thinking]\nenabled = true\nbudget_tokens = 2000')).toEqual(['"thinking.budget_tokens" is kept and has no effect yet'])
-    expect(warnings('[autonomous]\nquiet_hours = "10pm to 6am"')).toEqual(['"autonomous.quiet_hours" has no effect: "10pm to 6am" is not two times such as 22:00-07:00'])
+    expect(
+      warnings(
+        'priority = "High"\nchannels = ["telegram"]\n[resources]\nmax_memory_bytes = 1000\n[tools.web_fetch]\nlimit = 1',
+      ),
+    ).toEqual(
+      ['priority', 'channels', 'tools', 'resources.max_memory_bytes'].map(
+        (key) => `"${key}" is kept and has no effect yet`,
+      ),
+    )
+    expect(warnings('[thinking]\nenabled = true\nbudget_tokens = 2000')).toEqual([
+      '"thinking.budget_tokens" is kept and has no effect yet',
+    ])
+    expect(warnings('[autonomous]\nquiet_hours = "10pm to 6am"')).toEqual([
+      '"autonomous.quiet_hours" has no effect: "10pm to 6am" is not two times such as 22:00-07:00',
+    ])
     expect(warnings('[autonomous]\nquiet_hours = "22:00 - 6:30"')).toEqual([])
-    expect(warnings('priority = "Normal"\nchannels = []\nschedule = "reactive"\nauto_evolve = false\n[resources]\nmax_memory_bytes = 268435456\n[autonomous]\nmax_restarts = 10')).toEqual([])
+    expect(
+      warnings(
+        'priority = "Normal"\nchannels = []\nschedule = "reactive"\nauto_evolve = false\n[resources]\nmax_memory_bytes = 268435456\n[autonomous]\nmax_restarts = 10',
+      ),
+    ).toEqual([])
   })
 
   it('what is put into a conversation is checked', () => {
     expect(refusal('[[context_injection]]\nposition = "system"').message).toContain('context_injection.0.content')
-    expect(refusal('[[context_injection]]\ncontent = "x"\nposition = "nowhere"').message).toContain('context_injection.0.position')
+    expect(refusal('[[context_injection]]\ncontent = "x"\nposition = "nowhere"').message).toContain(
+      'context_injection.0.position',
+    )
   })
 
   it('unknown keys are kept and named, at the top and in tables', () => {
-    const { document, warnings } = parseManifest('colour = "red"\n[model]\nmodle = "x"\n[[fallback_models]]\nprovider = "a"\nspeed = 1')
+    const { document, warnings } = parseManifest(
+      'colour = "red"\n[model]\nmodle = "x"\n[[fallback_models]]\nprovider = "a"\nspeed = 1',
+    )
     expect(document).toMatchObject({ colour: 'red', model: { modle: 'x' } })
     expect(warnings).toEqual([
       'unknown key "colour" is kept and has no effect',
@@ -88,7 +135,9 @@ describe('parsing a manifest', () => {
   })
 
   it('a module that is not there is said to be not there', () => {
-    expect(parseManifest('module = "wasm:x.wasm"').warnings).toEqual(['module "wasm:x.wasm" is not available; the agent runs as "builtin:chat"'])
+    expect(parseManifest('module = "wasm:x.wasm"').warnings).toEqual([
+      'module "wasm:x.wasm" is not available; the agent runs as "builtin:chat"',
+    ])
   })
 
   it('malformed TOML is refused with line and column', () => {
@@ -144,8 +193,17 @@ describe('parsing a manifest', () => {
 
 describe('editing a manifest', () => {
   it('changes what was asked and keeps the rest, unknown keys too', () => {
-    const edited = editManifest('colour = "red"\nname = "a"\n[model]\nmodel = "x"\ntemperature = 0.2', { name: 'b', 'model.model': 'y', tags: ['t'] })
-    expect(parseManifest(edited).document).toMatchObject({ colour: 'red', name: 'b', tags: ['t'], model: { model: 'y', temperature: 0.2 } })
+    const edited = editManifest('colour = "red"\nname = "a"\n[model]\nmodel = "x"\ntemperature = 0.2', {
+      name: 'b',
+      'model.model': 'y',
+      tags: ['t'],
+    })
+    expect(parseManifest(edited).document).toMatchObject({
+      colour: 'red',
+      name: 'b',
+      tags: ['t'],
+      model: { model: 'y', temperature: 0.2 },
+    })
   })
   it('makes the table when there is none, and removes on undefined', () => {
     const edited = editManifest('description = "d"', { 'model.provider': 'openai', description: undefined })

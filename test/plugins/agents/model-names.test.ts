@@ -4,10 +4,28 @@ import { modelNames, splitModel } from '../../../plugins/agents/model-names.ts'
 
 const inference: Inference = {
   resolve: () => Promise.reject(new Error('not asked for')),
-  fallbacks: () => [], complete: () => { throw new Error('not asked for') }, embed: () => Promise.reject(new Error('not asked for')),
+  fallbacks: () => [],
+  complete: () => {
+    throw new Error('not asked for')
+  },
+  embed: () => Promise.reject(new Error('not asked for')),
   providers: () => [
-    { name: 'builtin', title: '', authStatus: 'no_key_needed', envVar: undefined, baseUrl: undefined, defaultModel: 'offline' },
-    { name: 'openai', title: '', authStatus: 'configured', envVar: undefined, baseUrl: undefined, defaultModel: 'gpt-4o' },
+    {
+      name: 'builtin',
+      title: '',
+      authStatus: 'no_key_needed',
+      envVar: undefined,
+      baseUrl: undefined,
+      defaultModel: 'offline',
+    },
+    {
+      name: 'openai',
+      title: '',
+      authStatus: 'configured',
+      envVar: undefined,
+      baseUrl: undefined,
+      defaultModel: 'gpt-4o',
+    },
   ],
   defaultModel: () => Promise.resolve({ provider: 'builtin', model: 'offline' }),
 }

@@ -4,13 +4,28 @@ import { pglite } from '../../core/storage/engines.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
-const plugins = ['audit', 'agents', 'kv', 'memory', 'files', 'journal', 'usage', 'activity', 'system', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
+const plugins = [
+  'audit',
+  'agents',
+  'kv',
+  'memory',
+  'files',
+  'journal',
+  'usage',
+  'activity',
+  'system',
+  fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url)),
+]
 const config = { plugins: { kv: { max_keys_per_agent: 5 }, memory: { max_notes_per_agent: 2 } } }
 
 describe('agents, keys and notes on PostgreSQL', () => {
   let host: TestHost
-  beforeAll(async () => { host = await startHost({ plugins, config, connector: await pglite() }) })
-  afterAll(async () => { await host[Symbol.asyncDispose]() })
+  beforeAll(async () => {
+    host = await startHost({ plugins, config, connector: await pglite() })
+  })
+  afterAll(async () => {
+    await host[Symbol.asyncDispose]()
+  })
   const spawn = (name: string) => host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })
 
   it('a first boot makes the assistant', async () => {
@@ -20,7 +35,10 @@ describe('agents, keys and notes on PostgreSQL', () => {
   it('an agent is spawned, changed and killed', async () => {
     const { body } = await spawn('one')
     expect((await host.json('PATCH', `/api/agents/${body.id}`, { name: 'renamed', description: 'd' })).status).toBe(200)
-    expect((await host.json('GET', `/api/agents/${body.id.toUpperCase()}`)).body).toMatchObject({ name: 'renamed', description: 'd' })
+    expect((await host.json('GET', `/api/agents/${body.id.toUpperCase()}`)).body).toMatchObject({
+      name: 'renamed',
+      description: 'd',
+    })
     expect((await host.json('DELETE', `/api/agents/${body.id}`)).status).toBe(200)
     expect((await host.json('GET', `/api/agents/${body.id}`)).status).toBe(404)
   })
@@ -33,20 +51,38 @@ describe('agents, keys and notes on PostgreSQL', () => {
     await host.json('PUT', `${at}/mode`, { mode: 'assist' })
     const clone = (await host.json('POST', `${at}/clone`)).body
     await host.json('PUT', `${at}/suspend`)
-    expect((await host.json('GET', at)).body).toMatchObject({ identity: { emoji: '🦊' }, mode: 'Stable', permission: 'assist', state: 'Paused' })
-    expect((await host.json('GET', `/api/agents/${clone.id}`)).body).toMatchObject({ name: 'whole-clone', identity: { emoji: '🦊' }, mode: 'Stable', state: 'Running' })
+    expect((await host.json('GET', at)).body).toMatchObject({
+      identity: { emoji: '🦊' },
+      mode: 'Stable',
+      permission: 'assist',
+      state: 'Paused',
+    })
+    expect((await host.json('GET', `/api/agents/${clone.id}`)).body).toMatchObject({
+      name: 'whole-clone',
+      identity: { emoji: '🦊' },
+      mode: 'Stable',
+      state: 'Running',
+    })
     expect((await host.json('POST', '/api/agents/bulk/stop', [body.id, clone.id])).body.succeeded).toBe(2)
   })
 
   it('uploads, exports and figures work', async () => {
     const { body } = await spawn('active')
     const at = `/api/agents/${body.id}`
-    const sent = await host.fetch(`${at}/upload`, { method: 'POST', body: 'a,b', headers: { 'content-type': 'text/csv', 'x-filename': 't.csv' } })
+    const sent = await host.fetch(`${at}/upload`, {
+      method: 'POST',
+      body: 'a,b',
+      headers: { 'content-type': 'text/csv', 'x-filename': 't.csv' },
+    })
     const { file_id: file } = await sent.json()
     expect(await (await host.fetch(`/api/uploads/${file}`)).text()).toBe('a,b')
-    expect((await host.json('POST', `${at}/memory/import`, { kv: { a: 1, b: { c: 2 } }, clear_existing: true })).body.keys_imported).toBe(2)
+    expect(
+      (await host.json('POST', `${at}/memory/import`, { kv: { a: 1, b: { c: 2 } }, clear_existing: true })).body
+        .keys_imported,
+    ).toBe(2)
     expect((await host.json('GET', `${at}/memory/export`)).body.kv).toEqual({ a: 1, b: { c: 2 } })
-    for (const row of ['traces', 'metrics', 'logs', 'logs?level=info&offset=1', 'deliveries']) expect([row, (await host.json('GET', `${at}/${row}`)).status]).toEqual([row, 200])
+    for (const row of ['traces', 'metrics', 'logs', 'logs?level=info&offset=1', 'deliveries'])
+      expect([row, (await host.json('GET', `${at}/${row}`)).status]).toEqual([row, 200])
     expect((await host.json('DELETE', at)).status).toBe(200)
     expect((await host.json('GET', `/api/uploads/${file}`)).status).toBe(404)
   })
@@ -70,10 +106,17 @@ describe('agents, keys and notes on PostgreSQL', () => {
 
   it('keys hold any JSON, within their limit', async () => {
     const { body } = await spawn('keys')
-    const put = (key: string, text: string) => host.fetch(`/api/memory/agents/${body.id}/kv/${encodeURIComponent(key)}`, { method: 'PUT', body: text, headers: { 'content-type': 'application/json' } })
+    const put = (key: string, text: string) =>
+      host.fetch(`/api/memory/agents/${body.id}/kv/${encodeURIComponent(key)}`, {
+        method: 'PUT',
+        body: text,
+        headers: { 'content-type': 'application/json' },
+      })
     for (const [at, value] of ['null', '"\\u0000 🦊"', '12345678901234567890', '{"__proto__":1}', '[]'].entries()) {
       expect((await put(`k ${at}`, `{"value":${value}}`)).status).toBe(200)
-      expect(await (await host.fetch(`/api/memory/agents/${body.id}/kv/k%20${at}`)).text()).toBe(`{"key":"k ${at}","value":${value}}`)
+      expect(await (await host.fetch(`/api/memory/agents/${body.id}/kv/k%20${at}`)).text()).toBe(
+        `{"key":"k ${at}","value":${value}}`,
+      )
     }
     expect((await put('one more', '1')).status).toBe(400)
     expect((await put('k 0', '2')).status).toBe(200)
@@ -84,7 +127,8 @@ describe('agents, keys and notes on PostgreSQL', () => {
 
   it('notes are kept, found and limited', async () => {
     const { body } = await spawn('notes')
-    const call = async (tool: string, args: unknown): Promise<{ text: string; failed: boolean }> => (await host.json('POST', `/test/tools/${tool}`, { agent_id: body.id, args })).body
+    const call = async (tool: string, args: unknown): Promise<{ text: string; failed: boolean }> =>
+      (await host.json('POST', `/test/tools/${tool}`, { agent_id: body.id, args })).body
     expect((await call('memory_store', { key: 'a', value: 'Käse' })).failed).toBe(false)
     expect((await call('memory_store', { key: 'b', value: 'x' })).failed).toBe(false)
     expect((await call('memory_store', { key: 'c', value: 'x' })).failed).toBe(true)

@@ -4,11 +4,12 @@ import { createSerial } from '../../../plugins/agents/serial.ts'
 it('work under one key runs in order, one at a time', async () => {
   const serial = createSerial()
   const seen: string[] = []
-  const step = (name: string) => serial('a', async () => {
-    seen.push(`${name} in`)
-    await Promise.resolve()
-    seen.push(`${name} out`)
-  })
+  const step = (name: string) =>
+    serial('a', async () => {
+      seen.push(`${name} in`)
+      await Promise.resolve()
+      seen.push(`${name} out`)
+    })
   await Promise.all([step('1'), step('2'), step('3')])
   expect(seen).toEqual(['1 in', '1 out', '2 in', '2 out', '3 in', '3 out'])
 })

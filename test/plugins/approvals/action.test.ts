@@ -6,11 +6,18 @@ import type { Agent } from '../../../plugins/agents/contract.ts'
 
 describe('the hash of an action', () => {
   it('does not depend on the order of keys, at any depth', () => {
-    expect(actionHash('t', { a: 1, b: { c: [1, { d: 2, e: 3 }], f: null } })).toBe(actionHash('t', { b: { f: null, c: [1, { e: 3, d: 2 }] }, a: 1 }))
+    expect(actionHash('t', { a: 1, b: { c: [1, { d: 2, e: 3 }], f: null } })).toBe(
+      actionHash('t', { b: { f: null, c: [1, { e: 3, d: 2 }] }, a: 1 }),
+    )
   })
   it.each([
-    ['another tool', 'u', { a: 1 }], ['another value', 't', { a: 2 }], ['another type', 't', { a: '1' }], ['another key', 't', { b: 1 }], ['one key more', 't', { a: 1, b: null }],
-    ['a list instead', 't', [1]], ['text that looks like it', 't', '{"a":1}'],
+    ['another tool', 'u', { a: 1 }],
+    ['another value', 't', { a: 2 }],
+    ['another type', 't', { a: '1' }],
+    ['another key', 't', { b: 1 }],
+    ['one key more', 't', { a: 1, b: null }],
+    ['a list instead', 't', [1]],
+    ['text that looks like it', 't', '{"a":1}'],
   ])('differs for %s', (_, tool, args) => {
     expect(actionHash(tool, args)).not.toBe(actionHash('t', { a: 1 }))
   })
@@ -27,10 +34,14 @@ describe('the line that says what will be done', () => {
     expect(summarise('shell_exec', { command: 'ls -l' })).toBe('shell_exec ls -l')
   })
   it('leaves out nothing when there is', () => {
-    expect(summarise('shell_exec', { command: 'ls', timeout_seconds: 5 })).toBe('shell_exec {"command":"ls","timeout_seconds":5}')
+    expect(summarise('shell_exec', { command: 'ls', timeout_seconds: 5 })).toBe(
+      'shell_exec {"command":"ls","timeout_seconds":5}',
+    )
   })
   it('shows what would hide or turn the line around', () => {
-    expect(summarise('shell_exec', { command: 'rm -rf /\u202e\u200b\n# harmless\u001b[2K' })).toBe(String.raw`shell_exec rm -rf /\u{202e}\u{200b}\u{a}# harmless\u{1b}[2K`)
+    expect(summarise('shell_exec', { command: 'rm -rf /\u202e\u200b\n# harmless\u001b[2K' })).toBe(
+      String.raw`shell_exec rm -rf /\u{202e}\u{200b}\u{a}# harmless\u{1b}[2K`,
+    )
   })
   it('is cut to 512 characters and never within one', () => {
     const text = summarise('t', { command: '😀'.repeat(600) })
@@ -42,22 +53,45 @@ describe('the line that says what will be done', () => {
 
 describe('risk', () => {
   it.each([
-    ['shell_exec', 'execute', 'critical'], ['process_start', 'execute', 'critical'], ['file_write', 'write', 'high'], ['file_delete', 'write', 'high'], ['apply_patch', 'write', 'high'],
-    ['mcp_github_list', 'read', 'high'], ['web_fetch', 'read', 'medium'], ['browser_navigate', 'execute', 'medium'], ['agent_spawn', 'execute', 'medium'], ['kv_set', 'write', 'low'], ['mark', 'execute', 'high'],
+    ['shell_exec', 'execute', 'critical'],
+    ['process_start', 'execute', 'critical'],
+    ['file_write', 'write', 'high'],
+    ['file_delete', 'write', 'high'],
+    ['apply_patch', 'write', 'high'],
+    ['mcp_github_list', 'read', 'high'],
+    ['web_fetch', 'read', 'medium'],
+    ['browser_navigate', 'execute', 'medium'],
+    ['agent_spawn', 'execute', 'medium'],
+    ['kv_set', 'write', 'low'],
+    ['mark', 'execute', 'high'],
     ['constructor', 'read', 'low'],
   ] as const)('of %s (%s) is %s', (tool, declared, risk) => {
     expect(riskOf(tool, declared)).toBe(risk)
   })
   it('asks about programs, other systems and what the operator lists, not about a file of its own', () => {
-    const asks = (tool: string, declared: 'read' | 'write' | 'execute') => isRisky(tool, declared, ['file_delete', 'skill_evolve_*'])
+    const asks = (tool: string, declared: 'read' | 'write' | 'execute') =>
+      isRisky(tool, declared, ['file_delete', 'skill_evolve_*'])
     expect(['shell_exec', 'mark', 'mcp_x_y'].map((tool) => asks(tool, 'execute'))).toEqual([true, true, true])
-    expect(['file_delete', 'skill_evolve_patch', 'file_write', 'kv_set'].map((tool) => asks(tool, 'write'))).toEqual([true, true, false, false])
-    expect([asks('mcp_x_y', 'read'), asks('web_fetch', 'read'), asks('file_read', 'read')]).toEqual([true, false, false])
+    expect(['file_delete', 'skill_evolve_patch', 'file_write', 'kv_set'].map((tool) => asks(tool, 'write'))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+    expect([asks('mcp_x_y', 'read'), asks('web_fetch', 'read'), asks('file_read', 'read')]).toEqual([
+      true,
+      false,
+      false,
+    ])
   })
 })
 
 describe('the policy of an agent', () => {
-  const agent = (metadata: Record<string, unknown> = {}) => ({ id: 'i', name: 'n', manifest: { metadata } as unknown as Agent['manifest'] })
+  const agent = (metadata: Record<string, unknown> = {}) => ({
+    id: 'i',
+    name: 'n',
+    manifest: { metadata } as unknown as Agent['manifest'],
+  })
   const made = { parent_agent_id: 'p' }
   it('is the global one unless the operator says otherwise, an id before a name', () => {
     expect(policyOf(agent(), { policy: 'risky', agents: {} })).toBe('risky')

@@ -15,26 +15,45 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-approvals-'))
   launches = join(home, 'launches.log')
 })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
   startHost({ home, config: { plugins: { paths: [launcher], launcher: { file: launches }, approvals } } })
 const spawn = async (host: TestHost, name = 'worker', more = ''): Promise<string> =>
-  (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n` })).body.agent_id
-const say = (host: TestHost, agent: string, message: string) => host.json('POST', `/api/agents/${agent}/message`, { message })
+  (
+    await host.json('POST', '/api/agents', {
+      manifest_toml: `name = "${name}"\n${more}\n[capabilities]\ntools = ["*"]\n`,
+    })
+  ).body.agent_id
+const say = (host: TestHost, agent: string, message: string) =>
+  host.json('POST', `/api/agents/${agent}/message`, { message })
 /** Sends a message whose answer nobody is there to take: the daemon ends before. */
-const leave = (host: TestHost, agent: string, message: string): Promise<unknown> => say(host, agent, message).catch((error: unknown) => error)
-const launched = async (): Promise<readonly string[]> => (existsSync(launches) ? (await readFile(launches, 'utf8')).trim().split('\n') : [])
+const leave = (host: TestHost, agent: string, message: string): Promise<unknown> =>
+  say(host, agent, message).catch((error: unknown) => error)
+const launched = async (): Promise<readonly string[]> =>
+  existsSync(launches) ? (await readFile(launches, 'utf8')).trim().split('\n') : []
 async function pending(host: TestHost, count = 1): Promise<readonly any[]> {
   let found: readonly any[] = []
-  await expect.poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, { timeout: 5000 }).toBe(count)
+  await expect
+    .poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, {
+      timeout: 5000,
+    })
+    .toBe(count)
   return found
 }
 
 /** Settles when the only turn is in this state on disk. */
 async function settled(host: TestHost, state: string): Promise<void> {
   const db = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
-  try { await expect.poll(() => db.prepare('SELECT state FROM journal_turn').pluck().all(), { timeout: 5000 }).toEqual([state]) } finally { db.close() }
+  try {
+    await expect
+      .poll(() => db.prepare('SELECT state FROM journal_turn').pluck().all(), { timeout: 5000 })
+      .toEqual([state])
+  } finally {
+    db.close()
+  }
 }
 
 describe('an action of high risk', () => {
@@ -44,8 +63,17 @@ describe('an action of high risk', () => {
     const answer = say(host, agent, 'use launch {"label": "one"}')
     const [request] = await pending(host)
     expect(request).toMatchObject({
-      agent_id: agent, agent_name: 'worker', tool_name: 'launch', action: 'launch', payload: { label: 'one' }, risk_level: 'high', status: 'pending', timeout_secs: 60,
-      action_summary: 'launch {"label":"one"}', decided_at: null, decided_by: null,
+      agent_id: agent,
+      agent_name: 'worker',
+      tool_name: 'launch',
+      action: 'launch',
+      payload: { label: 'one' },
+      risk_level: 'high',
+      status: 'pending',
+      timeout_secs: 60,
+      action_summary: 'launch {"label":"one"}',
+      decided_at: null,
+      decided_by: null,
     })
     expect(await launched()).toEqual([])
     const approved = await host.json('POST', `/api/approvals/${request.id}/approve`)
@@ -54,9 +82,16 @@ describe('an action of high risk', () => {
     expect((await answer).body.response).toContain('launched one')
     expect(await launched()).toEqual(['one'])
     const list = (await host.json('GET', '/api/approvals')).body
-    expect(list).toMatchObject({ total: 1, approvals: [{ id: request.id, status: 'approved', decided_by: 'operator' }] })
+    expect(list).toMatchObject({
+      total: 1,
+      approvals: [{ id: request.id, status: 'approved', decided_by: 'operator' }],
+    })
     const { body } = await host.json('GET', '/api/audit/recent?event_type=capability_check')
-    expect(body.entries.map(({ details }: { details: string }) => / (requested|approved) /.exec(details.replace(',', ' '))?.[1]).sort()).toEqual(['approved', 'requested'])
+    expect(
+      body.entries
+        .map(({ details }: { details: string }) => / (requested|approved) /.exec(details.replace(',', ' '))?.[1])
+        .sort(),
+    ).toEqual(['approved', 'requested'])
     expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
   })
 
@@ -65,7 +100,10 @@ describe('an action of high risk', () => {
     const agent = await spawn(host)
     const answer = say(host, agent, 'use launch {"label": "no"}')
     const [request] = await pending(host)
-    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body).toMatchObject({ id: request.id, status: 'rejected' })
+    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body).toMatchObject({
+      id: request.id,
+      status: 'rejected',
+    })
     expect((await answer).body.response).toContain('a person rejected it')
     expect(await launched()).toEqual([])
   })
@@ -75,18 +113,33 @@ describe('an action of high risk', () => {
     const agent = await spawn(host)
     const answer = say(host, agent, 'use launch {"label": "x"}')
     const [request] = await pending(host)
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => host.json('POST', `/api/approvals/${request.id}/${n % 2 === 0 ? 'approve' : 'reject'}`)))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        host.json('POST', `/api/approvals/${request.id}/${n % 2 === 0 ? 'approve' : 'reject'}`),
+      ),
+    )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 409)])
     const won = answers.find(({ status }) => status === 200)?.body.status
     expect((await host.json('GET', `/api/approvals/${request.id}`)).body.status).toBe(won)
     await answer
     expect(await launched()).toEqual(won === 'approved' ? ['x'] : [])
-    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body.error).toMatchObject({ code: 'conflict', details: { status: won } })
+    expect((await host.json('POST', `/api/approvals/${request.id}/reject`)).body.error).toMatchObject({
+      code: 'conflict',
+      details: { status: won },
+    })
   })
 
   it('does not wait where the policy of the agent is never, and waits for anything where its manifest says always', async () => {
     await using host = await boot({ agents: { free: 'never' } })
-    expect((await say(host, await spawn(host, 'trusted', '[metadata]\napproval = "never"'), 'use launch {"label": "trusted"}')).body.response).toContain('launched trusted')
+    expect(
+      (
+        await say(
+          host,
+          await spawn(host, 'trusted', '[metadata]\napproval = "never"'),
+          'use launch {"label": "trusted"}',
+        )
+      ).body.response,
+    ).toContain('launched trusted')
     const [free, careful] = [await spawn(host, 'free'), await spawn(host, 'careful', '[metadata]\napproval = "always"')]
     expect((await say(host, free, 'use launch {"label": "free"}')).body.response).toContain('launched free')
     const answer = say(host, careful, 'use system_time {}')
@@ -103,7 +156,9 @@ describe('an action of high risk', () => {
     const [request] = await pending(host)
     await host.json('POST', `/api/agents/${agent}/stop`)
     await answer
-    await expect.poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body).toMatchObject({ status: 'expired', decided_by: 'the turn was stopped' })
+    await expect
+      .poll(async () => (await host.json('GET', `/api/approvals/${request.id}`)).body)
+      .toMatchObject({ status: 'expired', decided_by: 'the turn was stopped' })
     expect((await host.json('POST', `/api/approvals/${request.id}/approve`)).status).toBe(409)
     expect(await launched()).toEqual([])
   })
@@ -121,30 +176,55 @@ describe('an action of high risk', () => {
 
   it('is a command of the shell too: what a message asked for runs when a person approves exactly it', async () => {
     await using host = await boot()
-    const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "sheller"\n[capabilities]\ntools = ["shell_exec"]\nshell = ["echo *"]\n' })
+    const { body } = await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "sheller"\n[capabilities]\ntools = ["shell_exec"]\nshell = ["echo *"]\n',
+    })
     const answer = say(host, body.agent_id, 'use shell_exec {"command": "echo it ran"}')
     const [request] = await pending(host)
-    expect(request).toMatchObject({ tool_name: 'shell_exec', risk_level: 'critical', action_summary: 'shell_exec echo it ran', payload: { command: 'echo it ran' } })
+    expect(request).toMatchObject({
+      tool_name: 'shell_exec',
+      risk_level: 'critical',
+      action_summary: 'shell_exec echo it ran',
+      payload: { command: 'echo it ran' },
+    })
     expect(request.description).toContain('shell_exec refuses UserInput')
     await host.json('POST', `/api/approvals/${request.id}/approve`)
     expect((await answer).body.response).toContain('it ran')
     const { entries } = (await host.json('GET', '/api/audit/recent?event_type=capability_check')).body
-    expect(entries.map(({ details }: { details: string }) => details)).toContainEqual(expect.stringContaining('UserInput declassified for shell_exec by operator'))
+    expect(entries.map(({ details }: { details: string }) => details)).toContainEqual(
+      expect.stringContaining('UserInput declassified for shell_exec by operator'),
+    )
   })
 
   it('cannot be approved by an agent: no tool answers approvals', async () => {
     await using host = await boot()
-    const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map((tool: any) => tool.name ?? tool)
+    const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map(
+      (tool: any) => tool.name ?? tool,
+    )
     expect(names).toContain('launch')
     expect(names.filter((name) => /approv|reject/.test(name))).toEqual([])
   })
 
   it('cannot be approved by an agent over the network: what it fetches does not reach this machine', async () => {
     await using host = await boot()
-    const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "sly"\n[capabilities]\ntools = ["*"]\nnetwork = ["*"]\n' })
-    const { id } = (await host.json('POST', '/api/approvals', { agent_id: body.agent_id, tool_name: 'launch', payload: { label: 'sly' } })).body
+    const { body } = await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "sly"\n[capabilities]\ntools = ["*"]\nnetwork = ["*"]\n',
+    })
+    const { id } = (
+      await host.json('POST', '/api/approvals', {
+        agent_id: body.agent_id,
+        tool_name: 'launch',
+        payload: { label: 'sly' },
+      })
+    ).body
     for (const origin of [host.url, host.url.replace('127.0.0.1', 'localhost')]) {
-      const { response } = (await say(host, body.agent_id, `use web_fetch {"url": "${origin}/api/approvals/${id}/approve", "method": "POST"}`)).body
+      const { response } = (
+        await say(
+          host,
+          body.agent_id,
+          `use web_fetch {"url": "${origin}/api/approvals/${id}/approve", "method": "POST"}`,
+        )
+      ).body
       expect(response).toMatch(/web_fetch failed: Requests to .* are refused/)
     }
     expect((await host.json('GET', `/api/approvals/${id}`)).body.status).toBe('pending')
@@ -155,21 +235,50 @@ describe('requests over the API', () => {
   it('are made in the words of the interface and of existing clients, and answer 201', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const one = await host.json('POST', '/api/approvals', { agent_id: agent, action: 'deploy', description: 'to production', payload: { version: 3 } })
+    const one = await host.json('POST', '/api/approvals', {
+      agent_id: agent,
+      action: 'deploy',
+      description: 'to production',
+      payload: { version: 3 },
+    })
     expect(one).toMatchObject({ status: 201, body: { status: 'pending' } })
-    const two = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'shell_exec', action_summary: 'clean up' })
-    expect((await host.json('GET', `/api/approvals/${one.body.id}`)).body).toMatchObject({ action: 'deploy', tool_name: 'deploy', description: 'to production', payload: { version: 3 }, risk_level: 'low' })
+    const two = await host.json('POST', '/api/approvals', {
+      agent_id: agent,
+      tool_name: 'shell_exec',
+      action_summary: 'clean up',
+    })
+    expect((await host.json('GET', `/api/approvals/${one.body.id}`)).body).toMatchObject({
+      action: 'deploy',
+      tool_name: 'deploy',
+      description: 'to production',
+      payload: { version: 3 },
+      risk_level: 'low',
+    })
     const { approvals } = (await host.json('GET', '/api/approvals')).body
-    expect(approvals.map(({ id, risk_level: risk, action_summary: summary }: any) => [id, risk, summary])).toEqual([[one.body.id, 'low', 'deploy {"version":3}'], [two.body.id, 'critical', 'clean up']])
+    expect(approvals.map(({ id, risk_level: risk, action_summary: summary }: any) => [id, risk, summary])).toEqual([
+      [one.body.id, 'low', 'deploy {"version":3}'],
+      [two.body.id, 'critical', 'clean up'],
+    ])
     await host.json('POST', `/api/approvals/${one.body.id}/reject`)
-    expect((await host.json('GET', '/api/approvals')).body.approvals.map(({ id }: any) => id)).toEqual([two.body.id, one.body.id])
-    expect((await host.json('GET', `/api/approvals?status=rejected&agent_id=${agent}&limit=1`)).body.approvals.map(({ id }: any) => id)).toEqual([one.body.id])
+    expect((await host.json('GET', '/api/approvals')).body.approvals.map(({ id }: any) => id)).toEqual([
+      two.body.id,
+      one.body.id,
+    ])
+    expect(
+      (await host.json('GET', `/api/approvals?status=rejected&agent_id=${agent}&limit=1`)).body.approvals.map(
+        ({ id }: any) => id,
+      ),
+    ).toEqual([one.body.id])
   })
 
   it('approve an action beforehand: exactly that one passes, once', async () => {
     await using host = await boot()
     const agent = await spawn(host)
-    const { body } = await host.json('POST', '/api/approvals', { agent_id: agent, tool_name: 'launch', payload: { label: 'planned' } })
+    const { body } = await host.json('POST', '/api/approvals', {
+      agent_id: agent,
+      tool_name: 'launch',
+      payload: { label: 'planned' },
+    })
     await host.json('POST', `/api/approvals/${body.id}/approve`)
     expect((await say(host, agent, 'use launch {"label": "planned"}')).body.response).toContain('launched planned')
     const again = say(host, agent, 'use launch {"label": "planned"}')
@@ -189,10 +298,17 @@ describe('requests over the API', () => {
   })
 
   it.each([
-    ['no action', { action: undefined }, 'action'], ['an empty action', { action: '' }, 'action'], ['a long tool name', { tool_name: 'x'.repeat(65) }, 'tool_name'],
-    ['a long description', { description: 'x'.repeat(1025) }, 'description'], ['a long summary', { action_summary: 'x'.repeat(513) }, 'action_summary'],
-    ['a payload that is no object', { payload: 'x' }, 'payload'], ['a list', { payload: [1] }, 'payload'], ['a timeout of 9', { timeout_secs: 9 }, 'timeout_secs'],
-    ['a timeout of 301', { timeout_secs: 301 }, 'timeout_secs'], ['an agent that is no id', { agent_id: 'x' }, 'agent_id'], ['NUL', { action: 'a\0' }, 'action'],
+    ['no action', { action: undefined }, 'action'],
+    ['an empty action', { action: '' }, 'action'],
+    ['a long tool name', { tool_name: 'x'.repeat(65) }, 'tool_name'],
+    ['a long description', { description: 'x'.repeat(1025) }, 'description'],
+    ['a long summary', { action_summary: 'x'.repeat(513) }, 'action_summary'],
+    ['a payload that is no object', { payload: 'x' }, 'payload'],
+    ['a list', { payload: [1] }, 'payload'],
+    ['a timeout of 9', { timeout_secs: 9 }, 'timeout_secs'],
+    ['a timeout of 301', { timeout_secs: 301 }, 'timeout_secs'],
+    ['an agent that is no id', { agent_id: 'x' }, 'agent_id'],
+    ['NUL', { action: 'a\0' }, 'action'],
   ])('with %s are refused, naming the field', async (_, wrong, field) => {
     await using host = await boot()
     const agent = await spawn(host)
@@ -205,9 +321,17 @@ describe('requests over the API', () => {
   it('for what does not exist are 404, for what is no id 400', async () => {
     await using host = await boot()
     const nobody = '00000000-0000-4000-8000-000000000000'
-    expect((await host.json('POST', '/api/approvals', { agent_id: nobody, action: 'a' })).body.error.code).toBe('agent_not_found')
-    for (const [method, rest] of [['GET', ''], ['POST', '/approve'], ['POST', '/reject']] as const) {
-      expect((await host.json(method, `/api/approvals/${nobody}${rest}`)).body.error).toMatchObject({ code: 'approval_not_found' })
+    expect((await host.json('POST', '/api/approvals', { agent_id: nobody, action: 'a' })).body.error.code).toBe(
+      'agent_not_found',
+    )
+    for (const [method, rest] of [
+      ['GET', ''],
+      ['POST', '/approve'],
+      ['POST', '/reject'],
+    ] as const) {
+      expect((await host.json(method, `/api/approvals/${nobody}${rest}`)).body.error).toMatchObject({
+        code: 'approval_not_found',
+      })
       expect((await host.json(method, `/api/approvals/1${rest}`)).status).toBe(400)
     }
     expect((await host.json('GET', '/api/approvals?limit=0')).status).toBe(400)
@@ -222,7 +346,7 @@ describe('a restart', () => {
       await using host = await boot({ timeout_secs: 300 })
       agent = await spawn(host)
       const gone = leave(host, agent, 'use launch {"label": "once"}')
-      ;[{ id }] = await pending(host) as [{ id: string }]
+      ;[{ id }] = (await pending(host)) as [{ id: string }]
       await settled(host, 'waiting')
       await host.stop()
       await gone
@@ -231,7 +355,11 @@ describe('a restart', () => {
     await using host = await boot({ timeout_secs: 300 })
     expect((await pending(host)).map((each) => each.id)).toEqual([id])
     await host.json('POST', `/api/approvals/${id}/approve`)
-    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('launched once')
+    await expect
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
+        timeout: 5000,
+      })
+      .toContain('launched once')
     expect(await launched()).toEqual(['once'])
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
   })
@@ -247,11 +375,17 @@ describe('a restart', () => {
       await host.stop()
       await gone
       const db = new Sqlite(join(home, 'data', 'svc.db'))
-      db.prepare("UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator' WHERE id = ?").run(id)
+      db.prepare(
+        "UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator' WHERE id = ?",
+      ).run(id)
       db.close()
     }
     await using host = await boot({ timeout_secs: 300 })
-    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('launched late')
+    await expect
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
+        timeout: 5000,
+      })
+      .toContain('launched late')
     expect(await launched()).toEqual(['late'])
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
   })
@@ -271,7 +405,11 @@ describe('a restart', () => {
     db.exec("UPDATE approvals_request SET expires_at = '2026-01-01T00:00:00.000Z'")
     db.close()
     await using host = await boot({ timeout_secs: 300 })
-    await expect.poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, { timeout: 5000 }).toContain('nobody approved it')
+    await expect
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
+        timeout: 5000,
+      })
+      .toContain('nobody approved it')
     expect(await launched()).toEqual([])
   })
 
@@ -292,7 +430,8 @@ describe('a restart', () => {
     {
       await using host = await boot()
       const agent = await spawn(host)
-      const ask = async () => (await host.json('POST', '/api/approvals', { agent_id: agent, action: 'a' })).body.id as string
+      const ask = async () =>
+        (await host.json('POST', '/api/approvals', { agent_id: agent, action: 'a' })).body.id as string
       ids = [await ask(), await ask()]
     }
     const db = new Sqlite(join(home, 'data', 'svc.db'))
@@ -300,7 +439,10 @@ describe('a restart', () => {
     db.close()
     await using host = await boot()
     const { approvals } = (await host.json('GET', '/api/approvals')).body
-    expect(approvals.map(({ id, status, decided_by: by }: any) => [id, status, by])).toEqual([[ids[1], 'pending', null], [ids[0], 'expired', 'timeout']])
+    expect(approvals.map(({ id, status, decided_by: by }: any) => [id, status, by])).toEqual([
+      [ids[1], 'pending', null],
+      [ids[0], 'expired', 'timeout'],
+    ])
     expect((await host.json('POST', `/api/approvals/${ids[0]}/approve`)).status).toBe(409)
     expect((await host.json('POST', `/api/approvals/${ids[1]}/approve`)).status).toBe(200)
   })

@@ -24,34 +24,86 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   const clock = new ManualClock()
   const settings = v.parse(ApprovalsConfig, config)
   const told: Approval[] = []
-  const audit: Audit = { entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`, write: async () => {}, entries: async () => [] }
+  const audit: Audit = {
+    entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`,
+    write: async () => {},
+    entries: async () => [],
+  }
   /** The plugin as another process opens it. */
   const boot = async () => {
     const unloaded = new AbortController()
     const store = new ApprovalStore(db)
     const desk = new Desk({
-      store, audit, clock, requested: (approval) => { told.push(approval) }, resolved: (approval) => { told.push(approval) }, failed: (error) => { throw error },
-      limits: { timeoutSecs: settings.timeout_secs, pendingPerAgent: settings.pending_per_agent, payloadBytes: settings.payload_bytes, keepDays: settings.keep_days },
+      store,
+      audit,
+      clock,
+      requested: (approval) => {
+        told.push(approval)
+      },
+      resolved: (approval) => {
+        told.push(approval)
+      },
+      failed: (error) => {
+        throw error
+      },
+      limits: {
+        timeoutSecs: settings.timeout_secs,
+        pendingPerAgent: settings.pending_per_agent,
+        payloadBytes: settings.payload_bytes,
+        keepDays: settings.keep_days,
+      },
     })
     await desk.open()
-    return { desk, store, gate: createGate({ config: settings, desk, store, clock, tools: { find: () => undefined }, leaving: unloaded.signal }), unload: () => { desk.close(); unloaded.abort(new Error('unloaded')) } }
+    return {
+      desk,
+      store,
+      gate: createGate({
+        config: settings,
+        desk,
+        store,
+        clock,
+        tools: { find: () => undefined },
+        leaving: unloaded.signal,
+      }),
+      unload: () => {
+        desk.close()
+        unloaded.abort(new Error('unloaded'))
+      },
+    }
   }
-  const lines = async (): Promise<readonly string[]> => (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
-  return { clock, told, boot, lines, ...await boot() }
+  const lines = async (): Promise<readonly string[]> =>
+    (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
+  return { clock, told, boot, lines, ...(await boot()) }
 }
 const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
-  agent, turnId: 'turn', sessionId: 'session', callId: 'call', tool: 'shell_exec', args: { command: 'ls' }, risk: 'execute', signal: new AbortController().signal, ...more,
+  agent,
+  turnId: 'turn',
+  sessionId: 'session',
+  callId: 'call',
+  tool: 'shell_exec',
+  args: { command: 'ls' },
+  risk: 'execute',
+  signal: new AbortController().signal,
+  ...more,
 })
 /** The request that is made while the call waits. */
 async function pending(desk: Desk, count = 1): Promise<readonly Approval[]> {
   let found: readonly Approval[] = []
-  await expect.poll(async () => (found = (await desk.list()).filter(({ state }) => state === 'pending')).length).toBe(count)
+  await expect
+    .poll(async () => (found = (await desk.list()).filter(({ state }) => state === 'pending')).length)
+    .toBe(count)
   return found
 }
-const outcome = async (call: Promise<void>): Promise<string> => call.then(() => 'passed', (error: unknown) => (error instanceof Error ? error.message : String(error)))
+const outcome = async (call: Promise<void>): Promise<string> =>
+  call.then(
+    () => 'passed',
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  )
 
 describe.each(engines)('the gate on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('lets harmless calls pass without asking', async () => {
     const { gate, desk } = await start(engine)
@@ -63,9 +115,22 @@ describe.each(engines)('the gate on %s', (engine) => {
   it('waits for a person, and an approval is for exactly this call, once', async () => {
     const { gate, desk, lines } = await start(engine)
     let by = ''
-    const call = gate(attempt({ approve: (who) => { by = who } }))
+    const call = gate(
+      attempt({
+        approve: (who) => {
+          by = who
+        },
+      }),
+    )
     const [request] = await pending(desk)
-    expect(request).toMatchObject({ tool: 'shell_exec', risk: 'critical', payload: { command: 'ls' }, summary: 'shell_exec ls', turnId: 'turn', callId: 'call' })
+    expect(request).toMatchObject({
+      tool: 'shell_exec',
+      risk: 'critical',
+      payload: { command: 'ls' },
+      summary: 'shell_exec ls',
+      turnId: 'turn',
+      callId: 'call',
+    })
     const answer = await desk.approve(request?.id ?? '', 'operator')
     expect(answer).toMatchObject({ state: 'approved', decidedBy: 'operator' })
     expect(await outcome(call)).toBe('passed')
@@ -76,8 +141,10 @@ describe.each(engines)('the gate on %s', (engine) => {
     await desk.reject(second?.id ?? '', 'operator')
     expect(await outcome(again)).toContain('shell_exec was not done, because a person rejected it')
     expect(await lines()).toEqual([
-      expect.stringMatching(/^approval \S+ requested, risk critical, action [0-9a-f]{64}: shell_exec ls$/), expect.stringMatching(/approved by operator/),
-      expect.stringMatching(/requested/), expect.stringMatching(/rejected by operator/),
+      expect.stringMatching(/^approval \S+ requested, risk critical, action [0-9a-f]{64}: shell_exec ls$/),
+      expect.stringMatching(/approved by operator/),
+      expect.stringMatching(/requested/),
+      expect.stringMatching(/rejected by operator/),
     ])
   })
 
@@ -100,13 +167,17 @@ describe.each(engines)('the gate on %s', (engine) => {
     const call = gate(attempt())
     const [request] = await pending(desk)
     const id = request?.id ?? ''
-    const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? desk.approve(id, `p${n}`) : desk.reject(id, `p${n}`))))
+    const answers = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? desk.approve(id, `p${n}`) : desk.reject(id, `p${n}`))),
+    )
     const won = answers.filter((each) => each.status === 'fulfilled')
     expect(won).toHaveLength(1)
     expect(answers.filter((each) => each.status === 'rejected' && each.reason.code === 'conflict')).toHaveLength(19)
     expect(await lines()).toHaveLength(2)
     expect(told).toHaveLength(2)
-    expect(await outcome(call)).toBe(won[0]?.value.state === 'approved' ? 'passed' : expect.stringContaining('rejected'))
+    expect(await outcome(call)).toBe(
+      won[0]?.value.state === 'approved' ? 'passed' : expect.stringContaining('rejected'),
+    )
   })
 
   it('counts as rejected when nobody answers in time', async () => {
@@ -125,7 +196,16 @@ describe.each(engines)('the gate on %s', (engine) => {
 
   it('what ran out while the process was down is expired at the next start, and the rest keeps its time', async () => {
     const { desk, clock, unload, boot } = await start(engine)
-    const wish = { agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' as const }
+    const wish = {
+      agentId: 'agent',
+      agentName: 'a',
+      tool: 't',
+      action: 't',
+      description: '',
+      summary: 't',
+      payload: {},
+      risk: 'low' as const,
+    }
     const short = await desk.request({ ...wish, timeoutSecs: 10 })
     const long = await desk.request({ ...wish, timeoutSecs: 100 })
     unload()
@@ -139,10 +219,22 @@ describe.each(engines)('the gate on %s', (engine) => {
 
   it('an answer that comes after its time is refused although the timer has not run', async () => {
     const { desk, clock } = await start(engine)
-    const request = await desk.request({ agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' })
+    const request = await desk.request({
+      agentId: 'agent',
+      agentName: 'a',
+      tool: 't',
+      action: 't',
+      description: '',
+      summary: 't',
+      payload: {},
+      risk: 'low',
+    })
     desk.close()
     clock.advance(60_000)
-    await expect(desk.approve(request.id, 'operator')).rejects.toMatchObject({ code: 'conflict', details: { status: 'expired' } })
+    await expect(desk.approve(request.id, 'operator')).rejects.toMatchObject({
+      code: 'conflict',
+      details: { status: 'expired' },
+    })
   })
 
   it('a call that waited goes on after a restart without asking twice, whenever it was approved', async () => {
@@ -216,14 +308,25 @@ describe.each(engines)('the gate on %s', (engine) => {
 
   it('refuses the sixth that would wait', async () => {
     const { desk, lines } = await start(engine)
-    const wish = { agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' as const }
+    const wish = {
+      agentId: 'agent',
+      agentName: 'a',
+      tool: 't',
+      action: 't',
+      description: '',
+      summary: 't',
+      payload: {},
+      risk: 'low' as const,
+    }
     const asked = await Promise.allSettled(Array.from({ length: 9 }, () => desk.request(wish)))
     expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
     expect(asked.filter((each) => each.status === 'rejected' && each.reason.code === 'rate_limit')).toHaveLength(4)
     expect(await lines()).toHaveLength(5)
     await desk.request({ ...wish, agentId: 'another' })
     await desk.withdraw('agent', 'the agent was killed')
-    expect((await desk.list('agent')).map(({ state, decidedBy }) => [state, decidedBy])).toEqual(Array.from({ length: 5 }, () => ['expired', 'the agent was killed']))
+    expect((await desk.list('agent')).map(({ state, decidedBy }) => [state, decidedBy])).toEqual(
+      Array.from({ length: 5 }, () => ['expired', 'the agent was killed']),
+    )
     await desk.request(wish)
   })
 
@@ -235,7 +338,9 @@ describe.each(engines)('the gate on %s', (engine) => {
     const never = await start(engine, { agents: { assistant: 'never' } })
     await never.gate(attempt())
     const risky = await start(engine)
-    const tainted = risky.gate(attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'http://a' }, refusal: 'web_fetch refuses Secret' }))
+    const tainted = risky.gate(
+      attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'http://a' }, refusal: 'web_fetch refuses Secret' }),
+    )
     const [request] = await pending(risky.desk)
     expect(request?.description).toContain('web_fetch refuses Secret')
     await risky.desk.approve(request?.id ?? '', 'operator')
@@ -244,7 +349,16 @@ describe.each(engines)('the gate on %s', (engine) => {
 
   it('forgets what was decided long ago', async () => {
     const { desk, clock } = await start(engine, { keep_days: 2 })
-    const request = await desk.request({ agentId: 'agent', agentName: 'a', tool: 't', action: 't', description: '', summary: 't', payload: {}, risk: 'low' })
+    const request = await desk.request({
+      agentId: 'agent',
+      agentName: 'a',
+      tool: 't',
+      action: 't',
+      description: '',
+      summary: 't',
+      payload: {},
+      risk: 'low',
+    })
     await desk.reject(request.id, 'operator')
     clock.advance(86_400_000)
     await desk.prune()

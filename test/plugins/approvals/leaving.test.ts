@@ -15,12 +15,22 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-leaving-'))
   file = join(home, 'launches.log')
 })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
-const boot = (): Promise<TestHost> => startHost({ home, config: { plugins: { paths: [launcher], drain_ms: DRAIN_MS, launcher: { file } } } })
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
+const boot = (): Promise<TestHost> =>
+  startHost({ home, config: { plugins: { paths: [launcher], drain_ms: DRAIN_MS, launcher: { file } } } })
 
 /** An agent with a turn that waits for a person, another message behind it, and what became of both. */
-async function waiting(host: TestHost): Promise<{ readonly agent: string; readonly approval: string; readonly first: Promise<any>; readonly second: Promise<any> }> {
-  const { body: { agent_id: agent } } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
+async function waiting(host: TestHost): Promise<{
+  readonly agent: string
+  readonly approval: string
+  readonly first: Promise<any>
+  readonly second: Promise<any>
+}> {
+  const {
+    body: { agent_id: agent },
+  } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
   const first = host.json('POST', `/api/agents/${agent}/message`, { message: 'use launch {"label": "once"}' })
   await expect.poll(() => states(host, agent)).toEqual(['waiting'])
   const second = host.json('POST', `/api/agents/${agent}/message`, { message: 'and then?' })
@@ -29,7 +39,9 @@ async function waiting(host: TestHost): Promise<{ readonly agent: string; readon
   return { agent, approval: request.id, first, second }
 }
 async function states(host: TestHost, agent: string): Promise<readonly string[]> {
-  return (await host.json('GET', `/api/agents/${agent}/turns`)).body.turns.map((turn: { state: string }) => turn.state).sort()
+  return (await host.json('GET', `/api/agents/${agent}/turns`)).body.turns
+    .map((turn: { state: string }) => turn.state)
+    .sort()
 }
 
 it('a daemon that stops lets go of a turn that waits for a person at once, and goes on with it when it is back', async () => {
@@ -38,7 +50,10 @@ it('a daemon that stops lets go of a turn that waits for a person at once, and g
   const begun = performance.now()
   await host.stop()
   expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 3)
-  expect(await first).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('waits for a decision') } } })
+  expect(await first).toMatchObject({
+    status: 503,
+    body: { error: { message: expect.stringContaining('waits for a decision') } },
+  })
   expect((await second).status).toBe(503)
   await using again = await boot()
   expect((await again.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
@@ -46,17 +61,20 @@ it('a daemon that stops lets go of a turn that waits for a person at once, and g
   expect(await readFile(file, 'utf8')).toBe('once\n')
 })
 
-it.each(['chat', 'approvals'])('the plugin %s is reloaded at once while a turn waits for a person, who is asked once', async (plugin) => {
-  await using host = await boot()
-  const { agent, approval, first, second } = await waiting(host)
-  const begun = performance.now()
-  await host.json('POST', `/api/plugins/${plugin}/reload`)
-  await host.plugin(plugin, 'loaded', ({ reloads }) => reloads === 1)
-  expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 3)
-  await expect.poll(() => states(host, agent)).toContain('waiting')
-  expect((await host.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
-  await expect.poll(() => states(host, agent)).toContain('done')
-  expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
-  expect(await readFile(file, 'utf8')).toBe('once\n')
-  await Promise.all([first, second])
-})
+it.each(['chat', 'approvals'])(
+  'the plugin %s is reloaded at once while a turn waits for a person, who is asked once',
+  async (plugin) => {
+    await using host = await boot()
+    const { agent, approval, first, second } = await waiting(host)
+    const begun = performance.now()
+    await host.json('POST', `/api/plugins/${plugin}/reload`)
+    await host.plugin(plugin, 'loaded', ({ reloads }) => reloads === 1)
+    expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 3)
+    await expect.poll(() => states(host, agent)).toContain('waiting')
+    expect((await host.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
+    await expect.poll(() => states(host, agent)).toContain('done')
+    expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
+    expect(await readFile(file, 'utf8')).toBe('once\n')
+    await Promise.all([first, second])
+  },
+)

@@ -23,7 +23,11 @@ async function start(engine: EngineName, rows = 0) {
   }
   const trail = await next()
   const db = opened.database.sql
-  await db.batch(Array.from({ length: rows }, (_, n) => trail.entry({ event: 'agent_message', agentId: `agent-${n % 3}`, details: `message ${n + 1}` })))
+  await db.batch(
+    Array.from({ length: rows }, (_, n) =>
+      trail.entry({ event: 'agent_message', agentId: `agent-${n % 3}`, details: `message ${n + 1}` }),
+    ),
+  )
   await trail.anchor()
   return { ...opened, db, trail, next, anchorFile: file, lines }
 }
@@ -31,19 +35,32 @@ async function start(engine: EngineName, rows = 0) {
 describe.each(engines)('the audit chain on %s', (engine) => {
   it('an empty one is valid', async () => {
     const { trail } = await start(engine)
-    expect(await trail.verify()).toMatchObject({ status: 'valid', chain_length: 0, first_entry: null, last_entry: null, anchor: 'known' })
+    expect(await trail.verify()).toMatchObject({
+      status: 'valid',
+      chain_length: 0,
+      first_entry: null,
+      last_entry: null,
+      anchor: 'known',
+    })
   })
 
   it('numbers entries from 1 without gaps and links each to the one before, in one transaction and in many', async () => {
     const { db, trail } = await start(engine)
-    await db.batch([trail.entry({ event: 'agent_spawned', agentId: 'a', details: 'one' }), trail.entry({ event: 'agent_killed', agentId: 'a', details: 'two' })])
-    await Promise.all(Array.from({ length: 30 }, (_, n) => trail.write({ event: 'config_change', details: `change ${n}` })))
+    await db.batch([
+      trail.entry({ event: 'agent_spawned', agentId: 'a', details: 'one' }),
+      trail.entry({ event: 'agent_killed', agentId: 'a', details: 'two' }),
+    ])
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) => trail.write({ event: 'config_change', details: `change ${n}` })),
+    )
     const rows = await trail.store.recent(100, { agentId: undefined, eventType: undefined })
     expect(rows.map((row) => row.id)).toEqual(Array.from({ length: 32 }, (_, n) => n + 1))
     expect(rows[0]?.prev_hash).toBe('0'.repeat(64))
     for (const [n, row] of rows.entries()) {
       if (n > 0) expect(row.prev_hash).toBe(rows[n - 1]?.hash)
-      const body = [row.timestamp, row.event_type, row.agent_id, row.details].map((field) => `${Buffer.byteLength(field)}:${field}`).join('')
+      const body = [row.timestamp, row.event_type, row.agent_id, row.details]
+        .map((field) => `${Buffer.byteLength(field)}:${field}`)
+        .join('')
       expect(row.hash).toBe(hash('sha256', `svc-audit-1:${row.id}:${row.prev_hash}:${body}`))
     }
     expect(await trail.verify()).toMatchObject({ status: 'valid', chain_length: 32, first_entry: 1, last_entry: 32 })
@@ -52,7 +69,13 @@ describe.each(engines)('the audit chain on %s', (engine) => {
   it('an entry is on disk with its change or neither is', async () => {
     const { db, database, trail } = await start(engine)
     await database.migrate('other', [{ id: '1', sql: 'CREATE TABLE other_thing (id INTEGER PRIMARY KEY)' }])
-    await expect(db.batch([db.sql`INSERT INTO other_thing (id) VALUES (1)`, trail.entry({ event: 'config_change', details: 'x' }), db.sql`INSERT INTO other_thing (id) VALUES (1)`])).rejects.toThrow()
+    await expect(
+      db.batch([
+        db.sql`INSERT INTO other_thing (id) VALUES (1)`,
+        trail.entry({ event: 'config_change', details: 'x' }),
+        db.sql`INSERT INTO other_thing (id) VALUES (1)`,
+      ]),
+    ).rejects.toThrow()
     expect(await trail.verify()).toMatchObject({ status: 'valid', chain_length: 0 })
     await trail.write({ event: 'config_change', details: 'y' })
     expect(await trail.verify()).toMatchObject({ status: 'valid', chain_length: 1, last_entry: 1 })
@@ -60,7 +83,11 @@ describe.each(engines)('the audit chain on %s', (engine) => {
 
   it('what stands in details is cleaned and still verifies', async () => {
     const { trail } = await start(engine)
-    await trail.write({ event: 'auth_attempt', agentId: 'grün\n👋', details: `key sk-abcdefghijklmnop0000 \u0000 ${'ü'.repeat(9_000)} \ud800` })
+    await trail.write({
+      event: 'auth_attempt',
+      agentId: 'grün\n👋',
+      details: `key sk-abcdefghijklmnop0000 \u0000 ${'ü'.repeat(9_000)} \ud800`,
+    })
     const [row] = await trail.store.recent(1, { agentId: undefined, eventType: undefined })
     expect(row?.agent_id).toBe('grün\\n👋')
     expect(row?.details).not.toMatch(/sk-abc/)
@@ -72,11 +99,21 @@ describe.each(engines)('the audit chain on %s', (engine) => {
     const { trail } = await start(engine, 9)
     const all = await trail.store.recent(100, { agentId: undefined, eventType: undefined })
     const anytime = { since: undefined, until: undefined, before: undefined }
-    const ids = async (...[limit, filter, period]: Parameters<typeof trail.store.within>): Promise<number[]> => (await trail.store.within(limit, filter, period)).map(({ id }) => id)
+    const ids = async (...[limit, filter, period]: Parameters<typeof trail.store.within>): Promise<number[]> =>
+      (await trail.store.within(limit, filter, period)).map(({ id }) => id)
     expect(await ids(2, { agentId: undefined, eventType: undefined }, { ...anytime, before: 5 })).toEqual([3, 4])
-    expect(await ids(9, { agentId: 'agent-1', eventType: 'agent_message' }, { ...anytime, before: 9 })).toEqual([2, 5, 8])
-    expect(await ids(9, { agentId: undefined, eventType: undefined }, { ...anytime, until: '2020-01-01T00:00:00.000Z' })).toEqual([])
-    expect(await trail.store.countWithin({ agentId: 'agent-1', eventType: undefined }, { ...anytime, since: all[0]?.timestamp })).toBe(3)
+    expect(await ids(9, { agentId: 'agent-1', eventType: 'agent_message' }, { ...anytime, before: 9 })).toEqual([
+      2, 5, 8,
+    ])
+    expect(
+      await ids(9, { agentId: undefined, eventType: undefined }, { ...anytime, until: '2020-01-01T00:00:00.000Z' }),
+    ).toEqual([])
+    expect(
+      await trail.store.countWithin(
+        { agentId: 'agent-1', eventType: undefined },
+        { ...anytime, since: all[0]?.timestamp },
+      ),
+    ).toBe(3)
     expect((await trail.following(7, 10)).map(({ id }) => id)).toEqual([8, 9])
     expect(await trail.newest()).toBe(9)
   })
@@ -89,10 +126,23 @@ describe.each(engines)('the audit chain on %s', (engine) => {
   it.each<[string, (db: Awaited<ReturnType<typeof start>>['db']) => Promise<unknown>, number]>([
     ['an edited text', (db) => db.run`UPDATE audit_entry SET details = 'nothing happened' WHERE id = 5`, 5],
     ['an edited time', (db) => db.run`UPDATE audit_entry SET timestamp = '2020-01-01T00:00:00.000Z' WHERE id = 1`, 1],
-    ['a character moved from one field to the next', (db) => db.run`UPDATE audit_entry SET event_type = 'agent_messagea', agent_id = 'gent-0' WHERE id = 7`, 7],
+    [
+      'a character moved from one field to the next',
+      (db) => db.run`UPDATE audit_entry SET event_type = 'agent_messagea', agent_id = 'gent-0' WHERE id = 7`,
+      7,
+    ],
     ['a deleted entry', (db) => db.run`DELETE FROM audit_entry WHERE id = 6`, 6],
     ['a trimmed start', (db) => db.run`DELETE FROM audit_entry WHERE id <= 3`, 1],
-    ['two entries swapped', (db) => db.batch([db.sql`UPDATE audit_entry SET id = 1000 WHERE id = 4`, db.sql`UPDATE audit_entry SET id = 4 WHERE id = 5`, db.sql`UPDATE audit_entry SET id = 5 WHERE id = 1000`]), 4],
+    [
+      'two entries swapped',
+      (db) =>
+        db.batch([
+          db.sql`UPDATE audit_entry SET id = 1000 WHERE id = 4`,
+          db.sql`UPDATE audit_entry SET id = 4 WHERE id = 5`,
+          db.sql`UPDATE audit_entry SET id = 5 WHERE id = 1000`,
+        ]),
+      4,
+    ],
     ['a cut end', (db) => db.run`DELETE FROM audit_entry WHERE id > 8`, 9],
     ['everything gone', (db) => db.run`DELETE FROM audit_entry`, 1],
     ['a forged last entry', (db) => db.run`UPDATE audit_entry SET hash = ${'f'.repeat(64)} WHERE id = 12`, 12],
@@ -157,8 +207,12 @@ describe('the anchor', () => {
     const { db, database, trail, next } = await start('sqlite', 5)
     await database.sql.run`DELETE FROM core_vault`
     await db.run`DELETE FROM audit_entry WHERE id = 5`
-    expect(await trail.verify()).toMatchObject({ status: 'invalid', anchor: 'keyless', reason: expect.stringMatching(/key of the anchor is gone/) })
-    expect((await (await next()).verify())).toMatchObject({ status: 'invalid', anchor: 'keyless' })
+    expect(await trail.verify()).toMatchObject({
+      status: 'invalid',
+      anchor: 'keyless',
+      reason: expect.stringMatching(/key of the anchor is gone/),
+    })
+    expect(await (await next()).verify()).toMatchObject({ status: 'invalid', anchor: 'keyless' })
   })
 
   it('a chain written anew from the start is found', async () => {

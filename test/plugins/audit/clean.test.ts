@@ -13,9 +13,16 @@ describe('details of an audit entry', () => {
     ['postgres://me:hunter2@db/x', 'postgres://me:[secret]@db/x'],
     ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc', '[secret]'],
     ['-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----', '[secret]'],
-  ])('masks the secret in %s', (text, expected) => { expect(clean(text)).toBe(expected) })
+  ])('masks the secret in %s', (text, expected) => {
+    expect(clean(text)).toBe(expected)
+  })
 
-  it.each(['spawned assistant (builtin/offline)', 'a token bucket of 6000 tokens', 'https://example.com/path?x=1', 'a1b2c3d4-0000-4000-8000-000000000000 reset its session'])('leaves %s alone', (text) => {
+  it.each([
+    'spawned assistant (builtin/offline)',
+    'a token bucket of 6000 tokens',
+    'https://example.com/path?x=1',
+    'a1b2c3d4-0000-4000-8000-000000000000 reset its session',
+  ])('leaves %s alone', (text) => {
     expect(clean(text)).toBe(text)
   })
 
@@ -32,7 +39,15 @@ describe('details of an audit entry', () => {
 
   it('takes no longer for hostile text than for any other', () => {
     const started = performance.now()
-    for (const text of ['-----BEGIN '.repeat(20_000), 'token='.repeat(50_000), 'eyJ'.repeat(100_000), `//${'a'.repeat(500_000)}`, `${'A'.repeat(500_000)} PRIVATE KEY`, 'api_key   '.repeat(50_000)]) clean(text)
+    for (const text of [
+      '-----BEGIN '.repeat(20_000),
+      'token='.repeat(50_000),
+      'eyJ'.repeat(100_000),
+      `//${'a'.repeat(500_000)}`,
+      `${'A'.repeat(500_000)} PRIVATE KEY`,
+      'api_key   '.repeat(50_000),
+    ])
+      clean(text)
     expect(performance.now() - started).toBeLessThan(500)
   })
 })

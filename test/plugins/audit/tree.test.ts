@@ -16,16 +16,25 @@ async function start(engine: EngineName, rows: number, timestamp?: (n: number) =
   await opened.database.migrate('audit', migrations)
   const { log, lines } = recorder()
   const vault = (await openVault(opened.database, join(opened.dir, 'vault.key'), log)).forPlugin('audit')
-  const next = () => new AuditTrail(opened.database.sql, new AnchorFile(join(opened.dir, 'audit.anchor'), vault), new Signer(vault), log)
+  const next = () =>
+    new AuditTrail(opened.database.sql, new AnchorFile(join(opened.dir, 'audit.anchor'), vault), new Signer(vault), log)
   const trail = next()
   const db = opened.database.sql
   const add = async (from: number, to: number): Promise<void> => {
     for (let first = from; first <= to; first += 5_000) {
-      await db.batch(Array.from({ length: Math.min(5_000, to - first + 1) }, (_, n) => {
-        const at = timestamp?.(first + n)
-        return at === undefined ? trail.entry({ event: 'agent_message', agentId: 'a', details: `message ${first + n}` })
-          : trail.store.append({ timestamp: at, event_type: 'agent_message', agent_id: 'a', details: `message ${first + n}` })
-      }))
+      await db.batch(
+        Array.from({ length: Math.min(5_000, to - first + 1) }, (_, n) => {
+          const at = timestamp?.(first + n)
+          return at === undefined
+            ? trail.entry({ event: 'agent_message', agentId: 'a', details: `message ${first + n}` })
+            : trail.store.append({
+                timestamp: at,
+                event_type: 'agent_message',
+                agent_id: 'a',
+                details: `message ${first + n}`,
+              })
+        }),
+      )
     }
   }
   await add(1, rows)
@@ -33,7 +42,10 @@ async function start(engine: EngineName, rows: number, timestamp?: (n: number) =
 }
 
 /** Somebody with the database but without the keys: entries from here on tell another story, and fit to each other. */
-async function rewrite({ db, trail }: Pick<Awaited<ReturnType<typeof start>>, 'db' | 'trail'>, from: number): Promise<void> {
+async function rewrite(
+  { db, trail }: Pick<Awaited<ReturnType<typeof start>>, 'db' | 'trail'>,
+  from: number,
+): Promise<void> {
   let prev = (await trail.store.find(from - 1))?.hash ?? ORIGIN
   for (const link of await trail.store.after(from - 1, 10_000)) {
     const changed = { ...link, details: `${link.details}, or so` }
@@ -77,13 +89,23 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     const verdict = await trail.verify()
     expect(verdict).toMatchObject({ status: 'valid', valid: true, checkpoint: { size: 7 } })
     const { size, root, timestamp, signature } = verdict.checkpoint ?? expect.fail('no checkpoint')
-    expect(verify(null, Buffer.from(`svc-audit-checkpoint-1:${size}:${root}:${timestamp}`), verdict.public_key ?? '', Buffer.from(signature, 'base64'))).toBe(true)
+    expect(
+      verify(
+        null,
+        Buffer.from(`svc-audit-checkpoint-1:${size}:${root}:${timestamp}`),
+        verdict.public_key ?? '',
+        Buffer.from(signature, 'base64'),
+      ),
+    ).toBe(true)
     expect(await trail.checkpoints.store.checkpoints(10)).toHaveLength(1)
     await add(8, 9)
     const restarted = next()
     await restarted.checkpoint()
     expect((await restarted.checkpoints.store.checkpoints(10)).map((checkpoint) => checkpoint.size)).toEqual([9, 7])
-    expect(await restarted.verify()).toMatchObject({ status: 'valid', checkpoint: { size: 9, key_id: verdict.checkpoint?.key_id } })
+    expect(await restarted.verify()).toMatchObject({
+      status: 'valid',
+      checkpoint: { size: 9, key_id: verdict.checkpoint?.key_id },
+    })
   })
 
   it('find a story written anew by somebody who could not sign', async () => {
@@ -92,7 +114,11 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     await all.add(31, 40)
     await all.trail.checkpoint()
     await rewrite(all, 35)
-    expect(await all.trail.verify()).toMatchObject({ status: 'invalid', first_invalid_id: 31, reason: expect.stringMatching(/checkpoint 40/) })
+    expect(await all.trail.verify()).toMatchObject({
+      status: 'invalid',
+      first_invalid_id: 31,
+      reason: expect.stringMatching(/checkpoint 40/),
+    })
   })
 
   it('find a cut end and a forged signature', async () => {
@@ -103,7 +129,10 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     const forged = await start(engine, 3)
     await forged.trail.checkpoint()
     await forged.db.run`UPDATE audit_checkpoint SET timestamp = '2020-01-01T00:00:00.000Z'`
-    expect(await forged.trail.verify()).toMatchObject({ status: 'invalid', reason: 'checkpoint 3 is not signed by this daemon' })
+    expect(await forged.trail.verify()).toMatchObject({
+      status: 'invalid',
+      reason: 'checkpoint 3 is not signed by this daemon',
+    })
   })
 
   it('whose key is gone, or that are no checkpoints any more, make the chain invalid', async () => {
@@ -114,7 +143,10 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     const keyless = await start(engine, 3)
     await keyless.trail.checkpoint()
     await keyless.database.sql.run`DELETE FROM core_vault WHERE name = 'checkpoint-key'`
-    expect(await keyless.trail.verify()).toMatchObject({ status: 'invalid', reason: expect.stringMatching(/key that checkpoints are signed with is gone/) })
+    expect(await keyless.trail.verify()).toMatchObject({
+      status: 'invalid',
+      reason: expect.stringMatching(/key that checkpoints are signed with is gone/),
+    })
   })
 
   it('none is signed over a broken chain', async () => {
@@ -136,7 +168,7 @@ describe('a proof of inclusion', () => {
     await trail.checkpoint()
     await add(BLOCK * 2 + 10, BLOCK * 2 + 11)
     for (const id of [1, 2, BLOCK, BLOCK + 1, BLOCK * 2, BLOCK * 2 + 1, BLOCK * 2 + 8, BLOCK * 2 + 9]) {
-      const proof = await trail.checkpoints.prove(id) ?? expect.fail(`no proof of ${id}`)
+      const proof = (await trail.checkpoints.prove(id)) ?? expect.fail(`no proof of ${id}`)
       const entry = await trail.store.find(id)
       const path = proof.path.map((node) => Buffer.from(node, 'hex'))
       const { size, root } = proof.checkpoint
@@ -161,7 +193,13 @@ describe('retention', () => {
     expect((await trail.verify()).first_entry).toBe(1)
     await trail.retire(90, new AbortController().signal)
     const verdict = await trail.verify()
-    expect(verdict).toMatchObject({ status: 'valid', first_entry: BLOCK * 2 + 1, last_entry: BLOCK * 3 + 2, chain_length: BLOCK + 2, origin: { entry_id: BLOCK * 2 } })
+    expect(verdict).toMatchObject({
+      status: 'valid',
+      first_entry: BLOCK * 2 + 1,
+      last_entry: BLOCK * 3 + 2,
+      chain_length: BLOCK + 2,
+      origin: { entry_id: BLOCK * 2 },
+    })
     const [, last] = await trail.store.recent(2, { agentId: undefined, eventType: 'retention_trimmed' })
     expect(last?.details).toMatch(new RegExp(`entries ${BLOCK + 1} to ${BLOCK * 2} .*${verdict.origin?.hash}`))
     expect(await trail.checkpoints.prove(5)).toBeUndefined()
@@ -200,24 +238,31 @@ describe('retention', () => {
       db.sql`DELETE FROM audit_entry WHERE id <= ${BLOCK}`,
       db.sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature) VALUES (1, ${BLOCK}, ${last?.hash ?? ''}, 'aaaa', 'bbbb')`,
     ])
-    expect(await trail.verify()).toMatchObject({ status: 'invalid', reason: expect.stringMatching(/dropped entries is not signed/) })
+    expect(await trail.verify()).toMatchObject({
+      status: 'invalid',
+      reason: expect.stringMatching(/dropped entries is not signed/),
+    })
   })
 })
 
-it('a hundred thousand entries verify in under three seconds, and other work runs meanwhile', { timeout: 60_000 }, async () => {
-  const { trail } = await start('sqlite', 100_000)
-  await trail.anchor()
-  await trail.checkpoint()
-  let [longest, last] = [0, performance.now()]
-  const timer = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last)
-    last = performance.now()
-  }, 1)
-  const begun = performance.now()
-  const verdict = await trail.verify()
-  const took = performance.now() - begun
-  clearInterval(timer)
-  expect(verdict).toMatchObject({ status: 'valid', chain_length: 100_000, checkpoint: { size: 100_000 } })
-  expect(took).toBeLessThan(3_000)
-  expect(longest).toBeLessThan(300)
-})
+it(
+  'a hundred thousand entries verify in under three seconds, and other work runs meanwhile',
+  { timeout: 60_000 },
+  async () => {
+    const { trail } = await start('sqlite', 100_000)
+    await trail.anchor()
+    await trail.checkpoint()
+    let [longest, last] = [0, performance.now()]
+    const timer = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 1)
+    const begun = performance.now()
+    const verdict = await trail.verify()
+    const took = performance.now() - begun
+    clearInterval(timer)
+    expect(verdict).toMatchObject({ status: 'valid', chain_length: 100_000, checkpoint: { size: 100_000 } })
+    expect(took).toBeLessThan(3_000)
+    expect(longest).toBeLessThan(300)
+  },
+)

@@ -6,7 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ArchiveWriter } from '../../../plugins/backups/archive.ts'
 
 let folder: string
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'svc-archive-')) })
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-archive-'))
+})
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 describe('an archive that is being written', () => {
@@ -16,7 +18,9 @@ describe('an archive that is being written', () => {
     const archive = await ArchiveWriter.create(join(folder, 'all.zip'))
     for (const index of contents.keys()) await archive.addFile(join(folder, `file-${index}`), `data/file-${index}`)
     const { files } = await archive.end({ version: 1 } as never, Buffer.alloc(32), {} as never)
-    expect(files.slice(0, 60).map(({ size, sha256 }) => [size, sha256])).toEqual(contents.map((bytes) => [bytes.length, createHash('sha256').update(bytes).digest('hex')]))
+    expect(files.slice(0, 60).map(({ size, sha256 }) => [size, sha256])).toEqual(
+      contents.map((bytes) => [bytes.length, createHash('sha256').update(bytes).digest('hex')]),
+    )
   })
 
   it('fails, and nothing else does, when a file shrinks while it is read', async () => {

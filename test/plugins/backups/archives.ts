@@ -17,10 +17,18 @@ export async function unpack(file: string): Promise<ReadonlyMap<string, Buffer>>
 }
 
 /** A sound archive of these texts. */
-export async function writeArchive(file: string, key: Uint8Array, texts: Readonly<Record<string, string>>): Promise<void> {
+export async function writeArchive(
+  file: string,
+  key: Uint8Array,
+  texts: Readonly<Record<string, string>>,
+): Promise<void> {
   const archive = await ArchiveWriter.create(file)
   for (const [name, text] of Object.entries(texts)) archive.addText(text, name)
-  await archive.end({ format: 'svc-backup-1', created_at: '2026-01-01T00:00:00.000Z', svc_version: '0.1.0', components: ['data'] }, key, { database: 'svc.db', skipped: [] })
+  await archive.end(
+    { format: 'svc-backup-1', created_at: '2026-01-01T00:00:00.000Z', svc_version: '0.1.0', components: ['data'] },
+    key,
+    { database: 'svc.db', skipped: [] },
+  )
 }
 
 /** Whatever a zip file may hold. */

@@ -7,7 +7,18 @@ import { unpack } from './archives.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
-const plugins = ['audit', 'agents', 'kv', 'files', 'backups', 'providers', 'providers/builtin', 'providers/openai-compatible', 'sessions', 'system']
+const plugins = [
+  'audit',
+  'agents',
+  'kv',
+  'files',
+  'backups',
+  'providers',
+  'providers/builtin',
+  'providers/openai-compatible',
+  'sessions',
+  'system',
+]
 const CANARY = 'sk-canary-0123456789abcdefghijklmnop'
 let home: string
 let host: TestHost
@@ -26,8 +37,10 @@ async function spawn(name: string): Promise<string> {
   expect(status).toBe(201)
   return body.agent_id
 }
-const put = (agent: string, key: string, value: unknown): Promise<{ status: number }> => host.json('PUT', `/api/memory/agents/${agent}/kv/${key}`, { value })
-const values = async (agent: string): Promise<unknown> => (await host.json('GET', `/api/memory/agents/${agent}/kv`)).body
+const put = (agent: string, key: string, value: unknown): Promise<{ status: number }> =>
+  host.json('PUT', `/api/memory/agents/${agent}/kv/${key}`, { value })
+const values = async (agent: string): Promise<unknown> =>
+  (await host.json('GET', `/api/memory/agents/${agent}/kv`)).body
 /** What the restart that was asked for does. */
 async function again(): Promise<void> {
   expect(await host.app.closed).toMatchObject({ kind: 'restart' })
@@ -39,7 +52,13 @@ async function again(): Promise<void> {
 async function everything(agents: readonly string[]): Promise<string> {
   const listed = await host.json('GET', '/api/agents')
   const parts = [{ body: listed.body.filter(({ name }: { name: string }) => name !== 'writer') as unknown }]
-  for (const agent of agents) parts.push(await host.json('GET', `/api/agents/${agent}`), await host.json('GET', `/api/memory/agents/${agent}/kv`), await host.json('GET', `/api/agents/${agent}/files`), await host.json('GET', `/api/agents/${agent}/sessions`))
+  for (const agent of agents)
+    parts.push(
+      await host.json('GET', `/api/agents/${agent}`),
+      await host.json('GET', `/api/memory/agents/${agent}/kv`),
+      await host.json('GET', `/api/agents/${agent}/files`),
+      await host.json('GET', `/api/agents/${agent}/sessions`),
+    )
   return JSON.stringify(parts.map(({ body }) => body))
 }
 
@@ -47,26 +66,45 @@ describe('a backup', () => {
   it('is made without a body, listed, and deleted', async () => {
     const { status, body } = await host.json('POST', '/api/backup')
     expect(status).toBe(200)
-    expect(body).toMatchObject({ filename: expect.stringMatching(/^svc_backup_\d{8}T\d{9}Z\.zip$/), size_bytes: expect.any(Number), components: expect.arrayContaining(['data', 'config', 'audit_anchor']) })
+    expect(body).toMatchObject({
+      filename: expect.stringMatching(/^svc_backup_\d{8}T\d{9}Z\.zip$/),
+      size_bytes: expect.any(Number),
+      components: expect.arrayContaining(['data', 'config', 'audit_anchor']),
+    })
     const file = join(home, 'backups', body.filename)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(file).size).toBe(body.size_bytes)
     expect(readdirSync(join(home, 'backups'))).toEqual([body.filename])
     const { body: list } = await host.json('GET', '/api/backups')
-    expect(list).toMatchObject({ total: 1, backups: [{ filename: body.filename, size_bytes: body.size_bytes, components: body.components, created_at: body.created_at }] })
+    expect(list).toMatchObject({
+      total: 1,
+      backups: [
+        {
+          filename: body.filename,
+          size_bytes: body.size_bytes,
+          components: body.components,
+          created_at: body.created_at,
+        },
+      ],
+    })
     const removed = await host.fetch(`/api/backups/${body.filename}`, { method: 'DELETE' })
     expect(removed.status).toBe(204)
     expect((await host.json('GET', '/api/backups')).body).toEqual({ backups: [], total: 0 })
     expect((await host.json('DELETE', `/api/backups/${body.filename}`)).status).toBe(404)
     const { body: audit } = await host.json('GET', '/api/audit/recent')
-    expect(audit.entries.map((entry: { event_type: string }) => entry.event_type)).toEqual(expect.arrayContaining(['backup_created', 'backup_deleted']))
+    expect(audit.entries.map((entry: { event_type: string }) => entry.event_type)).toEqual(
+      expect.arrayContaining(['backup_created', 'backup_deleted']),
+    )
   })
 
-  it.each(['..%2Fvault.key', '%2e%2e%2fsvc.zip', 'a%2Fb.zip', 'x.tar.gz', 'svc.zip%00', '.hidden.zip'])('a name such as %s is refused', async (name) => {
-    const answer = await host.json('DELETE', `/api/backups/${name}`)
-    expect(answer.status).toBe(400)
-    expect((await host.json('POST', '/api/restore', { filename: decodeURIComponent(name) })).status).toBe(400)
-  })
+  it.each(['..%2Fvault.key', '%2e%2e%2fsvc.zip', 'a%2Fb.zip', 'x.tar.gz', 'svc.zip%00', '.hidden.zip'])(
+    'a name such as %s is refused',
+    async (name) => {
+      const answer = await host.json('DELETE', `/api/backups/${name}`)
+      expect(answer.status).toBe(400)
+      expect((await host.json('POST', '/api/restore', { filename: decodeURIComponent(name) })).status).toBe(400)
+    },
+  )
 
   it('Backup contains secrets: it holds none in plain, and not the key they are sealed with', async () => {
     expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
@@ -76,7 +114,16 @@ describe('a backup', () => {
     for (const [name, bytes] of contents) {
       for (const secret of [CANARY, key, Buffer.from(key, 'hex')]) expect(bytes.includes(secret), name).toBe(false)
     }
-    expect([...contents.keys()]).toEqual(expect.arrayContaining(['backup.json', 'config.json', 'data/svc.db', 'home/audit.anchor', 'manifest.hmac', 'manifest.json']))
+    expect([...contents.keys()]).toEqual(
+      expect.arrayContaining([
+        'backup.json',
+        'config.json',
+        'data/svc.db',
+        'home/audit.anchor',
+        'manifest.hmac',
+        'manifest.json',
+      ]),
+    )
   })
 
   it('leaves links out and says so', async () => {
@@ -102,15 +149,22 @@ describe('a backup', () => {
 describe('a restore', () => {
   it('brings back what was there, to the last byte, while others write two hundred times a second', async () => {
     const agents = await Promise.all(['one', 'two', 'three', 'four', 'five', 'six'].map((name) => spawn(name)))
-    for (const agent of agents) for (const key of ['a', 'b', 'c', 'd']) await put(agent, key, { agent, key, text: 'ü'.repeat(50) })
-    await host.fetch(`/api/agents/${agents[0]}/files/USER.md`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ content: 'who I am' }) })
+    for (const agent of agents)
+      for (const key of ['a', 'b', 'c', 'd']) await put(agent, key, { agent, key, text: 'ü'.repeat(50) })
+    await host.fetch(`/api/agents/${agents[0]}/files/USER.md`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ content: 'who I am' }),
+    })
     const before = await everything(agents)
     const writer = await spawn('writer')
     const running = { on: true, acknowledged: 0 }
     const writing = (async () => {
       for (let n = 0; running.on; n++) {
         const answers = await Promise.allSettled([0, 1, 2, 3].map((k) => put(writer, `k${k}`, n)))
-        running.acknowledged += answers.filter((answer) => answer.status === 'fulfilled' && answer.value.status === 200).length
+        running.acknowledged += answers.filter(
+          (answer) => answer.status === 'fulfilled' && answer.value.status === 200,
+        ).length
         if (answers.some((answer) => answer.status === 'rejected')) return
       }
     })()
@@ -119,7 +173,16 @@ describe('a restore', () => {
     await put(agents[1] ?? '', 'a', 'changed after the backup')
     await host.json('DELETE', `/api/agents/${agents[2]}`)
     const restored = await host.json('POST', '/api/restore', { filename: made.body.filename })
-    expect(restored).toMatchObject({ status: 200, body: { status: 'restarting', restored_files: expect.any(Number), errors: [], manifest: { created_at: made.body.created_at }, previous: expect.stringMatching(/^svc_before-restore_/) } })
+    expect(restored).toMatchObject({
+      status: 200,
+      body: {
+        status: 'restarting',
+        restored_files: expect.any(Number),
+        errors: [],
+        manifest: { created_at: made.body.created_at },
+        previous: expect.stringMatching(/^svc_before-restore_/),
+      },
+    })
     await again()
     running.on = false
     await writing
@@ -128,7 +191,7 @@ describe('a restore', () => {
     expect(after.length).toBeGreaterThan(1_000)
     expect(after).toBe(before)
     // A point in time: the four keys of one round were written together, so no two can be further apart than a round.
-    const { kv_pairs: pairs } = await values(writer) as { kv_pairs: { value: number }[] }
+    const { kv_pairs: pairs } = (await values(writer)) as { kv_pairs: { value: number }[] }
     const rounds = pairs.map(({ value }) => value)
     if (rounds.length > 0) expect(Math.max(...rounds) - Math.min(...rounds)).toBeLessThanOrEqual(1)
     const verdict = await host.json('GET', '/api/audit/verify')
@@ -136,7 +199,9 @@ describe('a restore', () => {
     const { body: audit } = await host.json('GET', '/api/audit/recent?event_type=backup_restored')
     expect(audit.entries.at(-1).details).toContain(made.body.filename)
     const { body: list } = await host.json('GET', '/api/backups')
-    expect(list.backups.map(({ filename }: { filename: string }) => filename)).toEqual(expect.arrayContaining([made.body.filename, restored.body.previous]))
+    expect(list.backups.map(({ filename }: { filename: string }) => filename)).toEqual(
+      expect.arrayContaining([made.body.filename, restored.body.previous]),
+    )
   })
 
   it('can be taken back with the backup that was made before it', async () => {
@@ -153,7 +218,9 @@ describe('a restore', () => {
   })
 
   it('Hostile restore: one of an unknown, a damaged or a foreign backup changes nothing', async () => {
-    expect((await host.json('POST', '/api/restore', { filename: 'svc_backup_20200101T000000000Z.zip' })).status).toBe(404)
+    expect((await host.json('POST', '/api/restore', { filename: 'svc_backup_20200101T000000000Z.zip' })).status).toBe(
+      404,
+    )
     expect((await host.json('POST', '/api/restore', {})).status).toBe(400)
     const made = await host.json('POST', '/api/backup')
     const file = join(home, 'backups', made.body.filename)
@@ -161,17 +228,37 @@ describe('a restore', () => {
     bytes.writeUInt8((bytes[2_000] ?? 0) ^ 0xff, 2_000)
     writeFileSync(file, bytes)
     const refused = await host.json('POST', '/api/restore', { filename: made.body.filename })
-    expect(refused).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^This archive is refused/) } } })
-    for (const filename of ['../svc.db', '..', 'a/b.zip', '/etc/passwd', 'x.zip/../../vault.key', 'svc%2f..%2fx.zip', 'x.tar']) expect((await host.json('POST', '/api/restore', { filename })).status).toBe(400)
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/^This archive is refused/) } },
+    })
+    for (const filename of [
+      '../svc.db',
+      '..',
+      'a/b.zip',
+      '/etc/passwd',
+      'x.zip/../../vault.key',
+      'svc%2f..%2fx.zip',
+      'x.tar',
+    ])
+      expect((await host.json('POST', '/api/restore', { filename })).status).toBe(400)
     // Sound, and made by somebody who has another key: whoever can put a file into the folder takes over nothing.
     const elsewhere = await mkdtemp(join(tmpdir(), 'svc-stranger-'))
     try {
       await using stranger = await startHost({ plugins, home: elsewhere })
       const { body } = await stranger.json('POST', '/api/backup')
-      await copyFile(join(elsewhere, 'backups', body.filename), join(home, 'backups', 'svc_backup_20300101T000000000Z.zip'))
+      await copyFile(
+        join(elsewhere, 'backups', body.filename),
+        join(home, 'backups', 'svc_backup_20300101T000000000Z.zip'),
+      )
       const foreign = await host.json('POST', '/api/restore', { filename: 'svc_backup_20300101T000000000Z.zip' })
-      expect(foreign).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/not made by this installation/) } } })
-    } finally { await rm(elsewhere, { recursive: true, force: true }) }
+      expect(foreign).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringMatching(/not made by this installation/) } },
+      })
+    } finally {
+      await rm(elsewhere, { recursive: true, force: true })
+    }
     expect(readdirSync(home).filter((name) => name.includes('restore'))).toEqual([])
   })
 
@@ -189,9 +276,17 @@ describe('a restore', () => {
       host = other
       await host.json('POST', '/api/backup')
       await copyFile(archive, join(elsewhere, 'backups', body.filename))
-      expect(await host.json('POST', '/api/restore', { filename: body.filename })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/not made by this installation/) } } })
-      expect(await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'wrong horse battery' })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/passphrase/) } } })
-      expect((await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'correct horse battery' })).status).toBe(200)
+      expect(await host.json('POST', '/api/restore', { filename: body.filename })).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringMatching(/not made by this installation/) } },
+      })
+      expect(
+        await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'wrong horse battery' }),
+      ).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/passphrase/) } } })
+      expect(
+        (await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'correct horse battery' }))
+          .status,
+      ).toBe(200)
       home = elsewhere
       await again()
       expect((await host.json('GET', `/api/agents/${agent}`)).status).toBe(200)

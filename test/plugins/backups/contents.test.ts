@@ -32,7 +32,8 @@ it('small files are read and large ones copied, and both come out of the archive
   await using folder = await temporaryFolder()
   await mkdir(join(folder.path, 'data'))
   const files = new Map([0, 1, 65_535, 65_536, 65_537, 300_000].map((size) => [`f${size}`, randomBytes(size)]))
-  for (const [name, bytes] of files) await writeFile(join(folder.path, 'data', name), bytes, { mode: name === 'f1' ? 0o700 : 0o600 })
+  for (const [name, bytes] of files)
+    await writeFile(join(folder.path, 'data', name), bytes, { mode: name === 'f1' ? 0o700 : 0o600 })
   const archive = await ArchiveWriter.create(join(folder.path, 'a.zip'))
   const read: string[] = []
   for await (const name of plainFiles(join(folder.path, 'data'), 'svc.db', () => undefined)) {
@@ -43,7 +44,11 @@ it('small files are read and large ones copied, and both come out of the archive
     } else await archive.addFile(join(folder.path, 'copy'), name, copied)
   }
   expect(read).toEqual(['f0', 'f1', 'f65535', 'f65536'])
-  const manifest = await archive.end({ format: 'svc-backup-1', created_at: '2026-01-31T12:00:00.000Z', svc_version: '1', components: ['data'] }, Buffer.alloc(32), { database: 'svc.db', skipped: [] })
+  const manifest = await archive.end(
+    { format: 'svc-backup-1', created_at: '2026-01-31T12:00:00.000Z', svc_version: '1', components: ['data'] },
+    Buffer.alloc(32),
+    { database: 'svc.db', skipped: [] },
+  )
   using opened = await OpenedArchive.open(join(folder.path, 'a.zip'), { maxFiles: 100, maxBytes: 10_000_000 })
   await opened.check(Buffer.alloc(32))
   for (const file of manifest.files.filter(({ name }) => files.has(name))) {

@@ -10,7 +10,17 @@ import { Snapshots } from '../../../plugins/backups/snapshots.ts'
 
 let home: string
 const lines: string[] = []
-const log = { info: (line: string) => { lines.push(line) }, warn: (line: string) => { lines.push(line) }, error: (line: string) => { lines.push(line) } }
+const log = {
+  info: (line: string) => {
+    lines.push(line)
+  },
+  warn: (line: string) => {
+    lines.push(line)
+  },
+  error: (line: string) => {
+    lines.push(line)
+  },
+}
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-snapshots-'))
   mkdirSync(join(home, 'data'))
@@ -19,7 +29,9 @@ beforeEach(async () => {
   db.close()
   writeFileSync(join(home, 'audit.anchor'), 'anchor')
 })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 function snapshots(now: () => Date, options: { readonly damage?: boolean; readonly kept?: number } = {}): Snapshots {
   const copy = async (file: string): Promise<void> => {
@@ -28,7 +40,13 @@ function snapshots(now: () => Date, options: { readonly damage?: boolean; readon
     await db.backup(file)
     db.close()
   }
-  const safekeeping = { homeDir: home, dataDir: join(home, 'data'), databaseName: () => 'svc.db', snapshot: copy, check: checkFile } as Partial<Safekeeping> as Safekeeping
+  const safekeeping = {
+    homeDir: home,
+    dataDir: join(home, 'data'),
+    databaseName: () => 'svc.db',
+    snapshot: copy,
+    check: checkFile,
+  } as Partial<Safekeeping> as Safekeeping
   return new Snapshots(safekeeping, { intervalMs: 3_600_000, kept: options.kept ?? 3 }, log, now)
 }
 
@@ -59,7 +77,10 @@ describe('copies of the database', () => {
     now += 7_200_000
     const damaged = snapshots(() => new Date(now), { damage: true })
     expect(await damaged.take()).toBeUndefined()
-    expect(readdirSync(join(home, 'data', 'snapshots')).toSorted()).toEqual(['svc-20260101T000000000Z.anchor', 'svc-20260101T000000000Z.db'])
+    expect(readdirSync(join(home, 'data', 'snapshots')).toSorted()).toEqual([
+      'svc-20260101T000000000Z.anchor',
+      'svc-20260101T000000000Z.db',
+    ])
     expect(lines.join('\n')).toMatch(/does not pass the check/)
   })
 })

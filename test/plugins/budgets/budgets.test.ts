@@ -8,8 +8,14 @@ import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-f
 
 /** A thousandth of a dollar a token, so that limits are soon reached. */
 const prices = { 'fake-1': { input: 1000, output: 1000 } }
-const used = (input: number, output: number) => ({ prompt_tokens: input, completion_tokens: output, total_tokens: input + output })
-const config = (more: Record<string, unknown> = {}) => (url: string) => ({ providers: { openai: { base_url: url, api_key: 'test-key', prices } }, ...more })
+const used = (input: number, output: number) => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+})
+const config =
+  (more: Record<string, unknown> = {}) =>
+  (url: string) => ({ providers: { openai: { base_url: url, api_key: 'test-key', prices } }, ...more })
 const SMALL = '[model]\nmax_tokens = 20\n'
 
 /** Every test has its own day: what the others spent is taken off by limits of its own agents. */
@@ -19,27 +25,52 @@ const agent = (more = '') => stage.spawn(`spender-${serial++}`, [], `${SMALL}${m
 const send = (id: string, message = 'go') => stage.host.json('POST', `/api/agents/${id}/message`, { message })
 const budget = async () => (await stage.host.json('GET', '/api/budget')).body
 const budgetOf = async (id: string) => (await stage.host.json('GET', `/api/budget/agents/${id}`)).body
-const put = (body: unknown, id?: string) => stage.host.json('PUT', id === undefined ? '/api/budget' : `/api/budget/agents/${id}`, body)
+const put = (body: unknown, id?: string) =>
+  stage.host.json('PUT', id === undefined ? '/api/budget' : `/api/budget/agents/${id}`, body)
 const audit = async (event: string): Promise<{ agent_id: string; details: string }[]> =>
-  (await stage.host.json('GET', '/api/audit/recent?limit=500')).body.entries.filter((entry: { event_type: string }) => entry.event_type === event)
+  (await stage.host.json('GET', '/api/audit/recent?limit=500')).body.entries.filter(
+    (entry: { event_type: string }) => entry.event_type === event,
+  )
 
 async function open(more: Record<string, unknown> = {}, home?: string): Promise<ChatStage> {
   const { startFakeProvider } = await import('../../support/fake-provider.ts')
   const fake = await startFakeProvider()
   const opened = await openChat({ fake, config: config(more)(fake.url), ...(home === undefined ? {} : { home }) })
-  return { ...opened, async [Symbol.asyncDispose]() { await opened[Symbol.asyncDispose](); await fake[Symbol.asyncDispose]() } }
+  return {
+    ...opened,
+    async [Symbol.asyncDispose]() {
+      await opened[Symbol.asyncDispose]()
+      await fake[Symbol.asyncDispose]()
+    },
+  }
 }
-beforeAll(async () => { stage = await open() })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await open()
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 beforeEach(async () => {
   stage.fake.always({ text: 'fine', usage: used(10, 4) })
-  await put({ daily_limit_usd: 0, monthly_limit_usd: 0, hourly_limit_usd: 0, alert_threshold: 0.8, default_max_llm_tokens_per_hour: 0 })
+  await put({
+    daily_limit_usd: 0,
+    monthly_limit_usd: 0,
+    hourly_limit_usd: 0,
+    alert_threshold: 0.8,
+    default_max_llm_tokens_per_hour: 0,
+  })
 })
 
 describe('the budget of all agents', () => {
   it('is unlimited, and says what was spent to the cent', async () => {
     const before = await budget()
-    expect(before).toMatchObject({ daily_limit_usd: 0, monthly_limit_usd: 0, status: 'ok', reserved_usd: 0, alert_threshold: 0.8 })
+    expect(before).toMatchObject({
+      daily_limit_usd: 0,
+      monthly_limit_usd: 0,
+      status: 'ok',
+      reserved_usd: 0,
+      alert_threshold: 0.8,
+    })
     expect((await send(await agent())).body.cost_usd).toBe(0.014)
     const after = await budget()
     expect(after.today_spent_usd - before.today_spent_usd).toBeCloseTo(0.014, 12)
@@ -48,20 +79,46 @@ describe('the budget of all agents', () => {
   it('is set in part, echoed, and audited', async () => {
     const { status, body } = await put({ daily_limit_usd: 12.5 })
     expect([status, body.daily_limit_usd, body.monthly_limit_usd]).toEqual([200, 12.5, 0])
-    expect((await put({ max_monthly_usd: 100, alert_threshold: 0.5 })).body).toMatchObject({ daily_limit_usd: 12.5, monthly_limit_usd: 100, alert_threshold: 0.5 })
+    expect((await put({ max_monthly_usd: 100, alert_threshold: 0.5 })).body).toMatchObject({
+      daily_limit_usd: 12.5,
+      monthly_limit_usd: 100,
+      alert_threshold: 0.5,
+    })
     expect((await audit('budget_changed')).at(-1)?.details).toContain('max_monthly_usd = 100')
   })
   it('keeps what each of several changes at once sets', async () => {
-    await Promise.all([{ daily_limit_usd: 3 }, { monthly_limit_usd: 4 }, { hourly_limit_usd: 5 }, { alert_threshold: 0.6 }].map((change) => put(change)))
-    expect(await budget()).toMatchObject({ daily_limit_usd: 3, monthly_limit_usd: 4, hourly_limit_usd: 5, alert_threshold: 0.6 })
+    await Promise.all(
+      [{ daily_limit_usd: 3 }, { monthly_limit_usd: 4 }, { hourly_limit_usd: 5 }, { alert_threshold: 0.6 }].map(
+        (change) => put(change),
+      ),
+    )
+    expect(await budget()).toMatchObject({
+      daily_limit_usd: 3,
+      monthly_limit_usd: 4,
+      hourly_limit_usd: 5,
+      alert_threshold: 0.6,
+    })
   })
-  it.each([{}, { daily_limit_usd: -1 }, { daily_limit_usd: 9_007_200 }, { daily_limit_usd: '5' }, { alert_threshold: 2 }, { unknown: 1 }, [], { default_max_llm_tokens_per_hour: 1.5 }])('is not set by %j', async (body) => {
+  it.each([
+    {},
+    { daily_limit_usd: -1 },
+    { daily_limit_usd: 9_007_200 },
+    { daily_limit_usd: '5' },
+    { alert_threshold: 2 },
+    { unknown: 1 },
+    [],
+    { default_max_llm_tokens_per_hour: 1.5 },
+  ])('is not set by %j', async (body) => {
     const { status, body: answer } = await put(body)
     expect([status, answer.error.code]).toEqual([400, 'invalid_request'])
     expect((await budget()).daily_limit_usd).toBe(0)
   })
   it('is not set by a number without end', async () => {
-    const response = await stage.host.fetch('/api/budget', { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{"daily_limit_usd": 1e999}' })
+    const response = await stage.host.fetch('/api/budget', {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"daily_limit_usd": 1e999}',
+    })
     expect(response.status).toBe(400)
     await response.text()
   })
@@ -73,7 +130,9 @@ describe('the budget of all agents', () => {
     const requests = stage.fake.requests.length
     const { status, headers, body } = await send(id)
     expect([status, stage.fake.requests.length]).toEqual([429, requests])
-    expect(body.error).toMatch(/daily budget of all agents is used up: .* It begins anew at \d{4}-.*T00:00:00\.000Z; PUT \/api\/budget raises it/)
+    expect(body.error).toMatch(
+      /daily budget of all agents is used up: .* It begins anew at \d{4}-.*T00:00:00\.000Z; PUT \/api\/budget raises it/,
+    )
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await send(id)).status).toBe(429)
     expect((await audit('budget_exceeded')).length).toBe(told + 1)
@@ -87,7 +146,10 @@ describe('the budget of all agents', () => {
     const limit = before + 0.5
     await put({ daily_limit_usd: limit })
     let tally = 0
-    stage.fake.always(() => { tally += 14; return { text: 'fine', usage: used(10, 4) } })
+    stage.fake.always(() => {
+      tally += 14
+      return { text: 'fine', usage: used(10, 4) }
+    })
     const answers = await Promise.all(agents.map((id) => send(id)))
     const done = answers.filter(({ status }) => status === 200)
     expect(done.length).toBeGreaterThan(3)
@@ -110,7 +172,13 @@ describe('the budget of all agents', () => {
 describe('the budget of an agent', () => {
   it('is what its manifest says until it is set, and 0 lifts it', async () => {
     const id = await agent('[resources]\nmax_cost_per_day_usd = 0.02\nmax_cost_per_month_usd = 7\n')
-    expect(await budgetOf(id)).toMatchObject({ agent_id: id, daily_limit_usd: 0.02, monthly_limit_usd: 7, today_cost_usd: 0, status: 'ok' })
+    expect(await budgetOf(id)).toMatchObject({
+      agent_id: id,
+      daily_limit_usd: 0.02,
+      monthly_limit_usd: 7,
+      today_cost_usd: 0,
+      status: 'ok',
+    })
     const { status, body } = await send(id)
     expect([status, body.error]).toEqual([429, expect.stringContaining(`PUT /api/budget/agents/${id} raises it`)])
     expect((await put({ daily_limit_usd: 0 }, id)).body).toMatchObject({ daily_limit_usd: 0, monthly_limit_usd: 7 })
@@ -168,7 +236,10 @@ describe('the budget of an agent', () => {
   })
   it('is there for agents there are', async () => {
     const unknown = '00000000-0000-4000-8000-000000000000'
-    for (const answer of [await stage.host.json('GET', `/api/budget/agents/${unknown}`), await put({ daily_limit_usd: 1 }, unknown)]) {
+    for (const answer of [
+      await stage.host.json('GET', `/api/budget/agents/${unknown}`),
+      await put({ daily_limit_usd: 1 }, unknown),
+    ]) {
       expect([answer.status, answer.body.error.code]).toEqual([404, 'agent_not_found'])
     }
     expect((await stage.host.json('GET', '/api/budget/agents/nobody')).status).toBe(400)
@@ -180,8 +251,17 @@ describe('the budget of an agent', () => {
     await send(id)
     const { status, body } = await stage.host.json('GET', '/api/budget/agents')
     expect(status).toBe(200)
-    expect(body[0]).toMatchObject({ agent_id: id, agent_name: expect.stringContaining('spender'), total_cost_usd: 10, today_cost_usd: 10 })
-    expect(body.map(({ total_cost_usd: cost }: { total_cost_usd: number }) => cost)).toEqual(body.map(({ total_cost_usd: cost }: { total_cost_usd: number }) => cost).toSorted((a: number, b: number) => b - a))
+    expect(body[0]).toMatchObject({
+      agent_id: id,
+      agent_name: expect.stringContaining('spender'),
+      total_cost_usd: 10,
+      today_cost_usd: 10,
+    })
+    expect(body.map(({ total_cost_usd: cost }: { total_cost_usd: number }) => cost)).toEqual(
+      body
+        .map(({ total_cost_usd: cost }: { total_cost_usd: number }) => cost)
+        .toSorted((a: number, b: number) => b - a),
+    )
   })
 })
 
@@ -192,7 +272,9 @@ describe('a call whose price nobody knows', () => {
     await stage.host.json('PUT', `/api/agents/${id}/model`, { model: 'openai/fake-2' })
     for (let turn = 0; turn < 2; turn++) expect((await send(id)).body.cost_usd).toBeNull()
     expect(await budgetOf(id)).toMatchObject({ today_cost_usd: 0, unpriced_requests_today: 2, status: 'ok' })
-    await expect.poll(async () => (await audit('budget_warning')).filter(({ agent_id }) => agent_id === id)).toHaveLength(1)
+    await expect
+      .poll(async () => (await audit('budget_warning')).filter(({ agent_id }) => agent_id === id))
+      .toHaveLength(1)
   })
   it('is refused where the configuration says so, with what to do', async () => {
     await using strict = await open({ budget: { unknown_price: 'refuse', max_daily_usd: 5 } })
@@ -208,7 +290,10 @@ describe('what an agent makes', () => {
   const spawnChild = async (parent: string, name: string, more = '') => {
     const manifest = `name = "${name}"\n${SMALL}${more}`
     const before = (await stage.host.json('GET', '/api/agents')).body.length
-    const answers = [{ calls: [{ name: 'agent_spawn', args: { manifest_toml: manifest } }], usage: used(1, 1) }, { text: 'made', usage: used(1, 1) }]
+    const answers = [
+      { calls: [{ name: 'agent_spawn', args: { manifest_toml: manifest } }], usage: used(1, 1) },
+      { text: 'made', usage: used(1, 1) },
+    ]
     stage.fake.always(() => answers.shift() ?? { text: 'fine', usage: used(10, 4) })
     const { status } = await send(parent)
     expect(status).toBe(200)
@@ -248,16 +333,32 @@ describe('what an agent makes', () => {
 describe('who listens', () => {
   it('hears of each limit once: when much of it is used, when it is used up, and of a price nobody knows', async () => {
     await using folder = await temporaryFolder()
-    const hear = (name: string): string => `ctx.hooks.on(notify('budgets:${name}'), (notice: unknown) => { ctx.log.info('HEARD ${name} ' + JSON.stringify(notice)) })`
-    await writePlugin(folder.path, pluginText('listener', { setup: `${['warning', 'exceeded', 'unpriced'].map(hear).join('\n')}\nreturn {}` }))
+    const hear = (name: string): string =>
+      `ctx.hooks.on(notify('budgets:${name}'), (notice: unknown) => { ctx.log.info('HEARD ${name} ' + JSON.stringify(notice)) })`
+    await writePlugin(
+      folder.path,
+      pluginText('listener', { setup: `${['warning', 'exceeded', 'unpriced'].map(hear).join('\n')}\nreturn {}` }),
+    )
     await stage.host.app.host.load(folder.path)
-    const heard = (name: string) => stage.host.log.flatMap((line) => { const json = line.split(`HEARD ${name} `)[1]; return json === undefined ? [] : [JSON.parse(json)] })
+    const heard = (name: string) =>
+      stage.host.log.flatMap((line) => {
+        const json = line.split(`HEARD ${name} `)[1]
+        return json === undefined ? [] : [JSON.parse(json)]
+      })
     const id = await agent()
     await put({ daily_limit_usd: 0.1 }, id)
     stage.fake.always({ text: 'much', usage: used(40, 50) })
     await send(id)
     await expect.poll(() => heard('warning')).toHaveLength(1)
-    expect(heard('warning')[0]).toMatchObject({ agentId: id, period: 'day', unit: 'usd', limit: 0.1, spent: 0.09, part: 0.9, resetsAt: expect.stringMatching(/T00:00:00\.000Z$/) })
+    expect(heard('warning')[0]).toMatchObject({
+      agentId: id,
+      period: 'day',
+      unit: 'usd',
+      limit: 0.1,
+      spent: 0.09,
+      part: 0.9,
+      resetsAt: expect.stringMatching(/T00:00:00\.000Z$/),
+    })
     expect([(await send(id)).status, (await send(id)).status]).toEqual([429, 429])
     await expect.poll(() => heard('exceeded')).toHaveLength(1)
     expect(heard('exceeded')[0]).toMatchObject({ agentId: id, period: 'day', limit: 0.1 })
@@ -276,7 +377,9 @@ describe('while the budgets are being replaced', () => {
     const requests = stage.fake.requests.length
     const reloads = new AbortController()
     const answers: number[] = []
-    const asking = Array.from({ length: 8 }, async () => { while (!reloads.signal.aborted) answers.push((await send(id)).status) })
+    const asking = Array.from({ length: 8 }, async () => {
+      while (!reloads.signal.aborted) answers.push((await send(id)).status)
+    })
     for (let round = 0; round < 10; round++) await stage.host.app.host.reload('budgets')
     reloads.abort()
     await Promise.all(asking)
@@ -299,9 +402,18 @@ describe('after a restart', () => {
         expect((await first.host.json('POST', `/api/agents/${id}/message`, { message: 'go' })).status).toBe(200)
       }
       await using second = await open({}, home)
-      expect((await second.host.json('GET', '/api/budget')).body).toMatchObject({ monthly_limit_usd: 3, today_spent_usd: 0.014 })
-      expect((await second.host.json('GET', `/api/budget/agents/${id}`)).body).toMatchObject({ daily_limit_usd: 0.04, today_cost_usd: 0.014, total_cost_usd: 0.014 })
+      expect((await second.host.json('GET', '/api/budget')).body).toMatchObject({
+        monthly_limit_usd: 3,
+        today_spent_usd: 0.014,
+      })
+      expect((await second.host.json('GET', `/api/budget/agents/${id}`)).body).toMatchObject({
+        daily_limit_usd: 0.04,
+        today_cost_usd: 0.014,
+        total_cost_usd: 0.014,
+      })
       expect((await second.host.json('POST', `/api/agents/${id}/message`, { message: 'go' })).status).toBe(429)
-    } finally { await rm(home, { recursive: true, force: true }) }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 })

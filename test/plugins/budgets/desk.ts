@@ -12,13 +12,39 @@ import { UsageStore } from '../../../plugins/usage/store.ts'
 export function openDesk(sql: PluginDatabase, now: () => number, agents: readonly Agent[], shared: boolean) {
   const store = new BudgetStore(sql)
   const spending = createSpending(new UsageStore(sql), now)
-  const audit = { entry: () => sql.sql`SELECT 1`, write: async () => undefined, entries: async () => [], following: async () => [], newest: async () => 0 }
+  const audit = {
+    entry: () => sql.sql`SELECT 1`,
+    write: async () => undefined,
+    entries: async () => [],
+    following: async () => [],
+    newest: async () => 0,
+  }
   const herald: Herald = new Herald({
-    store, audit, hooks: { on: () => undefined, emit: async () => undefined, check: async () => undefined, apply: async (_, value) => value }, log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
-    now, accounts: async () => [], background: (work) => { void work() },
+    store,
+    audit,
+    hooks: {
+      on: () => undefined,
+      emit: async () => undefined,
+      check: async () => undefined,
+      apply: async (_, value) => value,
+    },
+    log: { warn: Object.assign(() => undefined, { raw: () => undefined }) },
+    now,
+    accounts: async () => [],
+    background: (work) => {
+      void work()
+    },
   })
   const desk = new BudgetDesk({
-    config: v.parse(BudgetConfig, {}), store, agents: { find: async (id) => agents.find((one) => one.id === id), list: async () => agents }, spending, audit, herald, now, shared, refused: () => undefined,
+    config: v.parse(BudgetConfig, {}),
+    store,
+    agents: { find: async (id) => agents.find((one) => one.id === id), list: async () => agents },
+    spending,
+    audit,
+    herald,
+    now,
+    shared,
+    refused: () => undefined,
   })
   return { desk, store, spending }
 }

@@ -5,11 +5,24 @@ import { migrations as usageMigrations } from '../../../plugins/usage/migrations
 import { open } from '../../core/storage/engines.ts'
 import { openDesk } from './desk.ts'
 
-const resources = { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }
-const agent = (id: string, parent?: string) => ({ id, name: id, manifest: { resources, metadata: parent === undefined ? {} : { parent_agent_id: parent } } }) as unknown as Agent
+const resources = {
+  max_llm_tokens_per_hour: 0,
+  max_cost_per_hour_usd: 0,
+  max_cost_per_day_usd: 0,
+  max_cost_per_month_usd: 0,
+}
+const agent = (id: string, parent?: string) =>
+  ({
+    id,
+    name: id,
+    manifest: { resources, metadata: parent === undefined ? {} : { parent_agent_id: parent } },
+  }) as unknown as Agent
 
 it('an agent that makes others and ends them is not followed by what they were once nothing of it counts', async () => {
-  const { database: { sql }, database } = await open('sqlite')
+  const {
+    database: { sql },
+    database,
+  } = await open('sqlite')
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
@@ -17,10 +30,17 @@ it('an agent that makes others and ends them is not followed by what they were o
   const { signal } = new AbortController()
   for (let n = 0; n < 40; n++) await desk.born(agent(`passing-${n}`, 'child'))
   expect(await store.kin()).toHaveLength(81)
-  await spending.claim({ id: 'c', agentId: 'passing-7', nano: 5, tokens: 1, expiresAt: new Date(now + 60_000).toISOString() }, { all: {}, agent: {} })
+  await spending.claim(
+    { id: 'c', agentId: 'passing-7', nano: 5, tokens: 1, expiresAt: new Date(now + 60_000).toISOString() },
+    { all: {}, agent: {} },
+  )
   await desk.forgetGone(signal)
   // A call of it is under way still; the other is there.
-  expect((await store.kin()).map(({ ancestorId, agentId }) => `${agentId} of ${ancestorId}`).toSorted()).toEqual(['child of parent', 'passing-7 of child', 'passing-7 of parent'])
+  expect((await store.kin()).map(({ ancestorId, agentId }) => `${agentId} of ${ancestorId}`).toSorted()).toEqual([
+    'child of parent',
+    'passing-7 of child',
+    'passing-7 of parent',
+  ])
   expect((await desk.accountOf(agent('parent'))).together.heldNano).toBe(5)
   now += 120_000
   await desk.forgetGone(signal)

@@ -7,18 +7,45 @@ import { open } from '../../core/storage/engines.ts'
 import { openDesk } from './desk.ts'
 
 it('two processes on one database share what is left, and what one sets holds in the other after a moment', async () => {
-  const { database: { sql }, database } = await open('pglite')
+  const {
+    database: { sql },
+    database,
+  } = await open('pglite')
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
   const [{ desk: one }, { desk: other }] = [openDesk(sql, () => now, [], true), openDesk(sql, () => now, [], true)]
-  const agent = { id: 'a', name: 'a', manifest: { resources: { max_llm_tokens_per_hour: 0, max_cost_per_hour_usd: 0, max_cost_per_day_usd: 0, max_cost_per_month_usd: 0 }, metadata: {} } } as unknown as Agent
-  const attempt = { agent, turnId: 't', sessionId: 's', model: { provider: 'p', model: 'm', price: { input: 1000, output: 1000 }, contextWindow: 1000 }, most: { input: 5, output: 5 }, held: () => undefined } satisfies ModelCallAttempt
+  const agent = {
+    id: 'a',
+    name: 'a',
+    manifest: {
+      resources: {
+        max_llm_tokens_per_hour: 0,
+        max_cost_per_hour_usd: 0,
+        max_cost_per_day_usd: 0,
+        max_cost_per_month_usd: 0,
+      },
+      metadata: {},
+    },
+  } as unknown as Agent
+  const attempt = {
+    agent,
+    turnId: 't',
+    sessionId: 's',
+    model: { provider: 'p', model: 'm', price: { input: 1000, output: 1000 }, contextWindow: 1000 },
+    most: { input: 5, output: 5 },
+    held: () => undefined,
+  } satisfies ModelCallAttempt
   await other.admit(attempt)
   await one.set(undefined, { dayUsd: 0.065 }, 'a limit')
   now += 6000
-  const taken = await Promise.allSettled([...Array.from({ length: 5 }, () => one.admit(attempt)), ...Array.from({ length: 5 }, () => other.admit(attempt))])
+  const taken = await Promise.allSettled([
+    ...Array.from({ length: 5 }, () => one.admit(attempt)),
+    ...Array.from({ length: 5 }, () => other.admit(attempt)),
+  ])
   // The call that was made before there was a limit set nothing aside.
   expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(6)
-  expect(taken.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'rate_limit', message: expect.stringContaining('daily budget of all agents') } })
+  expect(taken.find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { code: 'rate_limit', message: expect.stringContaining('daily budget of all agents') },
+  })
 })

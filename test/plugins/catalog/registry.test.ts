@@ -12,9 +12,12 @@ let server: ReturnType<typeof createServer>
 let url: string
 let host: TestHost
 
-const start = (catalog: object = {}, allow: string[] = ['127.0.0.1']): Promise<TestHost> => startHost({
-  plugins: ['audit', 'catalog'], memory: true, config: { outbound: { allow }, plugins: { catalog: { registry_url: url, ...catalog } } },
-})
+const start = (catalog: object = {}, allow: string[] = ['127.0.0.1']): Promise<TestHost> =>
+  startHost({
+    plugins: ['audit', 'catalog'],
+    memory: true,
+    config: { outbound: { allow }, plugins: { catalog: { registry_url: url, ...catalog } } },
+  })
 beforeEach(async () => {
   asked = 0
   reply = {}
@@ -33,22 +36,77 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-const model = (change: object = {}) => ({ id: 'new-1', name: 'New One', reasoning: true, tool_call: true, modalities: { input: ['text', 'image'], output: ['text'] }, cost: { input: 1.5, output: 6, cache_read: 0.15 }, limit: { context: 300_000, output: 32_000 }, ...change })
-const registry = (...models: { id: string }[]): string => JSON.stringify({ openai: { id: 'openai', name: 'OpenAI', npm: 'x', env: [], models: Object.fromEntries(models.map((one) => [one.id, one])) } })
+const model = (change: object = {}) => ({
+  id: 'new-1',
+  name: 'New One',
+  reasoning: true,
+  tool_call: true,
+  modalities: { input: ['text', 'image'], output: ['text'] },
+  cost: { input: 1.5, output: 6, cache_read: 0.15 },
+  limit: { context: 300_000, output: 32_000 },
+  ...change,
+})
+const registry = (...models: { id: string }[]): string =>
+  JSON.stringify({
+    openai: {
+      id: 'openai',
+      name: 'OpenAI',
+      npm: 'x',
+      env: [],
+      models: Object.fromEntries(models.map((one) => [one.id, one])),
+    },
+  })
 const update = () => host.json('POST', '/api/catalog/update')
 const read = async (id: string) => (await host.json('GET', `/api/models/${id}?provider=openai`)).body
 
 describe('an update from the registry', () => {
   it('brings new models and prices, is audited and told by the status', async () => {
     host = await start()
-    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({ version: 'tokenlens 1.3.0, genai-prices 0.1.8', last_sync: null, updates_available: null, last_error: null, registry_url: url })
-    reply = { body: registry(model(), model({ id: 'gpt-5-mini', name: 'GPT-5 mini', cost: { input: 0.2, output: 1 } })) }
+    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({
+      version: 'tokenlens 1.3.0, genai-prices 0.1.8',
+      last_sync: null,
+      updates_available: null,
+      last_error: null,
+      registry_url: url,
+    })
+    reply = {
+      body: registry(model(), model({ id: 'gpt-5-mini', name: 'GPT-5 mini', cost: { input: 0.2, output: 1 } })),
+    }
     const { status, body } = await update()
-    expect([status, body]).toEqual([200, { status: 'ok', changed: true, files_downloaded: 1, models_count: 2, version: expect.stringMatching(/^[0-9a-f]{16}$/), timestamp: expect.any(String) }])
-    expect(await read('new-1')).toMatchObject({ display_name: 'New One', context_window: 300_000, max_output_tokens: 32_000, input_cost_per_1m: 1.5, cached_input_cost_per_1m: 0.15, supports_vision: true, origin: 'registry', tier: 'balanced' })
-    expect(await read('gpt-5-mini')).toMatchObject({ input_cost_per_1m: 0.2, output_cost_per_1m: 1, origin: 'registry' })
-    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({ version: body.version, last_sync: body.timestamp, last_error: null })
-    expect(JSON.stringify((await host.json('GET', '/api/audit/recent')).body)).toContain('model catalog updated from http://127.0.0.1')
+    expect([status, body]).toEqual([
+      200,
+      {
+        status: 'ok',
+        changed: true,
+        files_downloaded: 1,
+        models_count: 2,
+        version: expect.stringMatching(/^[0-9a-f]{16}$/),
+        timestamp: expect.any(String),
+      },
+    ])
+    expect(await read('new-1')).toMatchObject({
+      display_name: 'New One',
+      context_window: 300_000,
+      max_output_tokens: 32_000,
+      input_cost_per_1m: 1.5,
+      cached_input_cost_per_1m: 0.15,
+      supports_vision: true,
+      origin: 'registry',
+      tier: 'balanced',
+    })
+    expect(await read('gpt-5-mini')).toMatchObject({
+      input_cost_per_1m: 0.2,
+      output_cost_per_1m: 1,
+      origin: 'registry',
+    })
+    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({
+      version: body.version,
+      last_sync: body.timestamp,
+      last_error: null,
+    })
+    expect(JSON.stringify((await host.json('GET', '/api/audit/recent')).body)).toContain(
+      'model catalog updated from http://127.0.0.1',
+    )
     expect((await update()).body.changed).toBe(false)
   })
   it('takes the whole registry as it is published', async () => {
@@ -58,18 +116,35 @@ describe('an update from the registry', () => {
     const { body } = await update()
     expect(body.models_count).toBeGreaterThan(600)
     // Vendors are known by our names of them, and a zero of a subscription is no price.
-    expect((await host.json('GET', '/api/models/gemini-2.5-pro')).body).toMatchObject({ provider: 'gemini', origin: 'registry', long_context: { above_input_tokens: 200_000 } })
-    expect((await host.json('GET', '/api/models?provider=github-models')).body.models.every((row: { pricing_known: boolean }) => !row.pricing_known)).toBe(true)
+    expect((await host.json('GET', '/api/models/gemini-2.5-pro')).body).toMatchObject({
+      provider: 'gemini',
+      origin: 'registry',
+      long_context: { above_input_tokens: 200_000 },
+    })
+    expect(
+      (await host.json('GET', '/api/models?provider=github-models')).body.models.every(
+        (row: { pricing_known: boolean }) => !row.pricing_known,
+      ),
+    ).toBe(true)
   })
   it('leaves hours and lengths of a price in place where the list price is the same', async () => {
     host = await start()
     reply = { body: registry(model({ id: 'gpt-6-sol', cost: { input: 2, output: 10 } })) }
     await update()
-    expect((await host.json('GET', '/api/models/gpt-6-sol')).body).toMatchObject({ origin: 'registry', cache_write_cost_per_1m: 2.5, long_context: { above_input_tokens: 272_000 } })
+    expect((await host.json('GET', '/api/models/gpt-6-sol')).body).toMatchObject({
+      origin: 'registry',
+      cache_write_cost_per_1m: 2.5,
+      long_context: { above_input_tokens: 272_000 },
+    })
   })
   it('does not replace a model somebody added', async () => {
     host = await start()
-    await host.json('POST', '/api/models/custom', { id: 'new-1', provider: 'openai', input_cost_per_1m: 9, output_cost_per_1m: 9 })
+    await host.json('POST', '/api/models/custom', {
+      id: 'new-1',
+      provider: 'openai',
+      input_cost_per_1m: 9,
+      output_cost_per_1m: 9,
+    })
     reply = { body: registry(model()) }
     await update()
     expect(await read('new-1')).toMatchObject({ origin: 'custom', input_cost_per_1m: 9 })
@@ -84,7 +159,10 @@ describe('an update from the registry', () => {
   it('can be looked for without being taken', async () => {
     host = await start()
     reply = { body: registry(model()) }
-    expect((await host.json('GET', '/api/catalog/status?check=true')).body).toMatchObject({ updates_available: true, last_sync: null })
+    expect((await host.json('GET', '/api/catalog/status?check=true')).body).toMatchObject({
+      updates_available: true,
+      last_sync: null,
+    })
     await update()
     expect((await host.json('GET', '/api/catalog/status?check=true')).body.updates_available).toBe(false)
   })
@@ -96,15 +174,40 @@ describe('a registry that cannot be taken', () => {
     ['is cut', () => ({ body: registry(model()).slice(0, -5) }), 500, /not JSON/],
     ['is something else', () => ({ body: '[1]' }), 500, /no list of models/],
     ['is empty', () => ({ body: '{}' }), 500, /without a model/],
-    ['has a price that is text', () => ({ body: registry(model(), model({ id: 'b', cost: { input: '1', output: 1 } })) }), 500, /openai\.models\.b\.cost\.input/],
-    ['has a price below nothing', () => ({ body: registry(model({ cost: { input: -1, output: 1 } })) }), 500, /cost\.input/],
-    ['has a window out of this world', () => ({ body: registry(model({ limit: { context: 1e15, output: 1 } })) }), 500, /limit\.context/],
+    [
+      'has a price that is text',
+      () => ({ body: registry(model(), model({ id: 'b', cost: { input: '1', output: 1 } })) }),
+      500,
+      /openai\.models\.b\.cost\.input/,
+    ],
+    [
+      'has a price below nothing',
+      () => ({ body: registry(model({ cost: { input: -1, output: 1 } })) }),
+      500,
+      /cost\.input/,
+    ],
+    [
+      'has a window out of this world',
+      () => ({ body: registry(model({ limit: { context: 1e15, output: 1 } })) }),
+      500,
+      /limit\.context/,
+    ],
     ['answers 404', () => ({ status: 404, body: '{}' }), 500, /404/],
     ['answers 503', () => ({ status: 503, body: '' }), 503, /503/],
     ['is larger than allowed', () => ({ body: ' '.repeat(70_000) }), 500, /could not be read/],
-    ['has more models than allowed', () => ({ body: registry(...Array.from({ length: 51 }, (_, index) => model({ id: `m${index}` }))) }), 500, /max_registry_models/],
+    [
+      'has more models than allowed',
+      () => ({ body: registry(...Array.from({ length: 51 }, (_, index) => model({ id: `m${index}` }))) }),
+      500,
+      /max_registry_models/,
+    ],
     ['never answers', () => ({ hang: true }), 503, /could not be read/],
-    ['points to another address that may not be called', () => ({ status: 302, headers: { location: 'http://169.254.169.254/latest' } }), 500, /cannot be asked/],
+    [
+      'points to another address that may not be called',
+      () => ({ status: 302, headers: { location: 'http://169.254.169.254/latest' } }),
+      500,
+      /cannot be asked/,
+    ],
   ]
   it.each(bad)('%s: the last good one stays and the answer says why', async (_, make, status, message) => {
     host = await start({ max_registry_bytes: 65_536, max_registry_models: 50, registry_timeout_ms: 400 })

@@ -9,10 +9,15 @@ import { open } from '../../core/storage/engines.ts'
 
 export const shippedFile = fileURLToPath(new URL('../../../plugins/catalog/models.json', import.meta.url))
 /** What is shipped, every entry checked. */
-export async function readEntries() { return v.parse(Shipped, JSON.parse(await readFile(shippedFile, 'utf8'))).entries }
+export async function readEntries() {
+  return v.parse(Shipped, JSON.parse(await readFile(shippedFile, 'utf8'))).entries
+}
 
 /** The catalog on an empty database, at a moment. */
-export async function openModels(now = () => new Date('2026-11-20T12:00:00Z'), engine: Parameters<typeof open>[0] = 'sqlite') {
+export async function openModels(
+  now = () => new Date('2026-11-20T12:00:00Z'),
+  engine: Parameters<typeof open>[0] = 'sqlite',
+) {
   const { database } = await open(engine)
   await database.migrate('catalog', migrations)
   const store = new CatalogStore(database.sql)

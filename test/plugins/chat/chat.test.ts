@@ -4,14 +4,25 @@ import type { ChatStage } from '../../support/chat-stage.ts'
 
 let stage: ChatStage
 let serial = 0
-beforeAll(async () => { stage = await openChat({ config: { plugins: { chat: { queue_length: 30 } } } }) })
-afterEach(() => { stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] }) })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await openChat({ config: { plugins: { chat: { queue_length: 30 } } } })
+})
+afterEach(() => {
+  stage.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 
 const spawn = (tools?: string[], more?: string): Promise<string> => stage.spawn(`agent-${serial++}`, tools, more)
-const send = async (agent: string, message: string, more: object = {}) => stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
-const asked = (index: number) => (stage.fake.requests[index]?.body.messages ?? []).map(({ role, content }) => `${String(role)}: ${typeof content === 'string' ? content : JSON.stringify(content)}`)
-const audit = async (agent: string): Promise<{ event_type: string; details: string }[]> => (await stage.host.json('GET', `/api/audit/recent?agent_id=${agent}&limit=500`)).body.entries
+const send = async (agent: string, message: string, more: object = {}) =>
+  stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
+const asked = (index: number) =>
+  (stage.fake.requests[index]?.body.messages ?? []).map(
+    ({ role, content }) => `${String(role)}: ${typeof content === 'string' ? content : JSON.stringify(content)}`,
+  )
+const audit = async (agent: string): Promise<{ event_type: string; details: string }[]> =>
+  (await stage.host.json('GET', `/api/audit/recent?agent_id=${agent}&limit=500`)).body.entries
 
 describe('a turn', () => {
   it('gives the model the conversation so far and keeps both sides of it', async () => {
@@ -22,7 +33,12 @@ describe('a turn', () => {
     expect(asked(before).slice(-3)).toEqual(['user: first', 'assistant: Hello from the fake.', 'user: second'])
     const { messages, message_count } = await stage.session(agent)
     expect(message_count).toBe(4)
-    expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual(['User: first', 'Assistant: Hello from the fake.', 'User: second', 'Assistant: Hello from the fake.'])
+    expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual([
+      'User: first',
+      'Assistant: Hello from the fake.',
+      'User: second',
+      'Assistant: Hello from the fake.',
+    ])
   })
 
   it('writes what it did into the audit trail and what it used into the ledger', async () => {
@@ -39,30 +55,58 @@ describe('a turn', () => {
     const agent = await spawn(['kv_set', 'kv_get'])
     stage.fake.script(
       { text: 'I store it.', calls: [{ name: 'kv_set', args: { key: 'colour', value: 'green' } }] },
-      { calls: [{ name: 'kv_get', args: { key: 'colour' } }, { name: 'kv_get', args: { key: 'colour' } }] },
+      {
+        calls: [
+          { name: 'kv_get', args: { key: 'colour' } },
+          { name: 'kv_get', args: { key: 'colour' } },
+        ],
+      },
       { text: 'It is green.' },
     )
     const { body } = await send(agent, 'remember green')
     expect(body).toMatchObject({ response: 'I store it.\n\nIt is green.', iterations: 3, stop: 'done' })
     const { messages } = await stage.session(agent)
-    expect(messages.map(({ role, content, tools }) => [role, content, tools?.map(({ name, is_error }) => [name, is_error])])).toEqual([
+    expect(
+      messages.map(({ role, content, tools }) => [role, content, tools?.map(({ name, is_error }) => [name, is_error])]),
+    ).toEqual([
       ['User', 'remember green', undefined],
       ['Assistant', 'I store it.', [['kv_set', false]]],
-      ['Assistant', '', [['kv_get', false], ['kv_get', false]]],
+      [
+        'Assistant',
+        '',
+        [
+          ['kv_get', false],
+          ['kv_get', false],
+        ],
+      ],
       ['Assistant', 'It is green.', undefined],
     ])
     expect(messages[2]?.tools?.[0]?.result).toContain('green')
     expect((await audit(agent)).filter(({ event_type }) => event_type === 'tool_invoked')).toHaveLength(3)
-    expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/colour`)).body).toMatchObject({ value: 'green' })
+    expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/colour`)).body).toMatchObject({
+      value: 'green',
+    })
   })
 
   it('tells the model about tools that are unknown, not granted or wrongly called', async () => {
     const agent = await spawn(['kv_get'])
-    stage.fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }, { name: 'no_such', args: {} }, { name: 'kv_get', args: '{"key":' }, { name: 'kv_get', args: { wrong: 1 } }] }, { text: 'I see.' })
+    stage.fake.script(
+      {
+        calls: [
+          { name: 'kv_set', args: { key: 'a', value: 1 } },
+          { name: 'no_such', args: {} },
+          { name: 'kv_get', args: '{"key":' },
+          { name: 'kv_get', args: { wrong: 1 } },
+        ],
+      },
+      { text: 'I see.' },
+    )
     const before = stage.fake.requests.length
     expect((await send(agent, 'go')).body.response).toBe('I see.')
     expect(stage.fake.requests[before]?.body.tools?.map((tool) => tool.function?.name)).toEqual(['kv_get'])
-    const results = (stage.fake.requests[before + 1]?.body.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => String(content))
+    const results = (stage.fake.requests[before + 1]?.body.messages ?? [])
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => String(content))
     expect(results[0]).toContain('not granted')
     expect(results[1]).toContain('no tool "no_such"')
     expect(results[2]).toContain('not valid JSON')
@@ -126,7 +170,10 @@ describe('a turn', () => {
   it('a full line refuses the next message and loses none of those it took', async () => {
     const agent = await spawn()
     const gate = Promise.withResolvers<void>()
-    stage.fake.always(async () => { await gate.promise; return { text: 'late' } })
+    stage.fake.always(async () => {
+      await gate.promise
+      return { text: 'late' }
+    })
     const sent = Array.from({ length: 31 }, (_, n) => send(agent, `m${n}`))
     const refused = await Promise.race(sent)
     expect(refused.status).toBe(429)
@@ -151,9 +198,16 @@ describe('stopping', () => {
     expect(body).toEqual({ status: 'stopped', message: 'Agent run cancelled' })
     for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) read += piece.value
     expect(parseEvents(read).at(-1)).toMatchObject({ event: 'done', data: { done: true, stop: 'cancelled' } })
-    expect((await stage.session(agent)).messages.at(-1)).toMatchObject({ role: 'Assistant', content: 'Once upon', mark: 'cancelled' })
+    expect((await stage.session(agent)).messages.at(-1)).toMatchObject({
+      role: 'Assistant',
+      content: 'Once upon',
+      mark: 'cancelled',
+    })
     words.end()
-    expect((await stage.host.json('POST', `/api/agents/${agent}/stop`)).body).toEqual({ status: 'stopped', message: 'No active run' })
+    expect((await stage.host.json('POST', `/api/agents/${agent}/stop`)).body).toEqual({
+      status: 'stopped',
+      message: 'No active run',
+    })
   })
 
   it('lets the next message go on from there', async () => {
@@ -179,7 +233,11 @@ describe('stopping', () => {
     const { body } = await stage.host.json('POST', `/api/agents/${agent}/session/reset`)
     expect(body).toEqual({ status: 'reset', agent_id: agent, new_session_id: expect.any(String) })
     expect((await Promise.all([running, queued])).map((answer) => answer.body.stop)).toEqual(['cancelled', 'cancelled'])
-    expect(await stage.session(agent)).toMatchObject({ session_id: body.new_session_id, message_count: 0, messages: [] })
+    expect(await stage.session(agent)).toMatchObject({
+      session_id: body.new_session_id,
+      message_count: 0,
+      messages: [],
+    })
     words.end()
   })
 
@@ -204,7 +262,11 @@ describe('a client that disconnects', () => {
     stage.fake.script({ text: words.text })
     const abort = new AbortController()
     const index = stage.fake.requests.length
-    const stream = await stage.post(`/api/agents/${agent}/message/stream`, { message: 'go on without me' }, { signal: abort.signal })
+    const stream = await stage.post(
+      `/api/agents/${agent}/message/stream`,
+      { message: 'go on without me' },
+      { signal: abort.signal },
+    )
     expect(stream.status).toBe(200)
     const { closed } = await stage.fake.request(index)
     abort.abort()

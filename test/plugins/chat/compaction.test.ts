@@ -7,31 +7,46 @@ let stage: ChatStage
 let summaries: { answer: Answer; asked: string[] }
 beforeEach(async () => {
   summaries = { answer: { text: 'They spoke of numbers.' }, asked: [] }
-  stage = await openChat({ memory: true, config: { plugins: { chat: { compaction: { threshold_messages: 6, keep_recent: 2 } } } } })
+  stage = await openChat({
+    memory: true,
+    config: { plugins: { chat: { compaction: { threshold_messages: 6, keep_recent: 2 } } } },
+  })
   stage.fake.always((request) => {
     if (!isSummary(request)) return { text: 'ok' }
     summaries.asked.push(text(request))
     return summaries.answer
   })
 })
-afterEach(async () => { await stage[Symbol.asyncDispose]() })
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 
-const isSummary = ({ body }: RecordedRequest): boolean => String(body.messages?.[0]?.content).startsWith('You summarise conversations')
-const text = ({ body }: RecordedRequest): string => (body.messages ?? []).map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content))).join('\n')
+const isSummary = ({ body }: RecordedRequest): boolean =>
+  String(body.messages?.[0]?.content).startsWith('You summarise conversations')
+const text = ({ body }: RecordedRequest): string =>
+  (body.messages ?? [])
+    .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)))
+    .join('\n')
 const last = (): RecordedRequest => stage.fake.requests.findLast((request) => !isSummary(request)) as RecordedRequest
 async function say(message: string, agent = stage.agent) {
   const answer = await stage.host.json('POST', `/api/agents/${agent}/message`, { message })
   expect(answer.status).toBe(200)
   return answer.body
 }
-async function sayMany(count: number, agent = stage.agent) { for (let n = 1; n <= count; n++) await say(`number ${n}`, agent) }
-const compact = (body?: object, agent = stage.agent) => stage.host.json('POST', `/api/agents/${agent}/session/compact`, body)
+async function sayMany(count: number, agent = stage.agent) {
+  for (let n = 1; n <= count; n++) await say(`number ${n}`, agent)
+}
+const compact = (body?: object, agent = stage.agent) =>
+  stage.host.json('POST', `/api/agents/${agent}/session/compact`, body)
 
 describe('compaction on request', () => {
   it('puts a summary in the place of the older messages, for the model alone', async () => {
     await sayMany(3)
     const { status, body } = await compact()
-    expect([status, body]).toMatchObject([200, { status: 'compacted', message: 'Session compacted: 4 messages summarized, 2 kept' }])
+    expect([status, body]).toMatchObject([
+      200,
+      { status: 'compacted', message: 'Session compacted: 4 messages summarized, 2 kept' },
+    ])
     expect(summaries.asked[0]).toContain('number 2')
     expect(summaries.asked[0]).not.toContain('number 3')
     await say('and now')
@@ -44,17 +59,23 @@ describe('compaction on request', () => {
     expect([session.compacted_summary, session.summarized_messages]).toEqual(['They spoke of numbers.', 4])
   })
 
-  it('sends the agent\'s rules with every request all the same', async () => {
+  it("sends the agent's rules with every request all the same", async () => {
     const agent = await stage.spawn('ruled', ['*'], '[model]\nsystem_prompt = "Speak like a sailor."\n')
     await sayMany(3, agent)
     await compact(undefined, agent)
     await say('and now', agent)
-    expect(last().body.messages?.[0]).toMatchObject({ role: 'system', content: expect.stringContaining('Speak like a sailor.') })
+    expect(last().body.messages?.[0]).toMatchObject({
+      role: 'system',
+      content: expect.stringContaining('Speak like a sailor.'),
+    })
   })
 
   it('says so when there is nothing to summarise', async () => {
     await sayMany(1)
-    expect((await compact()).body).toMatchObject({ status: 'not_needed', message: 'No compaction needed: 2 messages, compacted by itself over 6' })
+    expect((await compact()).body).toMatchObject({
+      status: 'not_needed',
+      message: 'No compaction needed: 2 messages, compacted by itself over 6',
+    })
     expect(summaries.asked).toEqual([])
   })
 
@@ -76,7 +97,10 @@ describe('compaction on request', () => {
     await sayMany(2)
     expect((await compact()).body.status).toBe('compacted')
     expect(summaries.asked[1]).toContain('They spoke of numbers.')
-    expect((await compact({ undo: true })).body).toMatchObject({ status: 'restored', message: 'Summary taken back: 4 messages are read in full again' })
+    expect((await compact({ undo: true })).body).toMatchObject({
+      status: 'restored',
+      message: 'Summary taken back: 4 messages are read in full again',
+    })
     await say('and now')
     expect(text(last())).toContain('They spoke of numbers.')
     expect((await compact({ undo: true })).body.status).toBe('restored')
@@ -87,7 +111,15 @@ describe('compaction on request', () => {
 
   it('never parts a call from its results', async () => {
     await sayMany(2)
-    stage.fake.script({ calls: [{ name: 'kv_list', args: {} }, { name: 'kv_get', args: { key: 'a' } }] }, { text: 'looked' })
+    stage.fake.script(
+      {
+        calls: [
+          { name: 'kv_list', args: {} },
+          { name: 'kv_get', args: { key: 'a' } },
+        ],
+      },
+      { text: 'looked' },
+    )
     const agent = await stage.spawn('caller')
     await say('look', agent)
     await compact(undefined, agent)
@@ -101,9 +133,13 @@ describe('compaction on request', () => {
     await sayMany(3)
     const { session_id } = await stage.session()
     expect((await stage.host.json('POST', `/api/sessions/${session_id}/compact`)).body.status).toBe('compacted')
-    expect((await stage.host.json('POST', '/api/sessions/00000000-0000-4000-8000-000000000000/compact')).status).toBe(404)
+    expect((await stage.host.json('POST', '/api/sessions/00000000-0000-4000-8000-000000000000/compact')).status).toBe(
+      404,
+    )
     expect((await stage.host.json('POST', '/api/sessions/nonsense/compact')).status).toBe(400)
-    expect((await stage.host.json('POST', '/api/agents/00000000-0000-4000-8000-000000000000/session/compact')).status).toBe(404)
+    expect(
+      (await stage.host.json('POST', '/api/agents/00000000-0000-4000-8000-000000000000/session/compact')).status,
+    ).toBe(404)
   })
 
   it('is gone with the history, and stays with its own session', async () => {
@@ -214,10 +250,22 @@ describe('compaction by itself', () => {
 })
 
 describe('a provider whose window is full', () => {
-  const full: Answer = { status: 400, body: JSON.stringify({ error: { message: 'This model\'s maximum context length is 10 tokens', code: 'context_length_exceeded' } }) }
+  const full: Answer = {
+    status: 400,
+    body: JSON.stringify({
+      error: { message: "This model's maximum context length is 10 tokens", code: 'context_length_exceeded' },
+    }),
+  }
   it('gets the request once more, with a summary of what is older', async () => {
     await sayMany(2)
-    stage.fake.script(full, (request) => { summaries.asked.push(text(request)); return { text: 'They spoke of numbers.' } }, { text: 'it fits' })
+    stage.fake.script(
+      full,
+      (request) => {
+        summaries.asked.push(text(request))
+        return { text: 'They spoke of numbers.' }
+      },
+      { text: 'it fits' },
+    )
     expect((await say('and now')).response).toBe('it fits')
     expect(text(last())).toContain('They spoke of numbers.')
     expect(text(last())).toContain('and now')
@@ -233,7 +281,12 @@ describe('a provider whose window is full', () => {
   it('in the middle of a turn keeps the calls of that turn', async () => {
     const agent = await stage.spawn('worker')
     await sayMany(2, agent)
-    stage.fake.script({ calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] }, full, { text: 'A summary.' }, { text: 'done' })
+    stage.fake.script(
+      { calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] },
+      full,
+      { text: 'A summary.' },
+      { text: 'done' },
+    )
     expect(await say('store it', agent)).toMatchObject({ response: 'done' })
     const roles = (last().body.messages ?? []).map(({ role }) => role)
     expect(roles.slice(-2)).toEqual(['assistant', 'tool'])

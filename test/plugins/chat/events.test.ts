@@ -8,14 +8,27 @@ const all = async (log: EventLog): Promise<TurnEvent[]> => {
   for await (const event of log) events.push(event)
   return events
 }
-const said = (events: readonly TurnEvent[]): string => events.map((event) => (event.type === 'text' ? event.delta : `<${event.type}>`)).join('')
+const said = (events: readonly TurnEvent[]): string =>
+  events.map((event) => (event.type === 'text' ? event.delta : `<${event.type}>`)).join('')
 
 describe('the events of a turn', () => {
   it('are there from the start for whoever comes late, with the text joined', async () => {
     const log = new EventLog()
-    for (const event of [{ type: 'thinking' } as const, text('a'), text('b'), { type: 'tool-started', tool: 't', callId: 'c' } as const, text('d')]) log.push(event)
+    for (const event of [
+      { type: 'thinking' } as const,
+      text('a'),
+      text('b'),
+      { type: 'tool-started', tool: 't', callId: 'c' } as const,
+      text('d'),
+    ])
+      log.push(event)
     log.end()
-    expect(await all(log)).toEqual([{ type: 'thinking' }, text('ab'), { type: 'tool-started', tool: 't', callId: 'c' }, text('d')])
+    expect(await all(log)).toEqual([
+      { type: 'thinking' },
+      text('ab'),
+      { type: 'tool-started', tool: 't', callId: 'c' },
+      text('d'),
+    ])
   })
 
   it('give every reader the same text in order, at its own pace', async () => {

@@ -23,12 +23,17 @@ describe('the loop guard', () => {
   })
 
   it('takes calls with the same arguments in another order for the same', () => {
-    expect(callKey('t', { a: 1, b: { c: [1, { x: 1, y: 2 }], d: null } })).toBe(callKey('t', { b: { d: null, c: [1, { y: 2, x: 1 }] }, a: 1 }))
+    expect(callKey('t', { a: 1, b: { c: [1, { x: 1, y: 2 }], d: null } })).toBe(
+      callKey('t', { b: { d: null, c: [1, { y: 2, x: 1 }] }, a: 1 }),
+    )
     expect(callKey('t', { a: [1, 2] })).not.toBe(callKey('t', { a: [2, 1] }))
     expect(callKey('t', { a: '1' })).not.toBe(callKey('t', { a: 1 }))
   })
 
-  it.each([[['a', 'b'], 6], [['a', 'b', 'c'], 9]])('blocks calls that alternate %j at call %i', (period, blockedAt) => {
+  it.each([
+    [['a', 'b'], 6],
+    [['a', 'b', 'c'], 9],
+  ])('blocks calls that alternate %j at call %i', (period, blockedAt) => {
     const guard = createGuard()
     let at = 0
     for (let n = 0; n < 20 && at === 0; n++) {
@@ -51,7 +56,9 @@ describe('the loop guard', () => {
     const tally = { calls: 0 }
     const [asking, asked] = [createGuard(undefined, tally), createGuard(undefined, tally)]
     const ends: string[] = []
-    for (let n = 0; n < 32; n++) if ((n % 2 === 0 ? asking : asked).before('look', { n }, false).action === 'end') ends.push(n % 2 === 0 ? 'asking' : 'asked')
+    for (let n = 0; n < 32; n++)
+      if ((n % 2 === 0 ? asking : asked).before('look', { n }, false).action === 'end')
+        ends.push(n % 2 === 0 ? 'asking' : 'asked')
     expect(ends).toEqual(['asking', 'asked'])
   })
 
@@ -82,6 +89,8 @@ describe('the loop guard', () => {
       return verdict
     })
     expect(verdicts.map(({ action }) => action)).toEqual([...Array(8).fill('allow'), ...Array(6).fill('warn'), 'block'])
-    expect(verdicts.slice(8, 13).map((verdict) => ('reason' in verdict ? /wait (\d+)/.exec(verdict.reason)?.[1] : ''))).toEqual(['5', '10', '30', '60', '60'])
+    expect(
+      verdicts.slice(8, 13).map((verdict) => ('reason' in verdict ? /wait (\d+)/.exec(verdict.reason)?.[1] : '')),
+    ).toEqual(['5', '10', '30', '60', '60'])
   })
 })

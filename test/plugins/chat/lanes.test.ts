@@ -11,7 +11,11 @@ describe('lanes', () => {
       log.push(`-${item} then ${next() ?? 'nothing'}`)
     })
     for (const item of ['a1', 'a2', 'b1']) gates.set(item, Promise.withResolvers())
-    const done = Promise.all([lanes.add('a', 'a1', Promise.resolve()), lanes.add('a', 'a2', Promise.resolve()), lanes.add('b', 'b1', Promise.resolve())])
+    const done = Promise.all([
+      lanes.add('a', 'a1', Promise.resolve()),
+      lanes.add('a', 'a2', Promise.resolve()),
+      lanes.add('b', 'b1', Promise.resolve()),
+    ])
     expect(lanes.length('a')).toBe(2)
     expect(lanes.total).toBe(3)
     gates.get('b1')?.resolve()
@@ -24,8 +28,13 @@ describe('lanes', () => {
 
   it('leave out what never became ready', async () => {
     const ran: string[] = []
-    const lanes = new Lanes<string>(async (item) => { ran.push(item) })
-    await Promise.all([lanes.add('a', 'lost', Promise.reject(new Error('not on disk'))), lanes.add('a', 'kept', Promise.resolve())])
+    const lanes = new Lanes<string>(async (item) => {
+      ran.push(item)
+    })
+    await Promise.all([
+      lanes.add('a', 'lost', Promise.reject(new Error('not on disk'))),
+      lanes.add('a', 'kept', Promise.resolve()),
+    ])
     expect(ran).toEqual(['kept'])
     expect(lanes.length('a')).toBe(0)
   })

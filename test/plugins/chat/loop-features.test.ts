@@ -36,11 +36,23 @@ beforeAll(async () => {
   folder = await temporaryFolder()
   await writePlugin(`${folder.path}/extra`, EXTRA)
   second = await startFakeProvider()
-  const fake = first = await startFakeProvider()
-  stage = await openChat({ memory: true, fake, config: {
-    providers: { openai: { base_url: fake.url, api_key: 'test-key' }, groq: { base_url: second.url, api_key: 'other-key' } },
-    plugins: { paths: [folder.path], approvals: { policy: 'never' }, providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2, breaker_failures: 1000 }, chat: { waiting_after_ms: 20 } },
-  } })
+  const fake = (first = await startFakeProvider())
+  stage = await openChat({
+    memory: true,
+    fake,
+    config: {
+      providers: {
+        openai: { base_url: fake.url, api_key: 'test-key' },
+        groq: { base_url: second.url, api_key: 'other-key' },
+      },
+      plugins: {
+        paths: [folder.path],
+        approvals: { policy: 'never' },
+        providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2, breaker_failures: 1000 },
+        chat: { waiting_after_ms: 20 },
+      },
+    },
+  })
   await stage.host.plugin('extra', 'loaded')
 })
 afterAll(async () => {
@@ -51,8 +63,10 @@ afterAll(async () => {
 })
 
 const spawn = (more = '', tools: readonly string[] = ['*']) => stage.spawn(`feature-${serial++}`, tools, more)
-const ask = (agent: string, message = 'go', more: object = {}) => stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
-const asked = (fake: FakeProvider = stage.fake) => fake.requests.filter(({ path }) => path.endsWith('/chat/completions')).map(({ body }) => body as Record<string, any>)
+const ask = (agent: string, message = 'go', more: object = {}) =>
+  stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
+const asked = (fake: FakeProvider = stage.fake) =>
+  fake.requests.filter(({ path }) => path.endsWith('/chat/completions')).map(({ body }) => body as Record<string, any>)
 
 describe('fallback models', () => {
   const fallback = '[[fallback_models]]\nprovider = "groq"\nmodel = "fake-2"\n'
@@ -98,7 +112,12 @@ describe('fallback models', () => {
 })
 
 describe('an answer in a form', () => {
-  const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 1 } }, required: ['n'], additionalProperties: false }
+  const schema = {
+    type: 'object',
+    properties: { n: { type: 'integer', minimum: 1 } },
+    required: ['n'],
+    additionalProperties: false,
+  }
   const format = { type: 'json_schema', json_schema: { name: 'count', schema, strict: true } }
   it('is asked of the provider, checked, and handed out without a fence', async () => {
     const agent = await spawn()
@@ -126,8 +145,16 @@ describe('an answer in a form', () => {
   it('is refused where the embedded model would have to give it, which can only write text', async () => {
     const agent = await spawn('[model]\nprovider = "builtin"\nmodel = "offline"\n')
     const { status, body } = await ask(agent, 'how many', { response_format: format })
-    expect([status, body.error.code, body.error.message]).toEqual([400, 'invalid_request', expect.stringContaining('response_format')])
-    const spoken = await stage.host.json('POST', '/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'go' }], response_format: format })
+    expect([status, body.error.code, body.error.message]).toEqual([
+      400,
+      'invalid_request',
+      expect.stringContaining('response_format'),
+    ])
+    const spoken = await stage.host.json('POST', '/v1/chat/completions', {
+      model: agent,
+      messages: [{ role: 'user', content: 'go' }],
+      response_format: format,
+    })
     expect([spoken.status, spoken.body.error.type]).toEqual([400, 'invalid_request_error'])
   })
   it('comes from the manifest, and tools may be called before it', async () => {
@@ -139,27 +166,48 @@ describe('an answer in a form', () => {
   it('reaches a stream in one piece', async () => {
     const agent = await spawn()
     stage.fake.script({ text: ['{"n"', ': 0}'] }, { text: ['{"n"', ': 5}'] })
-    const text = await (await stage.post(`/api/agents/${agent}/message/stream`, { message: 'go', response_format: format })).text()
+    const text = await (
+      await stage.post(`/api/agents/${agent}/message/stream`, { message: 'go', response_format: format })
+    ).text()
     expect(text).toContain('{\\"n\\": 5}')
     expect(text).not.toContain('\\"n\\": 0')
   })
   it('is spoken by /v1 as OpenAI does', async () => {
     const agent = await spawn()
     stage.fake.script({ text: '{"n": 7}' })
-    const { status, body } = await stage.host.json('POST', '/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'go' }], response_format: format })
+    const { status, body } = await stage.host.json('POST', '/v1/chat/completions', {
+      model: agent,
+      messages: [{ role: 'user', content: 'go' }],
+      response_format: format,
+    })
     expect([status, body.choices[0].message.content]).toEqual([200, '{"n": 7}'])
-    expect((await stage.host.json('POST', '/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'go' }], response_format: { type: 'xml' } })).status).toBe(400)
+    expect(
+      (
+        await stage.host.json('POST', '/v1/chat/completions', {
+          model: agent,
+          messages: [{ role: 'user', content: 'go' }],
+          response_format: { type: 'xml' },
+        })
+      ).status,
+    ).toBe(400)
   })
 })
 
 describe('labels', () => {
   it('of a fetched page keep it from a command, and the model is told why', async () => {
     const agent = await spawn()
-    stage.fake.script({ calls: [{ name: 'fetch_page', args: {} }] }, { calls: [{ name: 'run_command', args: {} }] }, { text: 'it was refused' })
+    stage.fake.script(
+      { calls: [{ name: 'fetch_page', args: {} }] },
+      { calls: [{ name: 'run_command', args: {} }] },
+      { text: 'it was refused' },
+    )
     await ask(agent)
     const { messages } = await stage.session(agent)
     const tools = messages.flatMap((message) => message.tools ?? [])
-    expect(tools.map(({ name, is_error }) => [name, is_error])).toEqual([['fetch_page', false], ['run_command', true]])
+    expect(tools.map(({ name, is_error }) => [name, is_error])).toEqual([
+      ['fetch_page', false],
+      ['run_command', true],
+    ])
     expect(tools[1]?.result).toContain('ExternalNetwork')
     expect(tools[1]?.result).toContain('fetch_page')
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=taint_violation')
@@ -167,13 +215,22 @@ describe('labels', () => {
   })
   it('are let through when a person approves exactly this call, and that is written down', async () => {
     const agent = await spawn('[metadata]\napproval = "risky"\n')
-    stage.fake.script({ calls: [{ name: 'fetch_page', args: {} }] }, { calls: [{ name: 'run_command', args: {} }] }, { text: 'it ran' })
+    stage.fake.script(
+      { calls: [{ name: 'fetch_page', args: {} }] },
+      { calls: [{ name: 'run_command', args: {} }] },
+      { text: 'it ran' },
+    )
     const answer = ask(agent)
-    const pending = async () => (await stage.host.json('GET', '/api/approvals')).body.approvals.find((each: { agent_id: string; status: string }) => each.agent_id === agent)
+    const pending = async () =>
+      (await stage.host.json('GET', '/api/approvals')).body.approvals.find(
+        (each: { agent_id: string; status: string }) => each.agent_id === agent,
+      )
     await expect.poll(pending).toMatchObject({ description: expect.stringContaining('ExternalNetwork') })
     await stage.host.json('POST', `/api/approvals/${(await pending()).id}/approve`)
     expect((await answer).body.response).toBe('it ran')
-    expect((await stage.session(agent)).messages.flatMap(({ tools = [] }) => tools).map(({ result }) => result)).toEqual(['a page', 'ran'])
+    expect(
+      (await stage.session(agent)).messages.flatMap(({ tools = [] }) => tools).map(({ result }) => result),
+    ).toEqual(['a page', 'ran'])
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=capability_check')
     expect(JSON.stringify(body)).toContain('ExternalNetwork declassified for run_command')
   })
@@ -181,7 +238,10 @@ describe('labels', () => {
     const agent = await spawn()
     stage.fake.script({ calls: [{ name: 'fetch_page', args: {} }] }, { text: 'read it' })
     await ask(agent)
-    for (let n = 0; n < 6; n++) { stage.fake.script({ text: `yes ${n}` }); await ask(agent, `and ${n}`) }
+    for (let n = 0; n < 6; n++) {
+      stage.fake.script({ text: `yes ${n}` })
+      await ask(agent, `and ${n}`)
+    }
     stage.fake.script({ text: 'They read a page.' })
     expect((await stage.host.json('POST', `/api/agents/${agent}/session/compact`)).body.status).toBe('compacted')
     stage.fake.script({ calls: [{ name: 'run_command', args: {} }] }, { text: 'refused' })
@@ -223,7 +283,10 @@ describe('limits of an agent', () => {
     expect([200, 409]).toContain(status)
   })
   it('quiet hours refuse what a clock starts, and nobody who speaks', async () => {
-    const at = (minutes: number): string => { const date = new Date(Date.now() + minutes * 60_000); return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}` }
+    const at = (minutes: number): string => {
+      const date = new Date(Date.now() + minutes * 60_000)
+      return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`
+    }
     const agent = await spawn(`[autonomous]\nquiet_hours = "${at(-60)}-${at(60)}"\n`)
     const door = (name: string) => stage.post('/test/door', { agentId: agent, door: name, text: 'tick' })
     const refused = await door('schedule')
@@ -234,15 +297,22 @@ describe('limits of an agent', () => {
     expect((await ask(agent, 'hello')).body.response).toBe('I am here')
     const awake = await spawn(`[autonomous]\nquiet_hours = "${at(60)}-${at(120)}"\n`)
     stage.fake.script({ text: 'tock' })
-    expect(await (await stage.post('/test/door', { agentId: awake, door: 'schedule', text: 'tick' })).json()).toMatchObject({ text: 'tock' })
+    expect(
+      await (await stage.post('/test/door', { agentId: awake, door: 'schedule', text: 'tick' })).json(),
+    ).toMatchObject({ text: 'tock' })
   })
 })
 
 describe('a model that thinks', () => {
-  it('is told to, or not to, in its vendor\'s words; the manifest says what holds otherwise', async () => {
+  it("is told to, or not to, in its vendor's words; the manifest says what holds otherwise", async () => {
     const manifest = '[model]\nmodel = "o3-fake"\n'
     const [agent, thinker] = [await spawn(manifest), await spawn(`${manifest}[thinking]\nbudget_tokens = 1000\n`)]
-    for (const [id, more, effort] of [[agent, {}, undefined], [agent, { thinking: true }, 'high'], [agent, { thinking: false }, 'low'], [thinker, {}, 'high']] as const) {
+    for (const [id, more, effort] of [
+      [agent, {}, undefined],
+      [agent, { thinking: true }, 'high'],
+      [agent, { thinking: false }, 'low'],
+      [thinker, {}, 'high'],
+    ] as const) {
       stage.fake.script({ text: 'hm' })
       await ask(id, 'think', more)
       expect(asked().at(-1)?.['reasoning_effort']).toBe(effort)
@@ -252,7 +322,9 @@ describe('a model that thinks', () => {
 
 describe('further parameters of a manifest', () => {
   it('reach the provider as they are, and replace nothing', async () => {
-    const agent = await spawn('[model]\ntemperature = 0.25\nextra_params = { top_p = 0.5, temperature = 9, model = "another", stream = false }\n')
+    const agent = await spawn(
+      '[model]\ntemperature = 0.25\nextra_params = { top_p = 0.5, temperature = 9, model = "another", stream = false }\n',
+    )
     stage.fake.script({ text: 'ok' })
     expect((await ask(agent)).body.response).toBe('ok')
     expect(asked().at(-1)).toMatchObject({ top_p: 0.5, temperature: 0.25, model: 'fake-1', stream: true })
@@ -274,19 +346,29 @@ describe('a turn that waits for its gate', () => {
     const agent = await spawn()
     stage.fake.script({ calls: [{ name: 'gated', args: {} }] })
     const answer = ask(agent)
-    await expect.poll(async () => (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body?.turns?.[0]?.state).toBe('waiting')
+    await expect
+      .poll(async () => (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body?.turns?.[0]?.state)
+      .toBe('waiting')
     expect((await stage.host.json('POST', `/api/agents/${agent}/stop`)).body.message).toBe('Agent run cancelled')
     expect((await answer).body.stop).toBe('cancelled')
-    expect((await stage.session(agent)).messages.flatMap(({ tools = [] }) => tools).every(({ result }) => result?.startsWith('not run'))).toBe(true)
+    expect(
+      (await stage.session(agent)).messages
+        .flatMap(({ tools = [] }) => tools)
+        .every(({ result }) => result?.startsWith('not run')),
+    ).toBe(true)
   })
 })
 
 describe('a check of a call that breaks', () => {
   it('refuses the call, and the log says why', async () => {
     const agent = await spawn('', ['unchecked'])
-    stage.fake.script({ calls: [{ name: 'unchecked', args: {} }] }, ({ body }) => ({ text: String(body.messages?.at(-1)?.content) }))
+    stage.fake.script({ calls: [{ name: 'unchecked', args: {} }] }, ({ body }) => ({
+      text: String(body.messages?.at(-1)?.content),
+    }))
     expect((await ask(agent)).body.response).toBe('refused: the check of this call failed')
-    expect(stage.host.log.join('\n')).toMatch(/a call of unchecked in turn \S+ was refused, because its check failed[^]*the checker broke/)
+    expect(stage.host.log.join('\n')).toMatch(
+      /a call of unchecked in turn \S+ was refused, because its check failed[^]*the checker broke/,
+    )
   })
 })
 

@@ -4,13 +4,23 @@ import { createGuard, guardLimits } from '../../../plugins/chat/guard.ts'
 import { runLoop } from '../../../plugins/chat/loop.ts'
 import type { LoopEnd, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/loop.ts'
 
-const call = (name: string, args: unknown = {}, id = `id-${name}`): CompletionEvent => ({ type: 'call', call: { id, name, args } })
+const call = (name: string, args: unknown = {}, id = `id-${name}`): CompletionEvent => ({
+  type: 'call',
+  call: { id, name, args },
+})
 const text = (delta: string): CompletionEvent => ({ type: 'text', delta })
-const end = (stop: 'done' | 'calls' | 'length' = 'done'): CompletionEvent => ({ type: 'end', stop, usage: { input: 1, output: 1 } })
+const end = (stop: 'done' | 'calls' | 'length' = 'done'): CompletionEvent => ({
+  type: 'end',
+  stop,
+  usage: { input: 1, output: 1 },
+})
 
 interface Scene {
   answers: CompletionEvent[][]
-  tools?: Record<string, { risk?: 'read' | 'write'; run?: (call: ToolCall, signal: AbortSignal) => Promise<Outcome> | Outcome }>
+  tools?: Record<
+    string,
+    { risk?: 'read' | 'write'; run?: (call: ToolCall, signal: AbortSignal) => Promise<Outcome> | Outcome }
+  >
   input?: Partial<LoopInput>
   callsPerTurn?: number
 }
@@ -26,14 +36,20 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
     async complete(turns) {
       asked.push([...turns])
       const answer = answers[Math.min(asked.length, answers.length) - 1] ?? []
-      return (async function* () { yield* answer })()
+      return (async function* () {
+        yield* answer
+      })()
     },
     offer(name): Offer {
       const tool = tools[name]
       return tool ? { risk: tool.risk ?? 'read', polls: false } : `There is no tool "${name}".`
     },
-    async recordCalls({ calls }) { log.push(`calls ${calls.map(({ id }) => id).join()}`) },
-    async recordReceipt(each) { log.push(`receipt ${each.id}`) },
+    async recordCalls({ calls }) {
+      log.push(`calls ${calls.map(({ id }) => id).join()}`)
+    },
+    async recordReceipt(each) {
+      log.push(`receipt ${each.id}`)
+    },
     async recordResults(results) {
       log.push(`results ${results.map((each) => each.call.id).join()}`)
       recorded.push(results.map(({ outcome }) => outcome))
@@ -41,10 +57,23 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
     async call(each, signal) {
       together = Math.max(together, ++running)
       log.push(`run ${each.id}`)
-      try { return await tools[each.name]?.run?.(each, signal) ?? { text: 'done', failed: false } } finally { running-- }
+      try {
+        return (await tools[each.name]?.run?.(each, signal)) ?? { text: 'done', failed: false }
+      } finally {
+        running--
+      }
     },
   }
-  const loop = runLoop({ turns: [{ role: 'user', parts: [{ type: 'text', text: 'q' }] }], iterations: 0, maxIterations: 10, signal: new AbortController().signal, ...input }, ports)
+  const loop = runLoop(
+    {
+      turns: [{ role: 'user', parts: [{ type: 'text', text: 'q' }] }],
+      iterations: 0,
+      maxIterations: 10,
+      signal: new AbortController().signal,
+      ...input,
+    },
+    ports,
+  )
   const events = []
   let step = await loop.next()
   for (; !step.done; step = await loop.next()) events.push(step.value)
@@ -60,29 +89,54 @@ describe('the loop', () => {
   })
 
   it('records the calls before a tool runs and the results before the model is asked again', async () => {
-    const { log, asked, result, events } = await play({ answers: [[text('let me look'), call('look'), end('calls')], [text('there'), end()]], tools: { look: {} } })
+    const { log, asked, result, events } = await play({
+      answers: [
+        [text('let me look'), call('look'), end('calls')],
+        [text('there'), end()],
+      ],
+      tools: { look: {} },
+    })
     expect(log).toEqual(['calls id-look', 'run id-look', 'results id-look'])
     expect(asked[1]?.slice(1)).toEqual([
       { role: 'assistant', text: 'let me look', calls: [{ id: 'id-look', name: 'look', args: {} }] },
       { role: 'tool', callId: 'id-look', tool: 'look', text: 'done', failed: false },
     ])
     expect(result).toMatchObject({ stop: 'done', text: 'there', iterations: 2 })
-    expect(events.map((event) => (event.type === 'text' ? event.delta : event.type))).toEqual(['let me look', 'tool-started', 'tool-ended', '\n\nthere'])
+    expect(events.map((event) => (event.type === 'text' ? event.delta : event.type))).toEqual([
+      'let me look',
+      'tool-started',
+      'tool-ended',
+      '\n\nthere',
+    ])
   })
 
   it('runs calls that only read at once, others one after the other with a receipt in between', async () => {
     const gate = Promise.withResolvers<Outcome>()
     let waiting = 0
-    const both = { run: () => { if (++waiting === 2) gate.resolve({ text: 'ok', failed: false }); return gate.promise } }
-    const reading = await play({ answers: [[call('a'), call('b'), end('calls')], [end()]], tools: { a: both, b: both } })
+    const both = {
+      run: () => {
+        if (++waiting === 2) gate.resolve({ text: 'ok', failed: false })
+        return gate.promise
+      },
+    }
+    const reading = await play({
+      answers: [[call('a'), call('b'), end('calls')], [end()]],
+      tools: { a: both, b: both },
+    })
     expect(reading.together()).toBe(2)
-    const writing = await play({ answers: [[call('a'), call('w'), end('calls')], [end()]], tools: { a: {}, w: { risk: 'write' } } })
+    const writing = await play({
+      answers: [[call('a'), call('w'), end('calls')], [end()]],
+      tools: { a: {}, w: { risk: 'write' } },
+    })
     expect(writing.together()).toBe(1)
     expect(writing.log).toEqual(['calls id-a,id-w', 'run id-a', 'receipt id-a', 'run id-w', 'results id-a,id-w'])
   })
 
   it('tells the model about an unknown tool and about broken arguments without running anything', async () => {
-    const { recorded, log } = await play({ answers: [[call('ghost'), call('look', '{"a":', 'x'), end('calls')], [end()]], tools: { look: {} } })
+    const { recorded, log } = await play({
+      answers: [[call('ghost'), call('look', '{"a":', 'x'), end('calls')], [end()]],
+      tools: { look: {} },
+    })
     expect(recorded[0]?.map(({ failed }) => failed)).toEqual([true, true])
     expect(recorded[0]?.[0]?.text).toContain('no tool "ghost"')
     expect(recorded[0]?.[1]?.text).toContain('not valid JSON')
@@ -90,7 +144,14 @@ describe('the loop', () => {
   })
 
   it('gives calls that share an id ids of their own', async () => {
-    const { log } = await play({ answers: [[call('look', { a: 1 }, 'same'), call('look', { a: 2 }, 'same'), call('look', { a: 3 }, ''), end('calls')], [call('look', { a: 4 }, 'same'), end('calls')], [end()]], tools: { look: {} } })
+    const { log } = await play({
+      answers: [
+        [call('look', { a: 1 }, 'same'), call('look', { a: 2 }, 'same'), call('look', { a: 3 }, ''), end('calls')],
+        [call('look', { a: 4 }, 'same'), end('calls')],
+        [end()],
+      ],
+      tools: { look: {} },
+    })
     const ids = log.filter((line) => line.startsWith('calls')).flatMap((line) => line.slice(6).split(','))
     expect(new Set(ids).size).toBe(4)
     expect(ids[0]).toBe('same')
@@ -99,8 +160,16 @@ describe('the loop', () => {
   it('stops at the cap of calls of the model and says so', async () => {
     let n = 0
     const again = (): CompletionEvent[] => [call('look', { n: n++ }, `i${n}`), end('calls')]
-    const { result, events } = await play({ answers: [again(), again(), again()], tools: { look: {} }, input: { maxIterations: 2 } })
-    expect(result).toMatchObject({ stop: 'iterations', iterations: 2, text: 'Stopped after 2 calls of the model without a final answer.' })
+    const { result, events } = await play({
+      answers: [again(), again(), again()],
+      tools: { look: {} },
+      input: { maxIterations: 2 },
+    })
+    expect(result).toMatchObject({
+      stop: 'iterations',
+      iterations: 2,
+      text: 'Stopped after 2 calls of the model without a final answer.',
+    })
     expect(events.at(-1)).toMatchObject({ type: 'text' })
   })
 
@@ -116,13 +185,25 @@ describe('the loop', () => {
   it('warns the model that goes in circles, in the result', async () => {
     const same = [call('look', {}, 'i'), end('calls')]
     const { recorded } = await play({ answers: [same, same, same, same, [end()]], tools: { look: {} } })
-    expect(recorded.map(([outcome]) => outcome?.text.replace(/^done\s*/, '').slice(0, 18))).toEqual(['', '[warning: look gav', '[warning: look was', 'blocked: look gave'])
+    expect(recorded.map(([outcome]) => outcome?.text.replace(/^done\s*/, '').slice(0, 18))).toEqual([
+      '',
+      '[warning: look gav',
+      '[warning: look was',
+      'blocked: look gave',
+    ])
   })
 
   it('goes on after a restart with what is known and never runs it again', async () => {
     const { log, asked } = await play({
-      answers: [[text('so'), end()]], tools: { look: { risk: 'write' } },
-      input: { iterations: 1, pending: { calls: [{ id: 'p', name: 'look', args: {} }], known: new Map([['p', { text: 'unknown', failed: true }]]) } },
+      answers: [[text('so'), end()]],
+      tools: { look: { risk: 'write' } },
+      input: {
+        iterations: 1,
+        pending: {
+          calls: [{ id: 'p', name: 'look', args: {} }],
+          known: new Map([['p', { text: 'unknown', failed: true }]]),
+        },
+      },
     })
     expect(log).toEqual(['results p'])
     expect(asked[0]?.at(-1)).toMatchObject({ role: 'tool', text: 'unknown' })
@@ -131,9 +212,19 @@ describe('the loop', () => {
   it('throws the reason of the signal and asks nothing more', async () => {
     const stop = new AbortController()
     const reason = new Error('enough')
-    await expect(play({
-      answers: [[call('look'), end('calls')], [end()]], input: { signal: stop.signal },
-      tools: { look: { run: () => { stop.abort(reason); return { text: 'x', failed: false } } } },
-    })).rejects.toBe(reason)
+    await expect(
+      play({
+        answers: [[call('look'), end('calls')], [end()]],
+        input: { signal: stop.signal },
+        tools: {
+          look: {
+            run: () => {
+              stop.abort(reason)
+              return { text: 'x', failed: false }
+            },
+          },
+        },
+      }),
+    ).rejects.toBe(reason)
   })
 })

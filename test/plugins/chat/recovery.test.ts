@@ -9,27 +9,79 @@ import type { FakeProvider } from '../../support/fake-provider.ts'
 
 let fake: FakeProvider
 let home: string
-beforeAll(async () => { fake = await startFakeProvider() })
-afterAll(async () => { await fake[Symbol.asyncDispose]() })
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-recovery-')) })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+beforeAll(async () => {
+  fake = await startFakeProvider()
+})
+afterAll(async () => {
+  await fake[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-recovery-'))
+})
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 /** Makes the home look as a process leaves it that dies in the middle of a turn. */
-function die(facts: { readonly agent: string; readonly session: string; readonly turn: string; readonly door: string; readonly onCrash: 'resume' | 'interrupt'; readonly calls?: readonly { readonly id: string; readonly tool: string; readonly args: unknown; readonly receipt?: string }[] }): void {
+function die(facts: {
+  readonly agent: string
+  readonly session: string
+  readonly turn: string
+  readonly door: string
+  readonly onCrash: 'resume' | 'interrupt'
+  readonly calls?: readonly {
+    readonly id: string
+    readonly tool: string
+    readonly args: unknown
+    readonly receipt?: string
+  }[]
+}): void {
   const db = new Sqlite(join(home, 'data', 'svc.db'))
   const at = '2026-01-01T00:00:00.000Z'
   const { agent, session, turn, door, onCrash, calls = [] } = facts
-  db.prepare('INSERT INTO sessions_session (id, agent_id, message_count, created_at) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING').run(session, agent, at)
-  const seq = db.prepare('SELECT coalesce(max(turn_seq), 0) + 1 FROM sessions_message WHERE session_id = ?').pluck().get(session)
-  const message = db.prepare('INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, chars, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 10, ?)')
+  db.prepare(
+    'INSERT INTO sessions_session (id, agent_id, message_count, created_at) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING',
+  ).run(session, agent, at)
+  const seq = db
+    .prepare('SELECT coalesce(max(turn_seq), 0) + 1 FROM sessions_message WHERE session_id = ?')
+    .pluck()
+    .get(session)
+  const message = db.prepare(
+    'INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, chars, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 10, ?)',
+  )
   message.run(session, seq, 1, `${turn}-1`, turn, 'user', JSON.stringify([{ type: 'text', text: 'set it' }]), at)
-  db.prepare("INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)").run(turn, agent, session, door, onCrash, at, at)
+  db.prepare(
+    "INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)",
+  ).run(turn, agent, session, door, onCrash, at, at)
   if (calls.length > 0) {
-    message.run(session, seq, 2, `${turn}-2`, turn, 'assistant', JSON.stringify(calls.map(({ id, tool, args }) => ({ type: 'call', id, tool, args }))), at)
-    const effect = db.prepare('INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-    for (const { id, tool, args, receipt } of calls) effect.run(`${turn}:${id}`, turn, 'tool', tool, receipt === undefined ? 'intent' : 'done', JSON.stringify(args), receipt ?? null, at)
+    message.run(
+      session,
+      seq,
+      2,
+      `${turn}-2`,
+      turn,
+      'assistant',
+      JSON.stringify(calls.map(({ id, tool, args }) => ({ type: 'call', id, tool, args }))),
+      at,
+    )
+    const effect = db.prepare(
+      'INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    for (const { id, tool, args, receipt } of calls)
+      effect.run(
+        `${turn}:${id}`,
+        turn,
+        'tool',
+        tool,
+        receipt === undefined ? 'intent' : 'done',
+        JSON.stringify(args),
+        receipt ?? null,
+        at,
+      )
   }
-  db.prepare('UPDATE sessions_session SET appended = (SELECT max(turn_seq) + 1 FROM sessions_message WHERE session_id = ?) + appended, fingerprint = fingerprint + 1 WHERE id = ?').run(session, session)
+  db.prepare(
+    'UPDATE sessions_session SET appended = (SELECT max(turn_seq) + 1 FROM sessions_message WHERE session_id = ?) + appended, fingerprint = fingerprint + 1 WHERE id = ?',
+  ).run(session, session)
   db.close()
 }
 async function firstBoot(): Promise<{ agent: string; session: string }> {
@@ -38,7 +90,11 @@ async function firstBoot(): Promise<{ agent: string; session: string }> {
 }
 function read<T>(sql: string): T[] {
   const db = new Sqlite(join(home, 'data', 'svc.db'), { readonly: true })
-  try { return db.prepare(sql).all() as T[] } finally { db.close() }
+  try {
+    return db.prepare(sql).all() as T[]
+  } finally {
+    db.close()
+  }
 }
 
 describe('after a crash', () => {
@@ -47,35 +103,78 @@ describe('after a crash', () => {
     die({ agent, session, turn: 't1', door: 'rest', onCrash: 'interrupt' })
     await using stage = await openChat({ home, fake })
     const { messages } = await stage.session()
-    expect(messages.map(({ role, mark }) => [role, mark])).toEqual([['User', undefined], ['Assistant', 'interrupted']])
+    expect(messages.map(({ role, mark }) => [role, mark])).toEqual([
+      ['User', undefined],
+      ['Assistant', 'interrupted'],
+    ])
     expect(messages[1]?.content).toContain('Interrupted')
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=turn_interrupted')
     expect(body.entries).toHaveLength(1)
     expect((await stage.host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
-    expect(read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't1'")).toEqual([{ state: 'interrupted' }])
+    expect(read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't1'")).toEqual([
+      { state: 'interrupted' },
+    ])
     const answer = await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'and now?' })
     expect(answer.status).toBe(200)
   })
 
   it('an interrupted turn with open calls gets a result for each, once', async () => {
     const { agent, session } = await firstBoot()
-    die({ agent, session, turn: 't1', door: 'sse', onCrash: 'interrupt', calls: [{ id: 'a', tool: 'kv_set', args: { key: 'a', value: 1 }, receipt: JSON.stringify({ text: 'stored a', failed: false }) }, { id: 'b', tool: 'kv_set', args: { key: 'b', value: 1 } }] })
-    { await using stage = await openChat({ home, fake }); await stage.session() }
+    die({
+      agent,
+      session,
+      turn: 't1',
+      door: 'sse',
+      onCrash: 'interrupt',
+      calls: [
+        {
+          id: 'a',
+          tool: 'kv_set',
+          args: { key: 'a', value: 1 },
+          receipt: JSON.stringify({ text: 'stored a', failed: false }),
+        },
+        { id: 'b', tool: 'kv_set', args: { key: 'b', value: 1 } },
+      ],
+    })
+    {
+      await using stage = await openChat({ home, fake })
+      await stage.session()
+    }
     await using stage = await openChat({ home, fake })
     const { messages } = await stage.session()
     expect(messages).toHaveLength(3)
-    expect(messages[1]?.tools?.map(({ result, is_error }) => [result?.slice(0, 8), is_error])).toEqual([['stored a', false], ['unknown:', true]])
+    expect(messages[1]?.tools?.map(({ result, is_error }) => [result?.slice(0, 8), is_error])).toEqual([
+      ['stored a', false],
+      ['unknown:', true],
+    ])
     expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/b`)).status).toBe(404)
   })
 
   it('a turn of an asynchronous door goes on from its last step, and no tool runs twice', async () => {
     const { agent, session } = await firstBoot()
-    die({ agent, session, turn: 't2', door: 'channel', onCrash: 'resume', calls: [{ id: 'a', tool: 'kv_set', args: { key: 'a', value: 1 }, receipt: JSON.stringify({ text: 'stored a', failed: false }) }, { id: 'b', tool: 'kv_set', args: { key: 'b', value: 1 } }] })
+    die({
+      agent,
+      session,
+      turn: 't2',
+      door: 'channel',
+      onCrash: 'resume',
+      calls: [
+        {
+          id: 'a',
+          tool: 'kv_set',
+          args: { key: 'a', value: 1 },
+          receipt: JSON.stringify({ text: 'stored a', failed: false }),
+        },
+        { id: 'b', tool: 'kv_set', args: { key: 'b', value: 1 } },
+      ],
+    })
     const index = fake.requests.length
     fake.script({ text: 'I went on.' })
     await using stage = await openChat({ home, fake })
     const request = await fake.request(index)
-    const told = (request.body.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => String(content))
+    const told = (request.body.messages ?? [])
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => String(content))
     expect(told[0]).toBe('stored a')
     expect(told[1]).toContain('unknown')
     // A message of the same session is answered after the turn that goes on.
@@ -83,16 +182,27 @@ describe('after a crash', () => {
     const { messages } = await stage.session()
     expect(messages[2]).toMatchObject({ role: 'Assistant', content: 'I went on.' })
     expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv`)).body.kv_pairs).toEqual([])
-    expect(read<{ key: string; state: string }>('SELECT key, state FROM journal_effect ORDER BY key')).toEqual([{ key: 't2:a', state: 'done' }, { key: 't2:b', state: 'unknown' }])
+    expect(read<{ key: string; state: string }>('SELECT key, state FROM journal_effect ORDER BY key')).toEqual([
+      { key: 't2:a', state: 'done' },
+      { key: 't2:b', state: 'unknown' },
+    ])
     expect(read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't2'")).toEqual([{ state: 'done' }])
   })
 
   it('a turn of an agent that is gone fails and disturbs nobody', async () => {
     const { session } = await firstBoot()
-    die({ agent: '00000000-0000-4000-8000-000000000000', session: `${session}-gone`, turn: 't3', door: 'channel', onCrash: 'resume' })
+    die({
+      agent: '00000000-0000-4000-8000-000000000000',
+      session: `${session}-gone`,
+      turn: 't3',
+      door: 'channel',
+      onCrash: 'resume',
+    })
     await using stage = await openChat({ home, fake })
     expect((await stage.host.json('POST', `/api/agents/${stage.agent}/message`, { message: 'hello' })).status).toBe(200)
-    await expect.poll(() => read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't3'")).toEqual([{ state: 'failed' }])
+    await expect
+      .poll(() => read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't3'"))
+      .toEqual([{ state: 'failed' }])
   })
 })
 
@@ -112,9 +222,16 @@ describe('unloading the chat', () => {
     expect(text).toContain('event: error')
     expect((await queued).status).toBe(503)
     const { messages } = await stage.session()
-    expect(messages.map(({ role, mark }) => [role, mark])).toEqual([['User', undefined], ['Assistant', 'interrupted'], ['User', undefined], ['Assistant', 'interrupted']])
+    expect(messages.map(({ role, mark }) => [role, mark])).toEqual([
+      ['User', undefined],
+      ['Assistant', 'interrupted'],
+      ['User', undefined],
+      ['Assistant', 'interrupted'],
+    ])
     expect(messages[1]?.content).toBe('It began')
-    expect((await stage.host.json('POST', `/api/agents/${stage.agent}/message`, { message: 'hello again' })).status).toBe(200)
+    expect(
+      (await stage.host.json('POST', `/api/agents/${stage.agent}/message`, { message: 'hello again' })).status,
+    ).toBe(200)
     words.end()
   })
 
@@ -137,9 +254,14 @@ describe('unloading the chat', () => {
 describe('a turn that waits for a person', () => {
   const manifest = '[metadata]\napproval = "always"\n'
   async function waiting(stage: Awaited<ReturnType<typeof openChat>>, agent: string) {
-    const find = async () => (await stage.host.json('GET', '/api/approvals')).body.approvals.find((each: { agent_id: string; status: string }) => each.agent_id === agent && each.status === 'pending')
+    const find = async () =>
+      (await stage.host.json('GET', '/api/approvals')).body.approvals.find(
+        (each: { agent_id: string; status: string }) => each.agent_id === agent && each.status === 'pending',
+      )
     await expect.poll(find).toBeDefined()
-    await expect.poll(async () => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)[0]?.state).toBe('waiting')
+    await expect
+      .poll(async () => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)[0]?.state)
+      .toBe('waiting')
     return (await find()).id as string
   }
 
@@ -158,7 +280,9 @@ describe('a turn that waits for a person', () => {
     fake.script({ text: 'It is set.' })
     await using stage = await openChat({ home, fake })
     await stage.host.json('POST', `/api/approvals/${await waiting(stage, agent)}/approve`)
-    await expect.poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)).toEqual([{ state: 'done' }])
+    await expect
+      .poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`))
+      .toEqual([{ state: 'done' }])
     expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/a`)).body.value).toBe(1)
     const { messages } = await stage.session(agent)
     expect(messages.at(-1)?.content).toBe('It is set.')
@@ -176,7 +300,9 @@ describe('a turn that waits for a person', () => {
     await stage.host.app.host.reload('chat')
     expect(await waiting(stage, agent)).toBe(id)
     await stage.host.json('POST', `/api/approvals/${id}/reject`)
-    await expect.poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`)).toEqual([{ state: 'done' }])
+    await expect
+      .poll(() => read<{ state: string }>(`SELECT state FROM journal_turn WHERE agent_id = '${agent}'`))
+      .toEqual([{ state: 'done' }])
     expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/a`)).status).toBe(404)
     expect((await stage.session(agent)).messages.at(-1)?.content).toBe('It was refused.')
   })

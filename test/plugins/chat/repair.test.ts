@@ -3,7 +3,11 @@ import type { Turn } from 'svc/providers'
 import { repair, UNANSWERED } from '../../../plugins/chat/repair.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: text === '' ? [] : [{ type: 'text', text }] })
-const assistant = (text: string, ...ids: string[]): Turn => ({ role: 'assistant', text, calls: ids.map((id) => ({ id, name: 'look', args: {} })) })
+const assistant = (text: string, ...ids: string[]): Turn => ({
+  role: 'assistant',
+  text,
+  calls: ids.map((id) => ({ id, name: 'look', args: {} })),
+})
 const tool = (callId: string, text = 'found'): Turn => ({ role: 'tool', callId, tool: 'look', text, failed: false })
 
 /** What every provider asks of a history. */
@@ -35,18 +39,45 @@ function random(seed: number): () => number {
 
 describe('session repair', () => {
   const broken: Turn[] = [
-    assistant('before anyone asked'), tool('orphan'),
-    user('one'), user('two'),
-    assistant('calling', 'a', 'b'), user('meanwhile'), tool('b'), tool('b', 'again'), tool('a', 'x'.repeat(60_000)),
-    assistant(''), assistant('so'), assistant('and', 'c'),
-    user(''), user('three'),
+    assistant('before anyone asked'),
+    tool('orphan'),
+    user('one'),
+    user('two'),
+    assistant('calling', 'a', 'b'),
+    user('meanwhile'),
+    tool('b'),
+    tool('b', 'again'),
+    tool('a', 'x'.repeat(60_000)),
+    assistant(''),
+    assistant('so'),
+    assistant('and', 'c'),
+    user(''),
+    user('three'),
   ]
 
   it('mends every defect and counts it', () => {
     const { turns, report } = repair(broken)
     expect(legal(turns)).toBe(true)
-    expect(report).toEqual({ orphanResults: 1, empty: 2, moved: 2, duplicateResults: 1, synthetic: 1, merged: 2, leading: 1, oversize: 1 })
-    expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'assistant', 'tool', 'user'])
+    expect(report).toEqual({
+      orphanResults: 1,
+      empty: 2,
+      moved: 2,
+      duplicateResults: 1,
+      synthetic: 1,
+      merged: 2,
+      leading: 1,
+      oversize: 1,
+    })
+    expect(turns.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'tool',
+      'user',
+      'assistant',
+      'tool',
+      'user',
+    ])
     expect(turns[6]).toEqual({ role: 'tool', callId: 'c', tool: 'look', text: UNANSWERED, failed: true })
   })
 
@@ -59,20 +90,30 @@ describe('session repair', () => {
 
   it('never loses what the user said, and leaves its input alone', () => {
     const copy = structuredClone(broken)
-    const said = repair(broken).turns.flatMap((turn) => (turn.role === 'user' ? turn.parts.map((part) => (part.type === 'text' ? part.text : '')) : []))
+    const said = repair(broken).turns.flatMap((turn) =>
+      turn.role === 'user' ? turn.parts.map((part) => (part.type === 'text' ? part.text : '')) : [],
+    )
     expect(said).toEqual(['one', 'two', 'meanwhile', 'three'])
     expect(broken).toEqual(copy)
   })
 
   it('keeps the results apart when a later message uses an id again', () => {
-    const { turns, report } = repair([user('q'), assistant('', 'call_0'), tool('call_0', 'first'), user('q2'), assistant('', 'call_0'), tool('call_0', 'second')])
+    const { turns, report } = repair([
+      user('q'),
+      assistant('', 'call_0'),
+      tool('call_0', 'first'),
+      user('q2'),
+      assistant('', 'call_0'),
+      tool('call_0', 'second'),
+    ])
     expect(turns.flatMap((turn) => (turn.role === 'tool' ? [turn.text] : []))).toEqual(['first', 'second'])
     expect(report.duplicateResults).toBe(0)
   })
 
   it('leaves out results that are no text, and keeps those with colours', () => {
     const history = (text: string): readonly Turn[] => [
-      { role: 'user', parts: [{ type: 'text', text: 'read it' }] }, { role: 'assistant', text: '', calls: [{ id: 'c', name: 'file_read', args: {} }] },
+      { role: 'user', parts: [{ type: 'text', text: 'read it' }] },
+      { role: 'assistant', text: '', calls: [{ id: 'c', name: 'file_read', args: {} }] },
       { role: 'tool', callId: 'c', tool: 'file_read', text, failed: false },
     ]
     const result = (text: string) => repair(history(text)).turns.at(-1)
@@ -90,7 +131,8 @@ describe('session repair', () => {
         const kind = next()
         const id = () => `c${Math.floor(next() * 6)}`
         if (kind < 0.3) return user(next() < 0.2 ? '' : `text ${next()}`)
-        if (kind < 0.65) return assistant(next() < 0.4 ? '' : 'said', ...new Set(Array.from({ length: Math.floor(next() * 3) }, id)))
+        if (kind < 0.65)
+          return assistant(next() < 0.4 ? '' : 'said', ...new Set(Array.from({ length: Math.floor(next() * 3) }, id)))
         return tool(id())
       })
       const once = repair(turns).turns
@@ -100,7 +142,9 @@ describe('session repair', () => {
   })
 
   it('repairs 100,000 messages within 300 ms', () => {
-    const turns = Array.from({ length: 100_000 }, (_, n): Turn => (n % 3 === 0 ? user('q') : n % 3 === 1 ? assistant('a', `c${n}`) : tool(`c${n - 1}`)))
+    const turns = Array.from({ length: 100_000 }, (_, n): Turn =>
+      n % 3 === 0 ? user('q') : n % 3 === 1 ? assistant('a', `c${n}`) : tool(`c${n - 1}`),
+    )
     const times = Array.from({ length: 3 }, () => {
       const started = performance.now()
       expect(repair(turns).turns).toHaveLength(100_000)

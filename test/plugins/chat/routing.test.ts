@@ -3,20 +3,31 @@ import { levelOf, score } from '../../../plugins/chat/routing.ts'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 
-const ask = (text: string, more: { images?: number; earlier?: number } = {}) => score({ text, images: 0, earlier: 0, ...more })
+const ask = (text: string, more: { images?: number; earlier?: number } = {}) =>
+  score({ text, images: 0, earlier: 0, ...more })
 const usual = { simple_threshold: 100, complex_threshold: 500 }
 
 describe('the score of a question', () => {
   it.each([
-    ['', 0], ['hi', 1], ['What time is it?', 4], ['x'.repeat(400), 100],
-    ['const a = 1', 3 + 30], ['1. do this\n2. do that', 6 + 50], ['- a\n- b\n* c', 3 + 75], ['```\nlet x = f(\n```', 5 + 90],
-  ])('%j is %i', (text, points) => { expect(ask(text)).toBe(points) })
+    ['', 0],
+    ['hi', 1],
+    ['What time is it?', 4],
+    ['x'.repeat(400), 100],
+    ['const a = 1', 3 + 30],
+    ['1. do this\n2. do that', 6 + 50],
+    ['- a\n- b\n* c', 3 + 75],
+    ['```\nlet x = f(\n```', 5 + 90],
+  ])('%j is %i', (text, points) => {
+    expect(ask(text)).toBe(points)
+  })
   it('has a bound for each thing that is not length', () => {
     expect(ask('x;\n'.repeat(1000)) - Math.ceil(3000 / 4)).toBe(300)
     expect(ask('- y\n'.repeat(1000)) - Math.ceil(4000 / 4)).toBe(200)
     expect(ask('', { earlier: 10_000 })).toBe(100)
   })
-  it('counts images and what was asked before', () => { expect(ask('hi', { images: 2, earlier: 3 })).toBe(1 + 200 + 15) })
+  it('counts images and what was asked before', () => {
+    expect(ask('hi', { images: 2, earlier: 3 })).toBe(1 + 200 + 15)
+  })
   it('never falls when something is added', () => {
     let text = ''
     let last = 0
@@ -28,21 +39,47 @@ describe('the score of a question', () => {
   })
   it('stays quick for a text of a megabyte', () => {
     const started = performance.now()
-    for (const text of ['a'.repeat(1_000_000), ' '.repeat(1_000_000), 'import '.repeat(150_000), '{\n'.repeat(500_000), '1'.repeat(1_000_000)]) ask(text)
+    for (const text of [
+      'a'.repeat(1_000_000),
+      ' '.repeat(1_000_000),
+      'import '.repeat(150_000),
+      '{\n'.repeat(500_000),
+      '1'.repeat(1_000_000),
+    ])
+      ask(text)
     expect(performance.now() - started).toBeLessThan(2000)
   })
-  it.each([[0, 'simple'], [99, 'simple'], [100, 'medium'], [499, 'medium'], [500, 'complex'], [9999, 'complex']] as const)('%i is %s with the usual thresholds', (points, level) => { expect(levelOf(points, usual)).toBe(level) })
-  it('thresholds of nothing make everything complex', () => { expect(levelOf(0, { simple_threshold: 0, complex_threshold: 0 })).toBe('complex') })
+  it.each([
+    [0, 'simple'],
+    [99, 'simple'],
+    [100, 'medium'],
+    [499, 'medium'],
+    [500, 'complex'],
+    [9999, 'complex'],
+  ] as const)('%i is %s with the usual thresholds', (points, level) => {
+    expect(levelOf(points, usual)).toBe(level)
+  })
+  it('thresholds of nothing make everything complex', () => {
+    expect(levelOf(0, { simple_threshold: 0, complex_threshold: 0 })).toBe('complex')
+  })
 })
 
 describe('an agent with routing', () => {
   let stage: ChatStage
   const agents: string[] = []
-  beforeAll(async () => { stage = await openChat({ memory: true }) })
+  beforeAll(async () => {
+    stage = await openChat({ memory: true })
+  })
   afterAll(() => stage[Symbol.asyncDispose]())
-  afterEach(async () => { for (const id of agents.splice(0)) await stage.host.json('DELETE', `/api/agents/${id}`) })
+  afterEach(async () => {
+    for (const id of agents.splice(0)) await stage.host.json('DELETE', `/api/agents/${id}`)
+  })
   const spawn = async (routing: string, more = ''): Promise<string> => {
-    const id = await stage.spawn(`routed-${agents.length}-${Math.random()}`, [], `${more}\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[routing]\n${routing}`)
+    const id = await stage.spawn(
+      `routed-${agents.length}-${Math.random()}`,
+      [],
+      `${more}\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[routing]\n${routing}`,
+    )
     agents.push(id)
     return id
   }
@@ -68,7 +105,9 @@ describe('an agent with routing', () => {
     expect(await answeredBy(agent, hard)).toBe('openai/large')
   })
   it('takes its own thresholds', async () => {
-    const agent = await spawn('simple_model = "small"\ncomplex_model = "large"\nsimple_threshold = 0\ncomplex_threshold = 1')
+    const agent = await spawn(
+      'simple_model = "small"\ncomplex_model = "large"\nsimple_threshold = 0\ncomplex_threshold = 1',
+    )
     expect(await answeredBy(agent, 'hi')).toBe('openai/large')
   })
   it('falls back to its own model when the one it is routed to fails', async () => {

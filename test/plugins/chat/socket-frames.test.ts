@@ -5,16 +5,36 @@ import { Coalescer } from '../../../plugins/chat/encode-socket.ts'
 
 describe('frames of a client', () => {
   it.each([
-    ['{"type":"message","content":"hi"}'], ['{"message":"hi"}'], ['{"content":"hi"}'], ['{"type":"message","content":{"text":"hi"}}'],
-    ['{"content":{"content":"hi"}}'], ['{"type":"message","content":[{"type":"text","text":"hi"}]}'], ['hi'], ['"hi"'],
+    ['{"type":"message","content":"hi"}'],
+    ['{"message":"hi"}'],
+    ['{"content":"hi"}'],
+    ['{"type":"message","content":{"text":"hi"}}'],
+    ['{"content":{"content":"hi"}}'],
+    ['{"type":"message","content":[{"type":"text","text":"hi"}]}'],
+    ['hi'],
+    ['"hi"'],
   ])('%s is the message hi', (raw) => expect(decodeFrame(raw)).toEqual({ type: 'message', text: 'hi' }))
-  it.each(['42', 'null', '[1]', 'not {json'])('%s is a message as it stands', (raw) => expect(decodeFrame(raw)).toEqual({ type: 'message', text: raw }))
-  it.each(['', '   ', '{}', '{"type":"message"}', '{"type":"message","content":" "}', '{"type":"dance"}', '{"type":"message","content":5}', '{"type":7}'])('%j is not a frame', (raw) => {
+  it.each(['42', 'null', '[1]', 'not {json'])('%s is a message as it stands', (raw) =>
+    expect(decodeFrame(raw)).toEqual({ type: 'message', text: raw }),
+  )
+  it.each([
+    '',
+    '   ',
+    '{}',
+    '{"type":"message"}',
+    '{"type":"message","content":" "}',
+    '{"type":"dance"}',
+    '{"type":"message","content":5}',
+    '{"type":7}',
+  ])('%j is not a frame', (raw) => {
     expect(decodeFrame(raw).type).toBe('invalid')
   })
   it('knows a ping and the command form', () => {
     expect(decodeFrame('{"type":"ping"}')).toEqual({ type: 'ping' })
-    expect(decodeFrame('{"type":"command","command":"model","args":"x"}')).toEqual({ type: 'message', text: '/model x' })
+    expect(decodeFrame('{"type":"command","command":"model","args":"x"}')).toEqual({
+      type: 'message',
+      text: '/model x',
+    })
   })
   it('takes a path for a message, not for a command', () => {
     expect(['/new', '/model gpt', '/STOP'].every(isCommand)).toBe(true)
@@ -23,8 +43,12 @@ describe('frames of a client', () => {
 })
 
 describe('text for a socket', () => {
-  beforeEach(() => { vi.useFakeTimers() })
-  afterEach(() => { vi.useRealTimers() })
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
 
   it('goes out at once first, then by time or by length, and whole at the end', () => {
     const sent: string[] = []

@@ -12,7 +12,13 @@ const user = (text: string): Turn => ({ role: 'user', parts: [{ type: 'text', te
 const said = (text: string): Turn => ({ role: 'assistant', text, calls: [] })
 const called = (id: string): Turn => ({ role: 'assistant', text: '', calls: [{ id, name: 'look', args: {} }] })
 const result = (callId: string, text: string): Turn => ({ role: 'tool', callId, tool: 'look', text, failed: false })
-const request = (turns: readonly Turn[], more: Partial<CompletionRequest> = {}): CompletionRequest => ({ model: 'fake', system: 'Be brief.', tools: [], turns, ...more })
+const request = (turns: readonly Turn[], more: Partial<CompletionRequest> = {}): CompletionRequest => ({
+  model: 'fake',
+  system: 'Be brief.',
+  tools: [],
+  turns,
+  ...more,
+})
 const size = (turns: readonly Turn[]): number => measure(request(turns), '', 1).history
 
 describe('counting tokens', () => {
@@ -42,7 +48,16 @@ describe('counting tokens', () => {
     expect(process.threadCpuUsage(before).user / 1000).toBeLessThan(100)
   })
   it('puts the pressure in words', () => {
-    expect([0, 0.49, 0.5, 0.69, 0.7, 0.85, 0.86, 2].map(pressureOf)).toEqual(['low', 'low', 'medium', 'medium', 'high', 'high', 'critical', 'critical'])
+    expect([0, 0.49, 0.5, 0.69, 0.7, 0.85, 0.86, 2].map(pressureOf)).toEqual([
+      'low',
+      'low',
+      'medium',
+      'medium',
+      'high',
+      'high',
+      'critical',
+      'critical',
+    ])
   })
 })
 
@@ -52,7 +67,15 @@ describe('fitting a request into the window', () => {
     expect(fit(asked, 100_000)).toBe(asked)
   })
   it('leaves out the oldest exchanges, whole', () => {
-    const turns = [user('a'.repeat(4000)), called('1'), result('1', 'seen'), said('done'), user('b'.repeat(2000)), said('yes'), user('last')]
+    const turns = [
+      user('a'.repeat(4000)),
+      called('1'),
+      result('1', 'seen'),
+      said('done'),
+      user('b'.repeat(2000)),
+      said('yes'),
+      user('last'),
+    ]
     const kept = fit(request(turns), 1500).turns
     expect(kept[0]).toEqual(turns[4])
     expect(kept).toHaveLength(3)
@@ -69,7 +92,10 @@ describe('fitting a request into the window', () => {
     expect(cut).toMatchObject({ callId: '1', text: expect.stringContaining('[cut:') })
   })
   it('keeps the newest results when all together are too much', () => {
-    const turns = [user('look'), ...['1', '2', '3', '4', '5'].flatMap((id) => [called(id), result(id, 'word '.repeat(2500))])]
+    const turns = [
+      user('look'),
+      ...['1', '2', '3', '4', '5'].flatMap((id) => [called(id), result(id, 'word '.repeat(2500))]),
+    ]
     const texts = fit(request(turns), 12_000).turns.flatMap((turn) => (turn.role === 'tool' ? [turn.text] : []))
     expect(texts[0]).toContain('[removed')
     expect(texts.at(-1)).not.toContain('[removed')
@@ -80,10 +106,20 @@ describe('fitting a request into the window', () => {
 describe('quiet hours', () => {
   const at = (time: string): Date => new Date(`2026-03-01T${time}`)
   it.each([
-    ['22:00-07:00', '23:30:00', 7.5 * 3600], ['22:00-07:00', '06:59:30', 30], ['22:00-07:00', '07:00:00', 0], ['22:00-07:00', '12:00:00', 0],
-    ['09:00-17:00', '09:00:00', 8 * 3600], ['09:00-17:00', '17:00:00', 0], ['9:00 - 17:00', '16:00:00', 3600],
-    ['nonsense', '12:00:00', 0], ['25:00-99:00', '12:00:00', 0], ['10:00-10:00', '10:00:00', 0], [undefined, '12:00:00', 0],
-  ])('%s at %s: %i seconds more', (hours, time, secs) => { expect(quietFor(hours, at(time))).toBe(secs) })
+    ['22:00-07:00', '23:30:00', 7.5 * 3600],
+    ['22:00-07:00', '06:59:30', 30],
+    ['22:00-07:00', '07:00:00', 0],
+    ['22:00-07:00', '12:00:00', 0],
+    ['09:00-17:00', '09:00:00', 8 * 3600],
+    ['09:00-17:00', '17:00:00', 0],
+    ['9:00 - 17:00', '16:00:00', 3600],
+    ['nonsense', '12:00:00', 0],
+    ['25:00-99:00', '12:00:00', 0],
+    ['10:00-10:00', '10:00:00', 0],
+    [undefined, '12:00:00', 0],
+  ])('%s at %s: %i seconds more', (hours, time, secs) => {
+    expect(quietFor(hours, at(time))).toBe(secs)
+  })
 })
 
 describe('the pace of an agent', () => {
@@ -101,19 +137,36 @@ describe('the pace of an agent', () => {
 
 describe('an answer against its schema', () => {
   const schema = {
-    type: 'object', required: ['name', 'tags'], additionalProperties: false,
-    properties: { name: { type: 'string', minLength: 1 }, tags: { type: 'array', items: { $ref: '#/$defs/tag' }, maxItems: 2 }, age: { type: ['integer', 'null'], minimum: 0 }, kind: { enum: ['a', 'b'] } },
+    type: 'object',
+    required: ['name', 'tags'],
+    additionalProperties: false,
+    properties: {
+      name: { type: 'string', minLength: 1 },
+      tags: { type: 'array', items: { $ref: '#/$defs/tag' }, maxItems: 2 },
+      age: { type: ['integer', 'null'], minimum: 0 },
+      kind: { enum: ['a', 'b'] },
+    },
     $defs: { tag: { anyOf: [{ type: 'string' }, { type: 'object', required: ['id'] }] } },
   }
   it.each([
-    [{ name: 'n', tags: [] }, undefined], [{ name: 'n', tags: ['x', { id: 1 }], age: null, kind: 'a' }, undefined],
-    [[], 'the answer must be object'], [{ name: 'n' }, 'the answer lacks "tags"'], [{ name: '', tags: [] }, 'name is below minLength 1'], [{ name: 'n', tags: [1] }, 'tags[0] must be string'],
-    [{ name: 'n', tags: ['a', 'b', 'c'] }, 'tags is above maxItems 2'], [{ name: 'n', tags: [], age: 1.5 }, 'age must be integer or null'],
-    [{ name: 'n', tags: [], kind: 'c' }, 'kind must be one of ["a","b"]'], [{ name: 'n', tags: [], extra: 1 }, 'the answer must not have "extra"'],
-  ])('%j: %s', (value, fault) => { expect(firstFault(value, schema)).toBe(fault) })
+    [{ name: 'n', tags: [] }, undefined],
+    [{ name: 'n', tags: ['x', { id: 1 }], age: null, kind: 'a' }, undefined],
+    [[], 'the answer must be object'],
+    [{ name: 'n' }, 'the answer lacks "tags"'],
+    [{ name: '', tags: [] }, 'name is below minLength 1'],
+    [{ name: 'n', tags: [1] }, 'tags[0] must be string'],
+    [{ name: 'n', tags: ['a', 'b', 'c'] }, 'tags is above maxItems 2'],
+    [{ name: 'n', tags: [], age: 1.5 }, 'age must be integer or null'],
+    [{ name: 'n', tags: [], kind: 'c' }, 'kind must be one of ["a","b"]'],
+    [{ name: 'n', tags: [], extra: 1 }, 'the answer must not have "extra"'],
+  ])('%j: %s', (value, fault) => {
+    expect(firstFault(value, schema)).toBe(fault)
+  })
   it('ends for a schema that refers to itself for ever', () => {
     expect(firstFault(1, { $ref: '#' })).toBeUndefined()
-    expect(firstFault({ a: { a: { a: 1 } } }, { type: 'object', properties: { a: { $ref: '#' } } })).toBe('a.a.a must be object')
+    expect(firstFault({ a: { a: { a: 1 } } }, { type: 'object', properties: { a: { $ref: '#' } } })).toBe(
+      'a.a.a must be object',
+    )
   })
   it('is taken out of its fence, and must be JSON', () => {
     expect(checkAnswer('```json\n{"a":1}\n```', { type: 'json' })).toEqual({ text: '{"a":1}' })
@@ -123,9 +176,18 @@ describe('an answer against its schema', () => {
 })
 
 describe('a transcript for the summary', () => {
-  const message = (role: 'user' | 'assistant' | 'tool', text: string) => ({ id: text, role, turnId: 't', createdAt: '', blocks: [{ type: 'text' as const, text }] })
+  const message = (role: 'user' | 'assistant' | 'tool', text: string) => ({
+    id: text,
+    role,
+    turnId: 't',
+    createdAt: '',
+    blocks: [{ type: 'text' as const, text }],
+  })
   it('is cut between messages, and holds them all in order', () => {
-    const pieces = toTranscript(Array.from({ length: 20 }, (_, n) => message('user', `message ${n} ${'x'.repeat(40)}`)), 200)
+    const pieces = toTranscript(
+      Array.from({ length: 20 }, (_, n) => message('user', `message ${n} ${'x'.repeat(40)}`)),
+      200,
+    )
     expect(pieces.every((piece) => piece.length <= 200)).toBe(true)
     expect(pieces.join('\n').match(/message \d+/g)).toEqual(Array.from({ length: 20 }, (_, n) => `message ${n}`))
   })

@@ -20,18 +20,32 @@ it('system_time tells UTC, local time and the zone', async () => {
 
 it('system_time answers for a zone that is named, and refuses one nobody knows', async () => {
   await using host = await startHost({ plugins, memory: true })
-  expect(JSON.parse((await call(host, { tz: 'Asia/Kolkata' })).text)).toMatchObject({ timezone: 'Asia/Kolkata', local: expect.stringMatching(/\+05:30$/) })
-  expect(await call(host, { tz: 'Mars/Olympus' })).toMatchObject({ failed: true, text: expect.stringContaining('Mars/Olympus') })
+  expect(JSON.parse((await call(host, { tz: 'Asia/Kolkata' })).text)).toMatchObject({
+    timezone: 'Asia/Kolkata',
+    local: expect.stringMatching(/\+05:30$/),
+  })
+  expect(await call(host, { tz: 'Mars/Olympus' })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('Mars/Olympus'),
+  })
   expect(await call(host, { tz: 5 })).toMatchObject({ failed: true })
 })
 
 it('the configured zone is the local one', async () => {
-  await using host = await startHost({ plugins, memory: true, config: { plugins: { clock: { timezone: 'Asia/Tokyo' } } } })
+  await using host = await startHost({
+    plugins,
+    memory: true,
+    config: { plugins: { clock: { timezone: 'Asia/Tokyo' } } },
+  })
   expect(JSON.parse((await call(host, {})).text).timezone).toBe('Asia/Tokyo')
 })
 
 it('a configured zone nobody knows stops the plugin, not the daemon', async () => {
-  await using host = await startHost({ plugins, memory: true, config: { plugins: { clock: { timezone: 'Mars/Olympus' } } } })
+  await using host = await startHost({
+    plugins,
+    memory: true,
+    config: { plugins: { clock: { timezone: 'Mars/Olympus' } } },
+  })
   const clock = host.app.daemon.plugins().find((plugin) => plugin.name === 'clock')
   expect(clock).toMatchObject({ state: 'failed', error: expect.stringContaining('Mars/Olympus') })
   host.defects()

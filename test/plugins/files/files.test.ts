@@ -7,18 +7,32 @@ import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
 const plugins = ['audit', 'agents', 'files']
-const identity = ['SOUL.md', 'IDENTITY.md', 'USER.md', 'TOOLS.md', 'MEMORY.md', 'AGENTS.md', 'BOOTSTRAP.md', 'HEARTBEAT.md']
+const identity = [
+  'SOUL.md',
+  'IDENTITY.md',
+  'USER.md',
+  'TOOLS.md',
+  'MEMORY.md',
+  'AGENTS.md',
+  'BOOTSTRAP.md',
+  'HEARTBEAT.md',
+]
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 let host: TestHost
 let agent: string
 let other: string
 beforeAll(async () => {
-  host = await startHost({ plugins, config: { plugins: { files: { max_file_bytes: 100_000, max_upload_bytes: 200_000 } } } })
+  host = await startHost({
+    plugins,
+    config: { plugins: { files: { max_file_bytes: 100_000, max_upload_bytes: 200_000 } } },
+  })
   agent = await spawn('keeper')
   other = await spawn('neighbour')
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 async function spawn(name: string, rest = ''): Promise<string> {
   return (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${rest}` })).body.agent_id
@@ -26,9 +40,12 @@ async function spawn(name: string, rest = ''): Promise<string> {
 const workspace = (id: string): string => join(host.home, 'data', 'workspaces', id)
 const file = (name: string, id = agent): string => `/api/agents/${id}/files/${name}`
 const put = (name: string, content: string, id = agent) => host.json('PUT', file(name, id), { content })
-const listed = async (id = agent): Promise<{ name: string; exists: boolean; size_bytes: number }[]> => (await host.json('GET', `/api/agents/${id}/files`)).body.files
+const listed = async (id = agent): Promise<{ name: string; exists: boolean; size_bytes: number }[]> =>
+  (await host.json('GET', `/api/agents/${id}/files`)).body.files
 const details = async (id: string): Promise<string[]> =>
-  (await host.json('GET', `/api/audit/recent?limit=500&agent_id=${id}`)).body.entries.map((entry: { details: string }) => entry.details)
+  (await host.json('GET', `/api/audit/recent?limit=500&agent_id=${id}`)).body.entries.map(
+    (entry: { details: string }) => entry.details,
+  )
 
 describe('a workspace', () => {
   it('is made on spawn with the eight identity files', async () => {
@@ -65,20 +82,45 @@ describe('a workspace', () => {
 
 describe('a file', () => {
   it('is written, read, overwritten, listed and deleted, and the audit log tells of each change', async () => {
-    expect(await put('notes/today.md', 'first')).toMatchObject({ status: 200, body: { status: 'ok', name: 'notes/today.md', size_bytes: 5, created: true } })
+    expect(await put('notes/today.md', 'first')).toMatchObject({
+      status: 200,
+      body: { status: 'ok', name: 'notes/today.md', size_bytes: 5, created: true },
+    })
     expect((await put('notes/today.md', 'second')).body.created).toBe(false)
-    expect((await host.json('GET', file('notes/today.md'))).body).toEqual({ name: 'notes/today.md', content: 'second', size_bytes: 6, encoding: 'utf-8' })
-    expect((await listed()).find(({ name }) => name === 'notes/today.md')).toMatchObject({ exists: true, size_bytes: 6 })
+    expect((await host.json('GET', file('notes/today.md'))).body).toEqual({
+      name: 'notes/today.md',
+      content: 'second',
+      size_bytes: 6,
+      encoding: 'utf-8',
+    })
+    expect((await listed()).find(({ name }) => name === 'notes/today.md')).toMatchObject({
+      exists: true,
+      size_bytes: 6,
+    })
     expect((await host.json('DELETE', file('notes/today.md'))).body).toEqual({ status: 'ok', name: 'notes/today.md' })
     expect((await host.json('GET', file('notes/today.md'))).status).toBe(404)
     expect((await host.json('DELETE', file('notes/today.md'))).status).toBe(404)
-    expect(await details(agent)).toEqual(expect.arrayContaining(['write "notes/today.md" (5 bytes)', 'delete "notes/today.md"']))
+    expect(await details(agent)).toEqual(
+      expect.arrayContaining(['write "notes/today.md" (5 bytes)', 'delete "notes/today.md"']),
+    )
   })
 
   it('may hold any bytes', async () => {
     const bytes = Buffer.from([0, 255, 254, 1, 128])
-    expect((await host.fetch(file('raw.bin'), { method: 'PUT', headers: { 'content-type': 'application/octet-stream' }, body: bytes })).status).toBe(200)
-    expect((await host.json('GET', file('raw.bin'))).body).toMatchObject({ content: bytes.toString('base64'), encoding: 'base64', size_bytes: 5 })
+    expect(
+      (
+        await host.fetch(file('raw.bin'), {
+          method: 'PUT',
+          headers: { 'content-type': 'application/octet-stream' },
+          body: bytes,
+        })
+      ).status,
+    ).toBe(200)
+    expect((await host.json('GET', file('raw.bin'))).body).toMatchObject({
+      content: bytes.toString('base64'),
+      encoding: 'base64',
+      size_bytes: 5,
+    })
     await host.json('PUT', file('again.bin'), { content: bytes.toString('base64'), encoding: 'base64' })
     const raw = await host.fetch(file('again.bin?raw=true'))
     expect(Buffer.from(await raw.arrayBuffer())).toEqual(bytes)
@@ -90,17 +132,46 @@ describe('a file', () => {
   it('may have a name in any letters, and may be empty', async () => {
     const name = encodeURIComponent('résumé 你好.txt')
     expect((await put(name, '')).status).toBe(200)
-    expect((await host.json('GET', file(name))).body).toMatchObject({ name: 'résumé 你好.txt', content: '', size_bytes: 0 })
+    expect((await host.json('GET', file(name))).body).toMatchObject({
+      name: 'résumé 你好.txt',
+      content: '',
+      size_bytes: 0,
+    })
   })
 
-  it.each(['%2e%2e%2fescape', '..%2f..%2f..%2fetc%2fpasswd', 'a%2f..%2f..%2fb', '%2fetc%2fpasswd', '..%5c..%5cx', '~root%2fx', 'c%3a%5cx'])('%s leads out: 403', async (name) => {
-    for (const [method, body] of [['GET', undefined], ['PUT', { content: 'x' }], ['DELETE', undefined]] as const) {
+  it.each([
+    '%2e%2e%2fescape',
+    '..%2f..%2f..%2fetc%2fpasswd',
+    'a%2f..%2f..%2fb',
+    '%2fetc%2fpasswd',
+    '..%5c..%5cx',
+    '~root%2fx',
+    'c%3a%5cx',
+  ])('%s leads out: 403', async (name) => {
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PUT', { content: 'x' }],
+      ['DELETE', undefined],
+    ] as const) {
       const answer = await host.json(method, file(name), body)
       expect([method, answer.status, answer.body.error.code]).toEqual([method, 403, 'forbidden'])
     }
   })
 
-  it.each(['a%00b', 'a%0ab', 'con', 'nul.txt', 'a%252e%252e', 'a%2f%2fb', 'a%2f.%2fb', 'dot.', 'space%20', 'e%CC%81', 'x'.repeat(300), 'ab:c'])('%s is no name: 400', async (name) => {
+  it.each([
+    'a%00b',
+    'a%0ab',
+    'con',
+    'nul.txt',
+    'a%252e%252e',
+    'a%2f%2fb',
+    'a%2f.%2fb',
+    'dot.',
+    'space%20',
+    'e%CC%81',
+    'x'.repeat(300),
+    'ab:c',
+  ])('%s is no name: 400', async (name) => {
     expect((await put(name, 'x')).status).toBe(400)
     expect((await host.json('GET', file(name))).status).toBe(400)
   })
@@ -155,15 +226,24 @@ describe('a file', () => {
   })
 
   it.each([
-    ['no content', {}], ['a number', { content: 5 }], ['null', { content: null }], ['a list', []], ['text', 'x'],
-    ['half a surrogate pair', { content: '\ud800' }], ['base64 that is none', { content: '***', encoding: 'base64' }], ['an unknown encoding', { content: 'x', encoding: 'rot13' }],
+    ['no content', {}],
+    ['a number', { content: 5 }],
+    ['null', { content: null }],
+    ['a list', []],
+    ['text', 'x'],
+    ['half a surrogate pair', { content: '\ud800' }],
+    ['base64 that is none', { content: '***', encoding: 'base64' }],
+    ['an unknown encoding', { content: 'x', encoding: 'rot13' }],
   ])('%s is 400', async (_, body) => {
     expect((await host.json('PUT', file('refused.txt'), body)).status).toBe(400)
     expect((await host.json('GET', file('refused.txt'))).status).toBe(404)
   })
 
   it('of an unknown agent is 404, of no agent 400', async () => {
-    for (const [id, status] of [[nobody, 404], ['nobody', 400]] as const) {
+    for (const [id, status] of [
+      [nobody, 404],
+      ['nobody', 400],
+    ] as const) {
       expect((await host.json('GET', `/api/agents/${id}/files`)).status).toBe(status)
       expect((await host.json('GET', file('SOUL.md', id))).status).toBe(status)
       expect((await put('x', 'x', id)).status).toBe(status)
@@ -208,10 +288,16 @@ it('a workspace is what it was after a restart', async () => {
 it('an agent that is killed while files come and go leaves none, and every answer is a 2xx or a 4xx', async () => {
   await using busy = await startHost({ plugins })
   for (let round = 0; round < 12; round++) {
-    const { agent_id: id } = (await busy.json('POST', '/api/agents', { manifest_toml: `name = "short-lived-${round}"` })).body
+    const { agent_id: id } = (
+      await busy.json('POST', '/api/agents', { manifest_toml: `name = "short-lived-${round}"` })
+    ).body
     const work = [
-      () => busy.json('PUT', `/api/agents/${id}/files/a/b.txt`, { content: 'x' }), () => busy.json('GET', `/api/agents/${id}/files`), () => busy.json('GET', `/api/agents/${id}/files/SOUL.md`),
-      () => busy.json('DELETE', `/api/agents/${id}/files/SOUL.md`), () => busy.fetch(`/api/agents/${id}/upload`, { method: 'POST', body: 'y', headers: { 'x-filename': 'a.txt' } }), () => busy.json('POST', `/api/agents/${id}/clone`),
+      () => busy.json('PUT', `/api/agents/${id}/files/a/b.txt`, { content: 'x' }),
+      () => busy.json('GET', `/api/agents/${id}/files`),
+      () => busy.json('GET', `/api/agents/${id}/files/SOUL.md`),
+      () => busy.json('DELETE', `/api/agents/${id}/files/SOUL.md`),
+      () => busy.fetch(`/api/agents/${id}/upload`, { method: 'POST', body: 'y', headers: { 'x-filename': 'a.txt' } }),
+      () => busy.json('POST', `/api/agents/${id}/clone`),
     ]
     work.splice(round % work.length, 0, () => busy.json('DELETE', `/api/agents/${id}`))
     for (const { status } of await Promise.all(work.map((call) => call()))) expect(status).toBeLessThan(500)

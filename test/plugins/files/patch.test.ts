@@ -10,17 +10,75 @@ const apply = (text: string, ...lines: readonly string[]): string => {
 
 describe('a patch is read', () => {
   it('with all that it does to several files', () => {
-    expect(parsePatch(patch('*** Add File: a/b.txt', '+one', '+', '+two', '*** Delete File: c', '*** Update File: d', '*** Move to: e', '@@ head', ' x', '-y', '+z'))).toEqual([
+    expect(
+      parsePatch(
+        patch(
+          '*** Add File: a/b.txt',
+          '+one',
+          '+',
+          '+two',
+          '*** Delete File: c',
+          '*** Update File: d',
+          '*** Move to: e',
+          '@@ head',
+          ' x',
+          '-y',
+          '+z',
+        ),
+      ),
+    ).toEqual([
       { kind: 'add', path: 'a/b.txt', content: 'one\n\ntwo\n' },
       { kind: 'delete', path: 'c' },
-      { kind: 'update', path: 'd', moveTo: 'e', hunks: [{ after: 'head', lines: [{ sign: ' ', text: 'x' }, { sign: '-', text: 'y' }, { sign: '+', text: 'z' }] }] },
+      {
+        kind: 'update',
+        path: 'd',
+        moveTo: 'e',
+        hunks: [
+          {
+            after: 'head',
+            lines: [
+              { sign: ' ', text: 'x' },
+              { sign: '-', text: 'y' },
+              { sign: '+', text: 'z' },
+            ],
+          },
+        ],
+      },
     ])
   })
   it('as a unified diff', () => {
-    const diff = ['diff --git a/f b/f', '--- a/f', '+++ b/f', '@@ -1,2 +1,2 @@ context', ' a', '-b', '+c', '--- /dev/null', '+++ b/new', '@@ -0,0 +1 @@', '+hello', '--- a/old', '+++ /dev/null', '@@ -1 +0,0 @@', '-x', ''].join('\n')
-    expect(parsePatch(diff)).toMatchObject([{ kind: 'update', path: 'f' }, { kind: 'add', path: 'new', content: 'hello\n' }, { kind: 'delete', path: 'old' }])
+    const diff = [
+      'diff --git a/f b/f',
+      '--- a/f',
+      '+++ b/f',
+      '@@ -1,2 +1,2 @@ context',
+      ' a',
+      '-b',
+      '+c',
+      '--- /dev/null',
+      '+++ b/new',
+      '@@ -0,0 +1 @@',
+      '+hello',
+      '--- a/old',
+      '+++ /dev/null',
+      '@@ -1 +0,0 @@',
+      '-x',
+      '',
+    ].join('\n')
+    expect(parsePatch(diff)).toMatchObject([
+      { kind: 'update', path: 'f' },
+      { kind: 'add', path: 'new', content: 'hello\n' },
+      { kind: 'delete', path: 'old' },
+    ])
   })
-  it.each([['nothing'], ['*** Begin Patch\n*** Update File: x'], ['*** Begin Patch\nwhat\n*** End Patch'], [patch('*** Add File: x', 'no plus')], [patch('*** Update File: x', '@@', '?what')], ['']])('unless it is none: %j', (text) => {
+  it.each([
+    ['nothing'],
+    ['*** Begin Patch\n*** Update File: x'],
+    ['*** Begin Patch\nwhat\n*** End Patch'],
+    [patch('*** Add File: x', 'no plus')],
+    [patch('*** Update File: x', '@@', '?what')],
+    [''],
+  ])('unless it is none: %j', (text) => {
     expect(() => parsePatch(text)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   })
 })
@@ -36,8 +94,12 @@ describe('hunks are applied', () => {
     expect(apply('a  \r\nb\r\n', ' a', '-b', '+c')).toBe('a  \r\nc\r\n')
     expect(apply('a\nb', ' a', '-b', '+c')).toBe('a\nc')
   })
-  it('at the end when nothing is looked for', () => { expect(apply('a\n', '@@', '+b')).toBe('a\nb\n') })
+  it('at the end when nothing is looked for', () => {
+    expect(apply('a\n', '@@', '+b')).toBe('a\nb\n')
+  })
   it('not at all when the lines are not there', () => {
-    expect(() => apply('a\n', '-b', '+c')).toThrow(expect.objectContaining({ code: 'conflict', message: expect.stringContaining('b') }))
+    expect(() => apply('a\n', '-b', '+c')).toThrow(
+      expect.objectContaining({ code: 'conflict', message: expect.stringContaining('b') }),
+    )
   })
 })

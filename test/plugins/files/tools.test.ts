@@ -11,15 +11,25 @@ beforeAll(async () => {
   stage = await openTools([])
   agent = await stage.spawn('filer')
 })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const call = (tool: string, args: unknown) => stage.call(agent, tool, args)
 
 it('a file is written, read and listed, through a whole turn', async () => {
-  expect(await stage.say(agent, 'use file_write {"path":"notes/a.txt","content":"hello\\n"}')).toContain('Created "notes/a.txt"')
+  expect(await stage.say(agent, 'use file_write {"path":"notes/a.txt","content":"hello\\n"}')).toContain(
+    'Created "notes/a.txt"',
+  )
   expect(await stage.say(agent, 'use file_read {"path":"./notes/a.txt"}')).toContain('file_read: hello')
   expect((await call('file_write', { path: 'notes/a.txt', content: 'new' })).text).toContain('Replaced')
-  expect(await stage.json(agent, 'file_list', { path: 'notes/' })).toEqual({ entries: [{ name: 'a.txt', type: 'file', size_bytes: 3 }], total: 1 })
-  expect((await stage.json(agent, 'file_list', { path: '.' })).entries).toContainEqual({ name: 'notes', type: 'folder' })
+  expect(await stage.json(agent, 'file_list', { path: 'notes/' })).toEqual({
+    entries: [{ name: 'a.txt', type: 'file', size_bytes: 3 }],
+    total: 1,
+  })
+  expect((await stage.json(agent, 'file_list', { path: '.' })).entries).toContainEqual({
+    name: 'notes',
+    type: 'folder',
+  })
   expect((await call('file_read', { path: join(folder(), 'notes/a.txt') })).text).toBe('new')
   expect((await stage.audit('file_access')).some((line) => line.includes('notes/a.txt'))).toBe(true)
 })
@@ -32,9 +42,26 @@ it('a folder is made once', async () => {
 })
 
 describe('nothing leads out of the workspace', () => {
-  it.each(['../x', '/etc/passwd', 'a/../../x', '~/x', String.raw`a\..\x`, 'C:/x', 'a\0b', '%2e%2e/x', 'notes/../../x', '.', ''])('%j', async (path) => {
+  it.each([
+    '../x',
+    '/etc/passwd',
+    'a/../../x',
+    '~/x',
+    String.raw`a\..\x`,
+    'C:/x',
+    'a\0b',
+    '%2e%2e/x',
+    'notes/../../x',
+    '.',
+    '',
+  ])('%j', async (path) => {
     const other = await stage.spawn(`other${crypto.randomUUID()}`)
-    for (const [tool, args] of [['file_read', { path }], ['file_write', { path, content: 'x' }], ['create_directory', { path }], ['apply_patch', { patch: `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch` }]] as const) {
+    for (const [tool, args] of [
+      ['file_read', { path }],
+      ['file_write', { path, content: 'x' }],
+      ['create_directory', { path }],
+      ['apply_patch', { patch: `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch` }],
+    ] as const) {
       expect(await stage.call(other, tool, args)).toMatchObject({ failed: true })
     }
   })
@@ -45,7 +72,8 @@ describe('nothing leads out of the workspace', () => {
     await link(join(stage.host.home, 'secret'), join(folder(), 'hard'))
     const other = await stage.spawn('neighbour')
     await stage.call(other, 'file_write', { path: 'mine', content: 'private' })
-    for (const path of ['out/passwd', 'hard', `${folder(other)}/mine`]) expect(await call('file_read', { path })).toMatchObject({ failed: true })
+    for (const path of ['out/passwd', 'hard', `${folder(other)}/mine`])
+      expect(await call('file_read', { path })).toMatchObject({ failed: true })
     expect((await call('code_search', { query: 'hidden' })).text).toContain('Nothing holds')
     expect((await call('file_list', { path: 'out' })).failed).toBe(true)
   })
@@ -62,7 +90,10 @@ it('what is no text is not read, and what is not there is told', async () => {
 it('a file over the limit is not written', async () => {
   await using small = await openTools([], { config: { plugins: { files: { max_file_bytes: 100 } } } })
   const one = await small.spawn('small')
-  expect(await small.call(one, 'file_write', { path: 'a', content: 'x'.repeat(101) })).toMatchObject({ failed: true, text: expect.stringContaining('100') })
+  expect(await small.call(one, 'file_write', { path: 'a', content: 'x'.repeat(101) })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('100'),
+  })
   expect((await small.call(one, 'file_read', { path: 'a' })).failed).toBe(true)
 })
 
@@ -70,15 +101,21 @@ describe('apply_patch', () => {
   it('changes several files', async () => {
     await call('file_write', { path: 'p/one', content: 'a\nb\n' })
     await call('file_write', { path: 'p/two', content: 'x\n' })
-    const patch = '*** Begin Patch\n*** Update File: p/one\n@@\n a\n-b\n+c\n*** Delete File: p/two\n*** Add File: p/three\n+new\n*** End Patch'
+    const patch =
+      '*** Begin Patch\n*** Update File: p/one\n@@\n a\n-b\n+c\n*** Delete File: p/two\n*** Add File: p/three\n+new\n*** End Patch'
     expect((await call('apply_patch', { patch })).text).toBe('Done: changed "p/one", deleted "p/two", added "p/three".')
     expect((await call('file_read', { path: 'p/one' })).text).toBe('a\nc\n')
-    expect((await stage.json(agent, 'file_list', { path: 'p' })).entries.map(({ name }: { name: string }) => name)).toEqual(['one', 'three'])
+    expect(
+      (await stage.json(agent, 'file_list', { path: 'p' })).entries.map(({ name }: { name: string }) => name),
+    ).toEqual(['one', 'three'])
   })
   it('changes nothing when one part does not fit', async () => {
     await call('file_write', { path: 'q', content: 'a\n' })
     const patch = '*** Begin Patch\n*** Update File: q\n-a\n+b\n*** Update File: p/one\n-not there\n+x\n*** End Patch'
-    expect(await call('apply_patch', { patch })).toMatchObject({ failed: true, text: expect.stringContaining('not there') })
+    expect(await call('apply_patch', { patch })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('not there'),
+    })
     expect((await call('file_read', { path: 'q' })).text).toBe('a\n')
   })
 })
@@ -87,10 +124,16 @@ describe('code_search', () => {
   it('finds a text literally, with or without regard to case', async () => {
     await call('file_write', { path: 's/code.ts', content: 'const a = 1\nfunction (.*) {}\nCONST b\n' })
     await call('file_write', { path: 's/node_modules/x.ts', content: 'const hidden\n' })
-    expect((await call('code_search', { query: 'const', path: 's' })).text).toBe('s/code.ts:1: const a = 1\ns/code.ts:3: CONST b')
-    expect((await call('code_search', { query: 'const', path: 's/code.ts', case_sensitive: true })).text).toBe('s/code.ts:1: const a = 1')
+    expect((await call('code_search', { query: 'const', path: 's' })).text).toBe(
+      's/code.ts:1: const a = 1\ns/code.ts:3: CONST b',
+    )
+    expect((await call('code_search', { query: 'const', path: 's/code.ts', case_sensitive: true })).text).toBe(
+      's/code.ts:1: const a = 1',
+    )
     expect((await call('code_search', { query: '(.*)', path: 's' })).text).toBe('s/code.ts:2: function (.*) {}')
-    expect((await call('code_search', { query: 'const', path: 's', max_results: 1 })).text).toContain('[stopped at 1 results]')
+    expect((await call('code_search', { query: 'const', path: 's', max_results: 1 })).text).toContain(
+      '[stopped at 1 results]',
+    )
   })
   it('takes no longer for a hostile text', async () => {
     await call('file_write', { path: 'long', content: 'a'.repeat(500_000) })

@@ -6,31 +6,50 @@ let host: TestHost
 let agent: string
 let other: string
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'files'], config: { plugins: { files: { max_upload_bytes: 100_000 } } } })
-  const spawn = async (name: string): Promise<string> => (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })).body.agent_id
+  host = await startHost({
+    plugins: ['audit', 'agents', 'files'],
+    config: { plugins: { files: { max_upload_bytes: 100_000 } } },
+  })
+  const spawn = async (name: string): Promise<string> =>
+    (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })).body.agent_id
   agent = await spawn('receiver')
   other = await spawn('neighbour')
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 const form = (...files: readonly File[]): FormData => {
   const made = new FormData()
   made.set('note', 'text fields are let through')
-  files.forEach((file, index) => { made.set(`file${index}`, file) })
+  files.forEach((file, index) => {
+    made.set(`file${index}`, file)
+  })
   return made
 }
-async function send(body: NonNullable<RequestInit['body']>, headers: Record<string, string> = {}, id = agent): Promise<{ status: number; body: any }> {
+async function send(
+  body: NonNullable<RequestInit['body']>,
+  headers: Record<string, string> = {},
+  id = agent,
+): Promise<{ status: number; body: any }> {
   const response = await host.fetch(`/api/agents/${id}/upload`, { method: 'POST', body, headers })
   return { status: response.status, body: await response.json() }
 }
-const upload = (name: string, type: string, content: string | Uint8Array<ArrayBuffer> = 'content') => send(form(new File([content], name, { type })))
+const upload = (name: string, type: string, content: string | Uint8Array<ArrayBuffer> = 'content') =>
+  send(form(new File([content], name, { type })))
 
 describe('POST /api/agents/{id}/upload', () => {
   it('stores the file of a form in the workspace, and tells of it', async () => {
     const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 45, 45, 0])
     const { status, body } = await upload('Größe 1.png', 'image/png', bytes)
     expect(status).toBe(201)
-    expect(body).toEqual({ file_id: expect.stringMatching(/^[0-9a-f-]{36}$/), filename: 'Größe 1.png', content_type: 'image/png', size: 9, path: `uploads/${body.file_id}/Größe 1.png` })
+    expect(body).toEqual({
+      file_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      filename: 'Größe 1.png',
+      content_type: 'image/png',
+      size: 9,
+      path: `uploads/${body.file_id}/Größe 1.png`,
+    })
     const { files } = (await host.json('GET', `/api/agents/${agent}/files`)).body
     expect(files.map((file: { name: string }) => file.name)).toContain(body.path)
     const { entries } = (await host.json('GET', `/api/audit/recent?agent_id=${agent}&event_type=file_access`)).body
@@ -44,8 +63,14 @@ describe('POST /api/agents/{id}/upload', () => {
   })
 
   it.each([
-    ['../../../../etc/passwd', 'passwd'], ['C:\\fakepath\\a.txt', 'a.txt'], ['..', 'file'], ['con.txt', 'filecon.txt'], ['a\u0007b.txt', 'a_b.txt'],
-    ['x%2e%2e.txt', 'x_2e_2e.txt'], ['"quoted".txt', '_quoted_.txt'], [`${'n'.repeat(300)}.txt`, 'n'.repeat(80)],
+    ['../../../../etc/passwd', 'passwd'],
+    ['C:\\fakepath\\a.txt', 'a.txt'],
+    ['..', 'file'],
+    ['con.txt', 'filecon.txt'],
+    ['a\u0007b.txt', 'a_b.txt'],
+    ['x%2e%2e.txt', 'x_2e_2e.txt'],
+    ['"quoted".txt', '_quoted_.txt'],
+    [`${'n'.repeat(300)}.txt`, 'n'.repeat(80)],
   ])('the name %s becomes %s', async (name, stored) => {
     const { status, body } = await send('x', { 'content-type': 'text/plain', 'x-filename': encodeURIComponent(name) })
     expect([status, body.filename]).toEqual([201, stored])
@@ -53,13 +78,17 @@ describe('POST /api/agents/{id}/upload', () => {
   })
 
   it('sent again with its key is stored once', async () => {
-    const again = () => send('once', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' })
+    const again = () =>
+      send('once', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' })
     const answers = await Promise.all([again(), again(), again()])
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
     expect(new Set(answers.map(({ body }) => body.file_id)).size).toBe(1)
     const { files } = (await host.json('GET', `/api/agents/${agent}/files`)).body
     expect(files.filter((file: { name: string }) => file.name.endsWith('/once.txt'))).toHaveLength(1)
-    expect((await send('other', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' })).status).toBe(409)
+    expect(
+      (await send('other', { 'content-type': 'text/plain', 'x-filename': 'once.txt', 'idempotency-key': 'upload-1' }))
+        .status,
+    ).toBe(409)
   })
 
   it('over its limit is 413, empty or without a file 400', async () => {
@@ -69,10 +98,18 @@ describe('POST /api/agents/{id}/upload', () => {
     expect((await upload('empty.txt', 'text/plain', '')).status).toBe(400)
     expect((await send(form())).status).toBe(400)
     expect((await send(form(new File(['a'], 'a.txt'), new File(['b'], 'b.txt')))).status).toBe(400)
-    expect((await send('{"file":"x"}', { 'content-type': 'application/json' })).body.error.message).toContain('X-Filename')
+    expect((await send('{"file":"x"}', { 'content-type': 'application/json' })).body.error.message).toContain(
+      'X-Filename',
+    )
   })
 
-  it.each([['setup.exe', 'application/x-msdownload'], ['a.sh', 'application/x-sh'], ['a.unknown', ''], ['a.swf', 'application/x-shockwave-flash'], ['constructor', '']])('%s of type %s is not accepted', async (name, type) => {
+  it.each([
+    ['setup.exe', 'application/x-msdownload'],
+    ['a.sh', 'application/x-sh'],
+    ['a.unknown', ''],
+    ['a.swf', 'application/x-shockwave-flash'],
+    ['constructor', ''],
+  ])('%s of type %s is not accepted', async (name, type) => {
     expect((await upload(name, type)).status).toBe(400)
   })
 
@@ -80,11 +117,31 @@ describe('POST /api/agents/{id}/upload', () => {
     ['no boundary', 'multipart/form-data', 'x'],
     ['a boundary with a line break', 'multipart/form-data; boundary="a\tb"', 'x'],
     ['a boundary that is not in the body', 'multipart/form-data; boundary=b', 'nothing here'],
-    ['a body that ends early', 'multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nabc'],
-    ['headers that do not end', 'multipart/form-data; boundary=b', `--b\r\nContent-Disposition: form-data; name="f"\r\n${'x'.repeat(9000)}`],
-    ['a part without a disposition', 'multipart/form-data; boundary=b', '--b\r\nContent-Type: text/plain\r\n\r\nabc\r\n--b--\r\n'],
-    ['an encoded part', 'multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\nContent-Transfer-Encoding: base64\r\n\r\nabc\r\n--b--\r\n'],
-    ['a thousand parts', 'multipart/form-data; boundary=b', `${'--b\r\nContent-Disposition: form-data; name="f"\r\n\r\nx\r\n'.repeat(1000)}--b--\r\n`],
+    [
+      'a body that ends early',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nabc',
+    ],
+    [
+      'headers that do not end',
+      'multipart/form-data; boundary=b',
+      `--b\r\nContent-Disposition: form-data; name="f"\r\n${'x'.repeat(9000)}`,
+    ],
+    [
+      'a part without a disposition',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Type: text/plain\r\n\r\nabc\r\n--b--\r\n',
+    ],
+    [
+      'an encoded part',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\nContent-Transfer-Encoding: base64\r\n\r\nabc\r\n--b--\r\n',
+    ],
+    [
+      'a thousand parts',
+      'multipart/form-data; boundary=b',
+      `${'--b\r\nContent-Disposition: form-data; name="f"\r\n\r\nx\r\n'.repeat(1000)}--b--\r\n`,
+    ],
     ['garbage behind a boundary', 'multipart/form-data; boundary=b', '--bgarbage\r\n\r\n--b--'],
   ])('a form with %s is 400', async (_, type, body) => {
     const answer = await send(body, { 'content-type': type })
@@ -94,21 +151,32 @@ describe('POST /api/agents/{id}/upload', () => {
   it('a form of many near boundaries is read in time that grows with its size', async () => {
     const begun = performance.now()
     const near = '\r\n--boundar'.repeat(9000)
-    const { status } = await send(`--boundary\r\nContent-Disposition: form-data; name="f"; filename="near.txt"\r\nContent-Type: text/plain\r\n\r\n${near}\r\n--boundary--\r\n`, { 'content-type': 'multipart/form-data; boundary=boundary' })
+    const { status } = await send(
+      `--boundary\r\nContent-Disposition: form-data; name="f"; filename="near.txt"\r\nContent-Type: text/plain\r\n\r\n${near}\r\n--boundary--\r\n`,
+      { 'content-type': 'multipart/form-data; boundary=boundary' },
+    )
     expect(status).toBe(201)
     expect(performance.now() - begun).toBeLessThan(1000)
   })
 })
 
 it('the form is in the OpenAPI document', async () => {
-  const { paths } = await host.app.daemon.openapi() as { paths: Record<string, any> }
-  expect(paths['/api/agents/{id}/upload'].post.requestBody.content['multipart/form-data'].schema).toEqual({ type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } })
+  const { paths } = (await host.app.daemon.openapi()) as { paths: Record<string, any> }
+  expect(paths['/api/agents/{id}/upload'].post.requestBody.content['multipart/form-data'].schema).toEqual({
+    type: 'object',
+    required: ['file'],
+    properties: { file: { type: 'string', format: 'binary' } },
+  })
 })
 
 describe('GET /api/uploads/{file_id}', () => {
   it.each([
-    ['page.html', 'text/html', 'text/plain; charset=utf-8'], ['drawing.svg', 'image/svg+xml', 'application/octet-stream'], ['code.js', 'text/javascript', 'text/plain; charset=utf-8'],
-    ['data.csv', '', 'text/csv; charset=utf-8'], ['photo.JPG', 'image/jpeg; charset=x', 'image/jpeg'], ['doc.xml', 'text/xml', 'text/plain; charset=utf-8'],
+    ['page.html', 'text/html', 'text/plain; charset=utf-8'],
+    ['drawing.svg', 'image/svg+xml', 'application/octet-stream'],
+    ['code.js', 'text/javascript', 'text/plain; charset=utf-8'],
+    ['data.csv', '', 'text/csv; charset=utf-8'],
+    ['photo.JPG', 'image/jpeg; charset=x', 'image/jpeg'],
+    ['doc.xml', 'text/xml', 'text/plain; charset=utf-8'],
   ])('%s sent as %s is served as %s, to be saved and never run', async (name, type, served) => {
     const { body } = await upload(name, type, '<script>alert(1)</script>')
     const response = await host.fetch(`/api/uploads/${body.file_id}`)
@@ -121,15 +189,21 @@ describe('GET /api/uploads/{file_id}', () => {
   })
 
   it('a name cannot reach into the headers', async () => {
-    const { body } = await send('x', { 'content-type': 'text/plain', 'x-filename': encodeURIComponent('a"\r\nSet-Cookie: x=1;.txt') })
+    const { body } = await send('x', {
+      'content-type': 'text/plain',
+      'x-filename': encodeURIComponent('a"\r\nSet-Cookie: x=1;.txt'),
+    })
     const response = await host.fetch(`/api/uploads/${body.file_id}`)
     expect(response.headers.get('set-cookie')).toBeNull()
-    expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="[^"]*"; filename\*=UTF-8''[^\s]*$/)
+    expect(response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="[^"]*"; filename\*=UTF-8''[^\s]*$/,
+    )
   })
 
   it('an unknown id is 404, and what is no id 400', async () => {
     expect((await host.json('GET', '/api/uploads/00000000-0000-4000-8000-000000000000')).status).toBe(404)
-    for (const id of ['x', '..%2f..%2fetc%2fpasswd', '%00', `..%2f${agent}`]) expect((await host.fetch(`/api/uploads/${id}`)).status).toBe(400)
+    for (const id of ['x', '..%2f..%2fetc%2fpasswd', '%00', `..%2f${agent}`])
+      expect((await host.fetch(`/api/uploads/${id}`)).status).toBe(400)
   })
 
   it('goes with its file and with its agent', async () => {
@@ -143,8 +217,18 @@ describe('GET /api/uploads/{file_id}', () => {
   })
 
   it('needs the key when there is one', async () => {
-    await using locked = await startHost({ plugins: ['audit', 'agents', 'files'], config: { api_key: 'a-long-enough-key-for-a-test' } })
-    for (const [method, path] of [['GET', '/api/uploads/00000000-0000-4000-8000-000000000000'], ['POST', `/api/agents/${agent}/upload`], ['GET', `/api/agents/${agent}/files`], ['GET', `/api/agents/${agent}/files/SOUL.md`], ['PUT', `/api/agents/${agent}/files/SOUL.md`], ['DELETE', `/api/agents/${agent}/files/SOUL.md`]] as const) {
+    await using locked = await startHost({
+      plugins: ['audit', 'agents', 'files'],
+      config: { api_key: 'a-long-enough-key-for-a-test' },
+    })
+    for (const [method, path] of [
+      ['GET', '/api/uploads/00000000-0000-4000-8000-000000000000'],
+      ['POST', `/api/agents/${agent}/upload`],
+      ['GET', `/api/agents/${agent}/files`],
+      ['GET', `/api/agents/${agent}/files/SOUL.md`],
+      ['PUT', `/api/agents/${agent}/files/SOUL.md`],
+      ['DELETE', `/api/agents/${agent}/files/SOUL.md`],
+    ] as const) {
       expect((await locked.fetch(path, { method })).status).toBe(401)
     }
   })

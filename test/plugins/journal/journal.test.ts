@@ -15,15 +15,25 @@ async function start(engine: EngineName) {
   /** The journal as another process opens it. */
   const store = new JournalStore(db)
   const retention = (days: number, traces: number, now: () => number) => new Retention(store, { days, traces }, now)
-  const boot = (owner: string, wrote: (agentId: string, traces: number) => void = () => undefined) => new JournalService(store, owner, () => new Date(tick++).toISOString(), { wrote })
+  const boot = (owner: string, wrote: (agentId: string, traces: number) => void = () => undefined) =>
+    new JournalService(store, owner, () => new Date(tick++).toISOString(), { wrote })
   return { db, boot, retention }
 }
 const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error'> => ({
-  id, agentId: 'agent', sessionId: 'session', door: 'rest', onCrash: 'interrupt', options: '{}', createdAt: `2026-01-01T00:00:0${id}.000Z`, ...more,
+  id,
+  agentId: 'agent',
+  sessionId: 'session',
+  door: 'rest',
+  onCrash: 'interrupt',
+  options: '{}',
+  createdAt: `2026-01-01T00:00:0${id}.000Z`,
+  ...more,
 })
 
 describe.each(engines)('the journal on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('a turn is queued, moves, and stays in its end state', async () => {
     const { db, boot } = await start(engine)
@@ -64,22 +74,54 @@ describe.each(engines)('the journal on %s', (engine) => {
     await db.batch([journal.accept(turn('1')), intent('a'), intent('b'), intent('c'), intent('a')])
     await db.batch([journal.settle('a', 'done', 'sent'), journal.settle('b', 'failed', 'no')])
     await db.batch([journal.settle('a', 'failed', 'a second receipt')])
-    expect((await journal.effects('1')).map(({ key, state, result }) => [key, state, result])).toEqual([['a', 'done', 'sent'], ['b', 'failed', 'no'], ['c', 'intent', undefined]])
+    expect((await journal.effects('1')).map(({ key, state, result }) => [key, state, result])).toEqual([
+      ['a', 'done', 'sent'],
+      ['b', 'failed', 'no'],
+      ['c', 'intent', undefined],
+    ])
     await boot('two').orphans()
     expect((await journal.effects('1')).map(({ state }) => state)).toEqual(['done', 'failed', 'unknown'])
     expect(await journal.effects('2')).toEqual([])
   })
 
   const trace = (id: string, more: Partial<Trace> = {}): Trace => ({
-    id, agentId: 'agent', sessionId: 'session', turnId: '1', kind: 'tool', name: 'look', iteration: 1, startedAt: '2026-01-01T00:00:00.000Z', durationMs: 1.5, failed: false,
-    input: '{}', output: 'seen', ...more,
+    id,
+    agentId: 'agent',
+    sessionId: 'session',
+    turnId: '1',
+    kind: 'tool',
+    name: 'look',
+    iteration: 1,
+    startedAt: '2026-01-01T00:00:00.000Z',
+    durationMs: 1.5,
+    failed: false,
+    input: '{}',
+    output: 'seen',
+    ...more,
   })
   it('traces are told newest first, each as it was written', async () => {
     const { db, boot } = await start(engine)
     const journal = boot('one')
-    const model = trace('2', { kind: 'model', name: 'openai/fake', tokens: { input: 3, output: 4 }, firstMs: 0.25, failed: true, callId: undefined })
-    await db.batch([...journal.trace([trace('1', { callId: 'c' }), model]), ...journal.trace([trace('3', { agentId: 'other' })])])
-    expect(await journal.traces('agent', 10)).toEqual([model, trace('1', { callId: 'c' })].map((each) => ({ callId: undefined, firstMs: undefined, tokens: undefined, ...each })))
+    const model = trace('2', {
+      kind: 'model',
+      name: 'openai/fake',
+      tokens: { input: 3, output: 4 },
+      firstMs: 0.25,
+      failed: true,
+      callId: undefined,
+    })
+    await db.batch([
+      ...journal.trace([trace('1', { callId: 'c' }), model]),
+      ...journal.trace([trace('3', { agentId: 'other' })]),
+    ])
+    expect(await journal.traces('agent', 10)).toEqual(
+      [model, trace('1', { callId: 'c' })].map((each) => ({
+        callId: undefined,
+        firstMs: undefined,
+        tokens: undefined,
+        ...each,
+      })),
+    )
     expect(await journal.traces('agent', 1)).toHaveLength(1)
   })
 
@@ -90,7 +132,12 @@ describe.each(engines)('the journal on %s', (engine) => {
     await db.batch([journal.accept(turn('1')), ...journal.trace([trace('1'), trace('4')])])
     await db.batch([journal.move('1', 'done', undefined, [last, trace('3')])])
     await db.batch([journal.move('1', 'failed', 'too late', [trace('5')])])
-    expect((await journal.traces('agent', 10)).map(({ id, turnId }) => `${id} of ${turnId}`)).toEqual(['4 of 1', '3 of 1', '2 of 1', '1 of 1'])
+    expect((await journal.traces('agent', 10)).map(({ id, turnId }) => `${id} of ${turnId}`)).toEqual([
+      '4 of 1',
+      '3 of 1',
+      '2 of 1',
+      '1 of 1',
+    ])
     expect((await journal.traces('agent', 3)).at(-1)).toEqual(last)
     expect(await journal.traces('other', 10)).toEqual([])
     await new JournalStore(db).forget('agent')
@@ -125,7 +172,12 @@ describe.each(engines)('the journal on %s', (engine) => {
   it('forgets turns that ended long ago, and never one that has not', async () => {
     const { db, boot, retention } = await start(engine)
     const journal = boot('one')
-    await db.batch([journal.accept(turn('1')), journal.accept(turn('2')), journal.move('1', 'done'), journal.intend({ key: '1:a', turnId: '1', kind: 'tool', name: 'look', input: '{}' })])
+    await db.batch([
+      journal.accept(turn('1')),
+      journal.accept(turn('2')),
+      journal.move('1', 'done'),
+      journal.intend({ key: '1:a', turnId: '1', kind: 'tool', name: 'look', input: '{}' }),
+    ])
     await db.batch([...journal.trace([trace('1')])])
     await retention(30, 5, () => Date.parse('2026-01-20T00:00:00.000Z')).dropOld(new AbortController().signal)
     expect(await journal.traces('agent', 10)).toHaveLength(1)

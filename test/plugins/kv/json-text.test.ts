@@ -16,20 +16,38 @@ it.each([
   expect(readValue(bytes(body), 10)).toBe(value)
 })
 
-it.each(['{}', '[{"value":1}]', '{"a":{"value":1}}', '{"a":["value",{"value":1}]}', '5', 'null', '"value"', '{"__proto__":{"value":1}}'])('%s has no member value and is taken whole', (body) => {
+it.each([
+  '{}',
+  '[{"value":1}]',
+  '{"a":{"value":1}}',
+  '{"a":["value",{"value":1}]}',
+  '5',
+  'null',
+  '"value"',
+  '{"__proto__":{"value":1}}',
+])('%s has no member value and is taken whole', (body) => {
   expect(readValue(bytes(body), 10)).toBe(body)
 })
 
-it.each(['', ' ', '{', '{"value":}', '{"value":1}x', '\u00a01', "{'value':1}", '{"value":"a\nb"}', 'undefined', 'NaN'])('%j is refused', (body) => {
-  expect(() => readValue(bytes(body), 10)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-})
+it.each(['', ' ', '{', '{"value":}', '{"value":1}x', '\u00a01', "{'value':1}", '{"value":"a\nb"}', 'undefined', 'NaN'])(
+  '%j is refused',
+  (body) => {
+    expect(() => readValue(bytes(body), 10)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  },
+)
 
 it('bytes that are not UTF-8 are refused', () => {
-  expect(() => readValue(new Uint8Array([0x22, 0xff, 0x22]), 10)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  expect(() => readValue(new Uint8Array([0x22, 0xff, 0x22]), 10)).toThrow(
+    expect.objectContaining({ code: 'invalid_request' }),
+  )
 })
 
 it('nesting is limited, and brackets in strings do not count', () => {
-  expect(() => readValue(bytes('['.repeat(11) + ']'.repeat(11)), 10)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-  expect(() => readValue(bytes('['.repeat(100_000) + ']'.repeat(100_000)), 10)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  expect(() => readValue(bytes('['.repeat(11) + ']'.repeat(11)), 10)).toThrow(
+    expect.objectContaining({ code: 'invalid_request' }),
+  )
+  expect(() => readValue(bytes('['.repeat(100_000) + ']'.repeat(100_000)), 10)).toThrow(
+    expect.objectContaining({ code: 'invalid_request' }),
+  )
   expect(readValue(bytes('"[[[[[[[[[[[[[["'), 10)).toBe('"[[[[[[[[[[[[[["')
 })

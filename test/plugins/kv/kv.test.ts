@@ -8,14 +8,24 @@ import type { TestHost } from '../../support/host.ts'
 
 const plugins = ['audit', 'agents', 'kv', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-kv-')) })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-kv-'))
+})
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
 const spawn = async (host: TestHost, name: string, rest = ''): Promise<string> =>
   (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${rest}` })).body.agent_id
-const call = async (host: TestHost, agent: string, tool: string, args: unknown): Promise<{ text: string; failed: boolean }> =>
+const call = async (
+  host: TestHost,
+  agent: string,
+  tool: string,
+  args: unknown,
+): Promise<{ text: string; failed: boolean }> =>
   (await host.json('POST', `/test/tools/${tool}`, { agent_id: agent, args })).body
-const keys = async (host: TestHost, agent: string): Promise<unknown> => (await host.json('GET', `/api/memory/agents/${agent}/kv`)).body.kv_pairs
+const keys = async (host: TestHost, agent: string): Promise<unknown> =>
+  (await host.json('GET', `/api/memory/agents/${agent}/kv`)).body.kv_pairs
 
 describe('keys', () => {
   it('survive a restart', async () => {
@@ -50,14 +60,18 @@ describe('keys', () => {
     const database = await open(home)
     database.prepare('DELETE FROM agents_agent WHERE id = ?').run(agent)
     database.close()
-    { await using _ = await startHost({ plugins, home }) }
+    {
+      await using _ = await startHost({ plugins, home })
+    }
     expect(await stored(home)).toEqual([])
   })
 
   it('are not left behind when the agent dies while they are written', async () => {
     await using host = await startHost({ plugins, home })
     const agent = await spawn(host, 'a')
-    const writes = Array.from({ length: 50 }, (_, n) => host.json('PUT', `/api/memory/agents/${agent}/kv/k${n}`, { value: n }))
+    const writes = Array.from({ length: 50 }, (_, n) =>
+      host.json('PUT', `/api/memory/agents/${agent}/kv/k${n}`, { value: n }),
+    )
     await Promise.all([...writes.slice(0, 25), host.json('DELETE', `/api/agents/${agent}`), ...writes.slice(25)])
     await host.stop()
     expect(await stored(home)).toEqual([])
@@ -68,7 +82,10 @@ describe('the tools', () => {
   it('work on the same store as the routes', async () => {
     await using host = await startHost({ plugins, home })
     const agent = await spawn(host, 'a')
-    expect(await call(host, agent, 'kv_set', { key: 'a', value: { n: 1 } })).toEqual({ text: 'Stored "a".', failed: false })
+    expect(await call(host, agent, 'kv_set', { key: 'a', value: { n: 1 } })).toEqual({
+      text: 'Stored "a".',
+      failed: false,
+    })
     expect(await keys(host, agent)).toEqual([{ key: 'a', value: { n: 1 } }])
     await host.json('PUT', `/api/memory/agents/${agent}/kv/b`, { value: 'x' })
     expect(await call(host, agent, 'kv_get', { key: 'b' })).toEqual({ text: '"x"', failed: false })
@@ -82,7 +99,10 @@ describe('the tools', () => {
   it('tell the model what is wrong', async () => {
     await using host = await startHost({ plugins, home })
     const agent = await spawn(host, 'a')
-    expect(await call(host, agent, 'kv_get', { key: 'none' })).toEqual({ text: expect.stringContaining('Key not found: none'), failed: true })
+    expect(await call(host, agent, 'kv_get', { key: 'none' })).toEqual({
+      text: expect.stringContaining('Key not found: none'),
+      failed: true,
+    })
     expect(await call(host, agent, 'kv_set', { key: 'a' })).toMatchObject({ failed: true })
     expect(await call(host, agent, 'kv_set', { key: '', value: 1 })).toMatchObject({ failed: true })
     expect(await call(host, agent, 'kv_set', { key: 'k'.repeat(600), value: 1 })).toMatchObject({ failed: true })
@@ -90,7 +110,10 @@ describe('the tools', () => {
 
   it('show an agent its own keys only', async () => {
     await using host = await startHost({ plugins, home })
-    const [one, two] = [await spawn(host, 'one', '[capabilities]\nmemory_read = ["*"]\nmemory_write = ["*"]'), await spawn(host, 'two')]
+    const [one, two] = [
+      await spawn(host, 'one', '[capabilities]\nmemory_read = ["*"]\nmemory_write = ["*"]'),
+      await spawn(host, 'two'),
+    ]
     await call(host, two, 'kv_set', { key: 'secret', value: 1 })
     expect(await call(host, one, 'kv_list', {})).toEqual({ text: '[]', failed: false })
     expect((await call(host, one, 'kv_get', { key: 'secret' })).failed).toBe(true)
@@ -102,11 +125,14 @@ describe('the tools', () => {
     await host.json('PUT', `/api/memory/agents/${agent}/kv/open`, { value: 1 })
     await host.json('PUT', `/api/memory/agents/${agent}/kv/closed`, { value: 2 })
     expect((await call(host, agent, 'kv_get', { key: 'open' })).text).toBe('1')
-    expect(await call(host, agent, 'kv_get', { key: 'closed' })).toMatchObject({ failed: true, text: expect.stringContaining('memory_read') })
+    expect(await call(host, agent, 'kv_get', { key: 'closed' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('memory_read'),
+    })
     expect((await call(host, agent, 'kv_list', {})).text).toBe('["open"]')
     expect(await call(host, agent, 'kv_set', { key: 'open', value: 3 })).toMatchObject({ failed: true })
     expect(await call(host, agent, 'kv_delete', { key: 'open' })).toMatchObject({ failed: true })
-    expect((await keys(host, agent))).toHaveLength(2)
+    expect(await keys(host, agent)).toHaveLength(2)
     const { entries } = (await host.json('GET', '/api/audit/recent')).body
     expect(entries).toContainEqual(expect.objectContaining({ event_type: 'capability_check', agent_id: agent }))
   })
@@ -121,5 +147,9 @@ async function open(folder: string) {
 /** Agents that have keys in the table. */
 async function stored(folder: string): Promise<unknown[]> {
   const database = await open(folder)
-  try { return database.prepare('SELECT DISTINCT agent_id FROM kv_pair').pluck().all() } finally { database.close() }
+  try {
+    return database.prepare('SELECT DISTINCT agent_id FROM kv_pair').pluck().all()
+  } finally {
+    database.close()
+  }
 }

@@ -8,24 +8,44 @@ import type { HostOptions, TestHost } from '../../support/host.ts'
 
 const plugins = ['audit', 'agents', 'memory', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-memory-')) })
-afterEach(async () => { await rm(home, { recursive: true, force: true }) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-memory-'))
+})
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true })
+})
 
-const start = (config: NonNullable<HostOptions['config']> = {}): Promise<TestHost> => startHost({ plugins, home, config })
+const start = (config: NonNullable<HostOptions['config']> = {}): Promise<TestHost> =>
+  startHost({ plugins, home, config })
 const spawn = async (host: TestHost, name: string, rest = ''): Promise<string> =>
   (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${rest}` })).body.agent_id
-const call = async (host: TestHost, agent: string, tool: string, args: unknown): Promise<{ text: string; failed: boolean }> =>
+const call = async (
+  host: TestHost,
+  agent: string,
+  tool: string,
+  args: unknown,
+): Promise<{ text: string; failed: boolean }> =>
   (await host.json('POST', `/test/tools/${tool}`, { agent_id: agent, args })).body
-const store = (host: TestHost, agent: string, key: string, value: string) => call(host, agent, 'memory_store', { key, value })
-const recall = async (host: TestHost, agent: string, key: string): Promise<{ key: string; value: string; created_at: string }[]> =>
+const store = (host: TestHost, agent: string, key: string, value: string) =>
+  call(host, agent, 'memory_store', { key, value })
+const recall = async (
+  host: TestHost,
+  agent: string,
+  key: string,
+): Promise<{ key: string; value: string; created_at: string }[]> =>
   JSON.parse((await call(host, agent, 'memory_recall', { key })).text)
 
 describe('a note', () => {
   it('is recalled by its key', async () => {
     await using host = await start()
     const agent = await spawn(host, 'a')
-    expect(await store(host, agent, 'birthday', 'the third of May')).toEqual({ text: 'Remembered under "birthday".', failed: false })
-    expect(await recall(host, agent, 'birthday')).toEqual([{ key: 'birthday', value: 'the third of May', created_at: expect.stringMatching(/Z$/) }])
+    expect(await store(host, agent, 'birthday', 'the third of May')).toEqual({
+      text: 'Remembered under "birthday".',
+      failed: false,
+    })
+    expect(await recall(host, agent, 'birthday')).toEqual([
+      { key: 'birthday', value: 'the third of May', created_at: expect.stringMatching(/Z$/) },
+    ])
   })
 
   it('is found by a part of its key or value, whatever the case, in any script', async () => {
@@ -33,10 +53,16 @@ describe('a note', () => {
     const agent = await spawn(host, 'a')
     await store(host, agent, 'favourite colour', 'GRÜN')
     await store(host, agent, 'favourite food', 'Käse_50%')
-    expect((await recall(host, agent, 'FAVOURITE')).map((note) => note.key).sort()).toEqual(['favourite colour', 'favourite food'])
+    expect((await recall(host, agent, 'FAVOURITE')).map((note) => note.key).sort()).toEqual([
+      'favourite colour',
+      'favourite food',
+    ])
     expect((await recall(host, agent, 'grün')).map((note) => note.key)).toEqual(['favourite colour'])
     expect((await recall(host, agent, '_50%')).map((note) => note.key)).toEqual(['favourite food'])
-    expect(await call(host, agent, 'memory_recall', { key: 'nothing' })).toEqual({ text: 'No note found for "nothing".', failed: false })
+    expect(await call(host, agent, 'memory_recall', { key: 'nothing' })).toEqual({
+      text: 'No note found for "nothing".',
+      failed: false,
+    })
   })
 
   it('of the exact key comes alone', async () => {
@@ -87,7 +113,13 @@ describe('a note', () => {
     const agent = await spawn(host, 'a')
     await store(host, agent, 'diary', 'very private')
     const { entries } = (await host.json('GET', '/api/audit/recent')).body
-    expect(entries).toContainEqual(expect.objectContaining({ event_type: 'memory_access', agent_id: agent, details: expect.stringContaining('"diary"') }))
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        event_type: 'memory_access',
+        agent_id: agent,
+        details: expect.stringContaining('"diary"'),
+      }),
+    )
     expect(JSON.stringify(entries)).not.toContain('very private')
   })
 })
@@ -116,14 +148,24 @@ describe('limits and rights', () => {
     await store(host, agent, 'banana', 'an apple is not')
     expect((await recall(host, agent, 'apple')).map((note) => note.key)).toEqual(['apple'])
     expect((await call(host, agent, 'memory_recall', { key: 'is not' })).text).toContain('No note found')
-    expect(await call(host, agent, 'memory_recall', { key: 'banana' })).toMatchObject({ failed: true, text: expect.stringContaining('memory_read') })
-    expect(JSON.parse((await call(host, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key)).toEqual(['apple'])
+    expect(await call(host, agent, 'memory_recall', { key: 'banana' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('memory_read'),
+    })
+    expect(
+      JSON.parse((await call(host, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key),
+    ).toEqual(['apple'])
     const mute = await spawn(host, 'mute', '[capabilities]\nmemory_write = []')
-    expect(await store(host, mute, 'x', 'y')).toMatchObject({ failed: true, text: expect.stringContaining('memory_write') })
+    expect(await store(host, mute, 'x', 'y')).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('memory_write'),
+    })
   })
 
   it('the number of notes is limited, and replacing goes on', async () => {
-    await using host = await start({ plugins: { memory: { max_notes_per_agent: 3, max_value_chars: 10, max_key_chars: 5 } } })
+    await using host = await start({
+      plugins: { memory: { max_notes_per_agent: 3, max_value_chars: 10, max_key_chars: 5 } },
+    })
     const agent = await spawn(host, 'a')
     const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => store(host, agent, key, '1')))
     expect(outcomes.filter((outcome) => !outcome.failed)).toHaveLength(3)

@@ -10,11 +10,14 @@ import type { TestHost } from '../../support/host.ts'
 import { complete, KEY, listed, operator, pair, requestCode, startPairing } from './devices.ts'
 
 let host: TestHost
-beforeAll(async () => { host = await startPairing() })
+beforeAll(async () => {
+  host = await startPairing()
+})
 afterAll(() => host[Symbol.asyncDispose]())
 beforeEach(async () => {
   sql(host, 'DELETE FROM pairing_code')
-  for (const { device_id: id } of await listed(host)) await host.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)
+  for (const { device_id: id } of await listed(host))
+    await host.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)
 })
 /** As if somebody had waited, or looked into the file. */
 function sql(at: TestHost, text: string): any[] {
@@ -22,14 +25,25 @@ function sql(at: TestHost, text: string): any[] {
   try {
     const statement = db.prepare(text)
     return statement.reader ? statement.all() : (statement.run(), [])
-  } finally { db.close() }
+  } finally {
+    db.close()
+  }
 }
-const trail = async (at: TestHost): Promise<string[]> => (await at.json('GET', '/api/audit/recent?limit=500', undefined, operator)).body.entries.map(({ event_type: event, details }: any) => `${event}: ${details}`)
+const trail = async (at: TestHost): Promise<string[]> =>
+  (await at.json('GET', '/api/audit/recent?limit=500', undefined, operator)).body.entries.map(
+    ({ event_type: event, details }: any) => `${event}: ${details}`,
+  )
 
 describe('pairing that nobody enabled', () => {
   it('answers 404 and says how, with the key only', async () => {
     await using off = await startHost({ config: { api_key: KEY }, plugins: ['audit', 'pairing'] })
-    for (const [method, path, body] of [['POST', '/api/pairing/request'], ['POST', '/api/pairing/complete', { pairing_code: 'K7M-2QX' }], ['POST', '/api/pairing/notify', { message: 'hi' }], ['GET', '/api/pairing/devices'], ['DELETE', '/api/pairing/devices/0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d']] as const) {
+    for (const [method, path, body] of [
+      ['POST', '/api/pairing/request'],
+      ['POST', '/api/pairing/complete', { pairing_code: 'K7M-2QX' }],
+      ['POST', '/api/pairing/notify', { message: 'hi' }],
+      ['GET', '/api/pairing/devices'],
+      ['DELETE', '/api/pairing/devices/0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d'],
+    ] as const) {
       expect((await off.json(method, path, body)).status).toBe(401)
       const { status, body: answer } = await off.json(method, path, body, operator)
       expect([status, answer.error.message]).toEqual([404, expect.stringContaining('Pairing not enabled')])
@@ -42,12 +56,17 @@ describe('pairing that nobody enabled', () => {
       const first = await startPairing({}, { home, plugins: ['audit', 'pairing', 'system'] })
       const { bearer } = await pair(first)
       await first.stop()
-      for (const [enabled, status] of [[false, 401], [true, 200]] as const) {
+      for (const [enabled, status] of [
+        [false, 401],
+        [true, 200],
+      ] as const) {
         const next = await startPairing({ enabled }, { home, plugins: ['audit', 'pairing', 'system'] })
         expect((await next.json('GET', '/api/status', undefined, bearer)).status).toBe(status)
         await next.stop()
       }
-    } finally { await rm(home, { recursive: true, force: true }) }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 })
 
@@ -55,28 +74,56 @@ describe('a code', () => {
   it('is three and three characters nobody mistakes, for five minutes', async () => {
     const { status, body } = await host.json('POST', '/api/pairing/request', undefined, operator)
     expect(status).toBe(200)
-    expect(body).toEqual({ pairing_code: expect.stringMatching(/^[2-9A-HJ-NP-Z]{3}-[2-9A-HJ-NP-Z]{3}$/), token: body.pairing_code, qr_uri: `svc://pair?token=${body.pairing_code}`, expires_at: expect.any(String) })
+    expect(body).toEqual({
+      pairing_code: expect.stringMatching(/^[2-9A-HJ-NP-Z]{3}-[2-9A-HJ-NP-Z]{3}$/),
+      token: body.pairing_code,
+      qr_uri: `svc://pair?token=${body.pairing_code}`,
+      expires_at: expect.any(String),
+    })
     expect(Date.parse(body.expires_at) - Date.now()).toBeGreaterThan(295_000)
     expect(Date.parse(body.expires_at) - Date.now()).toBeLessThanOrEqual(300_000)
   })
 
   it('carries the address of the daemon in its link where one is configured', async () => {
-    await using reachable = await startPairing({ public_base_url: 'https://svc.example.org' }, { plugins: ['audit', 'pairing'] })
+    await using reachable = await startPairing(
+      { public_base_url: 'https://svc.example.org' },
+      { plugins: ['audit', 'pairing'] },
+    )
     const { body } = await reachable.json('POST', '/api/pairing/request', undefined, operator)
     const payload = Buffer.from(new URL(body.qr_uri).searchParams.get('payload') ?? '', 'base64url').toString()
-    expect(JSON.parse(payload)).toEqual({ v: 1, base_url: 'https://svc.example.org', token: body.pairing_code, expires_at: body.expires_at })
+    expect(JSON.parse(payload)).toEqual({
+      v: 1,
+      base_url: 'https://svc.example.org',
+      token: body.pairing_code,
+      expires_at: body.expires_at,
+    })
   })
 
-  it.each(['pairing_code', 'code', 'token'])('is taken as %s, however it is typed, and without a key', async (field) => {
-    const code = await requestCode(host)
-    const { status, body } = await complete(host, { [field]: ` ${code.toLowerCase().replace('-', ' ')}`, display_name: '  Ada\u2019s phone ', platform: 'ios' })
-    expect(status).toBe(200)
-    expect(body).toEqual({ device_id: expect.stringMatching(/^[0-9a-f-]{36}$/), display_name: 'Ada\u2019s phone', platform: 'ios', paired_at: expect.any(String), api_key: expect.stringMatching(/^svc_device_[\w-]{43}$/) })
-  })
+  it.each(['pairing_code', 'code', 'token'])(
+    'is taken as %s, however it is typed, and without a key',
+    async (field) => {
+      const code = await requestCode(host)
+      const { status, body } = await complete(host, {
+        [field]: ` ${code.toLowerCase().replace('-', ' ')}`,
+        display_name: '  Ada\u2019s phone ',
+        platform: 'ios',
+      })
+      expect(status).toBe(200)
+      expect(body).toEqual({
+        device_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        display_name: 'Ada\u2019s phone',
+        platform: 'ios',
+        paired_at: expect.any(String),
+        api_key: expect.stringMatching(/^svc_device_[\w-]{43}$/),
+      })
+    },
+  )
 
   it('is used once, also by ten at the same time', async () => {
     const code = await requestCode(host)
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => complete(host, { pairing_code: code, display_name: `phone ${index}` })))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => complete(host, { pairing_code: code, display_name: `phone ${index}` })),
+    )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 400)])
     expect(await listed(host)).toHaveLength(1)
     expect((await complete(host, { pairing_code: code })).status).toBe(400)
@@ -86,13 +133,19 @@ describe('a code', () => {
     const [used, old] = [await requestCode(host), await requestCode(host)]
     await complete(host, { pairing_code: used })
     sql(host, `UPDATE pairing_code SET expires_at = '2000-01-01T00:00:00.000Z'`)
-    const answers = await Promise.all([used, old, 'AAA-AAA', 'nonsense', '---'].map((code) => complete(host, { pairing_code: code })))
-    expect(answers.map(({ status, body }) => [status, body.error.message])).toEqual(Array.from({ length: 5 }, () => [400, 'This pairing code is wrong, was used or has expired; ask for a new one']))
+    const answers = await Promise.all(
+      [used, old, 'AAA-AAA', 'nonsense', '---'].map((code) => complete(host, { pairing_code: code })),
+    )
+    expect(answers.map(({ status, body }) => [status, body.error.message])).toEqual(
+      Array.from({ length: 5 }, () => [400, 'This pairing code is wrong, was used or has expired; ask for a new one']),
+    )
     expect(await listed(host)).toHaveLength(1)
   })
 
   it('is one of five at most; those that expired make room', async () => {
-    const codes = await Promise.all(Array.from({ length: 8 }, () => host.json('POST', '/api/pairing/request', undefined, operator)))
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, () => host.json('POST', '/api/pairing/request', undefined, operator)),
+    )
     expect(codes.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 200, 400, 400, 400])
     expect(codes.find(({ status }) => status === 400)?.body.error.message).toContain('5 pairing codes wait already')
     sql(host, `UPDATE pairing_code SET expires_at = '2000-01-01T00:00:00.000Z'`)
@@ -105,7 +158,10 @@ describe('a code', () => {
     const codes = [await requestCode(small), await requestCode(small)]
     const answers = await Promise.all(codes.map((code) => complete(small, { pairing_code: code })))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
-    expect(await small.json('POST', '/api/pairing/request', undefined, operator)).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining('remove one') as string } } })
+    expect(await small.json('POST', '/api/pairing/request', undefined, operator)).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('remove one') as string } },
+    })
     await small.json('DELETE', `/api/pairing/devices/${(await listed(small))[0].device_id}`, undefined, operator)
     // The one that was turned away was not used up.
     const [, left] = answers[0]?.status === 200 ? codes : codes.toReversed()
@@ -126,13 +182,23 @@ describe('a code', () => {
       expect((await after.json('GET', '/api/status', undefined, bearer)).status).toBe(200)
       expect((await complete(after, { pairing_code: code })).status).toBe(200)
       await after.stop()
-    } finally { await rm(home, { recursive: true, force: true }) }
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
   })
 
   it.each([
-    [{}, 'pairing_code'], [{ pairing_code: '' }, 'pairing_code'], [{ pairing_code: 'x'.repeat(129) }, 'pairing_code'], [{ pairing_code: 5 }, 'pairing_code'], [{ pairing_code: ['K7M-2QX'] }, 'pairing_code'],
-    [{ pairing_code: 'K7M-2QX', display_name: ' ' }, 'display_name'], [{ pairing_code: 'K7M-2QX', display_name: 'a\u001b[2Jb' }, 'display_name'], [{ pairing_code: 'K7M-2QX', display_name: 'x'.repeat(129) }, 'display_name'],
-    [{ pairing_code: 'K7M-2QX', display_name: '\ud800' }, 'display_name'], [{ pairing_code: 'K7M-2QX', platform: 'x'.repeat(65) }, 'platform'], [{ pairing_code: 'K7M-2QX', push_token: {} }, 'push_token'],
+    [{}, 'pairing_code'],
+    [{ pairing_code: '' }, 'pairing_code'],
+    [{ pairing_code: 'x'.repeat(129) }, 'pairing_code'],
+    [{ pairing_code: 5 }, 'pairing_code'],
+    [{ pairing_code: ['K7M-2QX'] }, 'pairing_code'],
+    [{ pairing_code: 'K7M-2QX', display_name: ' ' }, 'display_name'],
+    [{ pairing_code: 'K7M-2QX', display_name: 'a\u001b[2Jb' }, 'display_name'],
+    [{ pairing_code: 'K7M-2QX', display_name: 'x'.repeat(129) }, 'display_name'],
+    [{ pairing_code: 'K7M-2QX', display_name: '\ud800' }, 'display_name'],
+    [{ pairing_code: 'K7M-2QX', platform: 'x'.repeat(65) }, 'platform'],
+    [{ pairing_code: 'K7M-2QX', push_token: {} }, 'push_token'],
   ])('with %j is refused, and the field is named', async (body, field) => {
     const answer = await complete(host, body)
     expect(answer.status).toBe(400)
@@ -146,26 +212,50 @@ describe('a paired device', () => {
     const { status, body: agents } = await host.json('GET', '/api/agents', undefined, bearer)
     expect([status, agents.length]).toEqual([200, 1])
     const client = new OpenAI({ baseURL: `${host.url}/v1`, apiKey: bearer.authorization.slice('Bearer '.length) })
-    const answer = await client.chat.completions.create({ model: agents[0].name, messages: [{ role: 'user', content: 'hello' }] })
+    const answer = await client.chat.completions.create({
+      model: agents[0].name,
+      messages: [{ role: 'user', content: 'hello' }],
+    })
     expect(answer.choices[0]?.message.content).toBeTruthy()
-    expect((await host.json('POST', `/api/agents/${agents[0].id}/message`, { message: 'hello' }, bearer)).status).toBe(200)
+    expect((await host.json('POST', `/api/agents/${agents[0].id}/message`, { message: 'hello' }, bearer)).status).toBe(
+      200,
+    )
   })
 
   it('loses its key, and at once its sockets and streams, even silent ones, and nobody else does', async () => {
     const silent = 3_600_000
-    await using quiet = await startPairing({}, { config: { http: { sse_keep_alive_ms: silent }, plugins: { chat: { agents_updated_ms: silent, agents_updated_first_ms: silent } } } })
+    await using quiet = await startPairing(
+      {},
+      {
+        config: {
+          http: { sse_keep_alive_ms: silent },
+          plugins: { chat: { agents_updated_ms: silent, agents_updated_first_ms: silent } },
+        },
+      },
+    )
     const [lost, kept] = [await pair(quiet, 'lost'), await pair(quiet, 'kept')]
     const [agent] = (await quiet.json('GET', '/api/agents', undefined, operator)).body
-    const sockets = await Promise.all([lost, kept].map(async ({ bearer }) => {
-      const { body } = await quiet.json('POST', '/api/auth/ws-ticket', undefined, bearer)
-      const socket = new WebSocket(`${quiet.url.replace('http', 'ws')}/api/agents/${agent.id}/ws`, ['svc', body.protocol])
-      await once(socket, 'message')
-      return socket
-    }))
+    const sockets = await Promise.all(
+      [lost, kept].map(async ({ bearer }) => {
+        const { body } = await quiet.json('POST', '/api/auth/ws-ticket', undefined, bearer)
+        const socket = new WebSocket(`${quiet.url.replace('http', 'ws')}/api/agents/${agent.id}/ws`, [
+          'svc',
+          body.protocol,
+        ])
+        await once(socket, 'message')
+        return socket
+      }),
+    )
     const feed = await quiet.fetch('/api/logs/stream?level=error', { headers: lost.bearer })
-    const reading = feed.text().then(() => 'ended', () => 'cut')
+    const reading = feed.text().then(
+      () => 'ended',
+      () => 'cut',
+    )
     const closed = once(sockets[0] as WebSocket, 'close') as Promise<[CloseEvent]>
-    expect(await quiet.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)).toMatchObject({ status: 200, body: { ok: true, device_id: lost.id } })
+    expect(await quiet.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)).toMatchObject({
+      status: 200,
+      body: { ok: true, device_id: lost.id },
+    })
     expect((await closed)[0].code).toBe(1008)
     expect(await reading).toMatch(/ended|cut/)
     expect((await quiet.json('GET', '/api/agents', undefined, lost.bearer)).status).toBe(401)
@@ -176,7 +266,9 @@ describe('a paired device', () => {
 
   it('is removed once, however many ask for it, and an unknown one is 404', async () => {
     const { id } = await pair(host)
-    const answers = await Promise.all(Array.from({ length: 5 }, () => host.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => host.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)),
+    )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 404, 404, 404, 404])
     expect((await trail(host)).filter((line) => line.includes(`${id} "phone" removed`))).toHaveLength(1)
     expect((await host.json('DELETE', '/api/pairing/devices/nonsense', undefined, operator)).status).toBe(400)
@@ -184,7 +276,10 @@ describe('a paired device', () => {
 
   it('lets nobody in and throws nobody out, but may leave', async () => {
     const [one, two] = [await pair(host, 'one'), await pair(host, 'two')]
-    expect(await host.json('POST', '/api/pairing/request', undefined, one.bearer)).toMatchObject({ status: 403, body: { error: { code: 'forbidden', message: 'A paired device cannot do this: use the API key' } } })
+    expect(await host.json('POST', '/api/pairing/request', undefined, one.bearer)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'forbidden', message: 'A paired device cannot do this: use the API key' } },
+    })
     expect((await host.json('DELETE', `/api/pairing/devices/${two.id}`, undefined, one.bearer)).status).toBe(403)
     expect((await host.json('GET', '/api/pairing/devices', undefined, one.bearer)).body.total).toBe(2)
     expect((await host.json('DELETE', `/api/pairing/devices/${one.id}`, undefined, one.bearer)).status).toBe(200)
@@ -195,7 +290,15 @@ describe('a paired device', () => {
   it('is named where it answers what an agent asks, over a socket too', async () => {
     const { bearer } = await pair(host, 'Ada')
     const [agent] = (await host.json('GET', '/api/agents', undefined, operator)).body
-    const asked = async (): Promise<string> => (await host.json('POST', '/api/approvals', { agent_id: agent.id, action: 'shell_exec', payload: { command: 'ls' } }, operator)).body.id
+    const asked = async (): Promise<string> =>
+      (
+        await host.json(
+          'POST',
+          '/api/approvals',
+          { agent_id: agent.id, action: 'shell_exec', payload: { command: 'ls' } },
+          operator,
+        )
+      ).body.id
     const answered = async (id: string) => (await host.json('GET', `/api/approvals/${id}`, undefined, operator)).body
     const first = await asked()
     expect((await host.json('POST', `/api/approvals/${first}/approve`, undefined, bearer)).status).toBe(200)
@@ -230,7 +333,8 @@ describe('what is kept of it', () => {
     sql(host, 'PRAGMA wal_checkpoint(TRUNCATE)')
     const file = (await readFile(join(host.home, 'data', 'svc.db'))).toString('latin1')
     const kept = [file, host.log.join('\n'), (await trail(host)).join('\n')]
-    for (const secret of [code, code.replace('-', ''), body.api_key]) for (const place of kept) expect(place.includes(secret)).toBe(false)
+    for (const secret of [code, code.replace('-', ''), body.api_key])
+      for (const place of kept) expect(place.includes(secret)).toBe(false)
   })
 
   it('the trail tells who asked, who was paired, refused and removed', async () => {
@@ -242,6 +346,8 @@ describe('what is kept of it', () => {
     expect(last(' removed ')).toBe(`pairing_changed: device ${id} "Ada" removed by operator at 127.0.0.1`)
     expect(last('auth_attempt')).toContain('POST /api/pairing/complete')
     expect(last(' paired from ')).toBe(`pairing_changed: device ${id} "Ada" (android) paired from 127.0.0.1`)
-    expect(last(' asked for ')).toMatch(/^pairing_changed: a pairing code asked for by operator at 127\.0\.0\.1, which can be used until 2\d{3}-/)
+    expect(last(' asked for ')).toMatch(
+      /^pairing_changed: a pairing code asked for by operator at 127\.0\.0\.1, which can be used until 2\d{3}-/,
+    )
   })
 })

@@ -7,15 +7,31 @@ import { migrations } from '../../../plugins/pairing/migrations.ts'
 import { Pairing } from '../../../plugins/pairing/service.ts'
 import { PairingStore } from '../../../plugins/pairing/store.ts'
 
-const settings = { enabled: true, max_devices: 10, token_expiry_secs: 300, max_pending: 5, max_attempts: 100, last_seen_secs: 60, push_provider: 'none', ntfy_url: '', push_timeout_ms: 1 } as const
+const settings = {
+  enabled: true,
+  max_devices: 10,
+  token_expiry_secs: 300,
+  max_pending: 5,
+  max_attempts: 100,
+  last_seen_secs: 60,
+  push_provider: 'none',
+  ntfy_url: '',
+  push_timeout_ms: 1,
+} as const
 const from = { clientAddress: '192.0.2.1', requestId: 'r' }
 const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddress } as const
 
 /** The trail has a test of its own; an entry is a statement among others here. */
-const trail = (store: PairingStore) => ({ entry: () => store.removeCode('none'), write: () => Promise.resolve(), entries: () => Promise.resolve([]) })
+const trail = (store: PairingStore) => ({
+  entry: () => store.removeCode('none'),
+  write: () => Promise.resolve(),
+  entries: () => Promise.resolve([]),
+})
 
 describe.each(engines)('pairing on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('no guess is compared before those before it are counted, however many come at the same time', async () => {
     const { database } = await open(engine)
@@ -23,21 +39,44 @@ describe.each(engines)('pairing on %s', (engine) => {
     const store = new PairingStore(database.sql)
     const audit = trail(store)
     const secrets = new Map<string, string>()
-    const vault = { read: (name: string) => Promise.resolve(secrets.get(name)), write: (name: string, secret: string) => Promise.resolve(void secrets.set(name, secret)), remove: () => Promise.resolve(false), names: () => Promise.resolve([]) }
+    const vault = {
+      read: (name: string) => Promise.resolve(secrets.get(name)),
+      write: (name: string, secret: string) => Promise.resolve(void secrets.set(name, secret)),
+      remove: () => Promise.resolve(false),
+      names: () => Promise.resolve([]),
+    }
     let wrong = 0
     const credentials = {
       accept: () => ({ revoked() {} }),
-      checkAttempts() { if (wrong >= 10) throw new Refusal('rate_limit', 'too many') },
-      failed() { wrong++ },
+      checkAttempts() {
+        if (wrong >= 10) throw new Refusal('rate_limit', 'too many')
+      },
+      failed() {
+        wrong++
+      },
     }
-    const pairing = new Pairing({ store, devices: new Devices(store, audit, Date.now), audit, vault, credentials, settings, now: Date.now })
+    const pairing = new Pairing({
+      store,
+      devices: new Devices(store, audit, Date.now),
+      audit,
+      vault,
+      credentials,
+      settings,
+      now: Date.now,
+    })
     const { code } = await pairing.request(nobody)
-    const guesses = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => pairing.complete({ code: `AAA-${n}`, name: 'thief', platform: 'unknown' }, from)))
+    const guesses = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, n) =>
+        pairing.complete({ code: `AAA-${n}`, name: 'thief', platform: 'unknown' }, from),
+      ),
+    )
     expect(guesses.filter(({ status }) => status === 'fulfilled')).toEqual([])
     expect(wrong).toBe(10)
     await expect(pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).rejects.toThrow('too many')
     wrong = 0
-    expect((await pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).device).toMatchObject({ display_name: 'owner' })
+    expect((await pairing.complete({ code, name: 'owner', platform: 'unknown' }, from)).device).toMatchObject({
+      display_name: 'owner',
+    })
   })
 
   /** A daemon's devices, with one that is paired. */
@@ -47,10 +86,24 @@ describe.each(engines)('pairing on %s', (engine) => {
     const store = new PairingStore(database.sql)
     const devices = new Devices(store, trail(store), Date.now)
     const seen = { revoked: 0, find: (_digest: string): Holder | undefined => undefined }
-    await devices.open({ accept(source) { seen.find = (digest) => source.find(digest); return { revoked() { seen.revoked++ } } }, checkAttempts() {}, failed() {} })
+    await devices.open({
+      accept(source) {
+        seen.find = (digest) => source.find(digest)
+        return {
+          revoked() {
+            seen.revoked++
+          },
+        }
+      },
+      checkAttempts() {},
+      failed() {},
+    })
     const at = new Date(0).toISOString()
     const row = { id: 'phone', digest: 'key', display_name: 'Ada', platform: 'ios', paired_at: at, last_seen: at }
-    await store.commit(store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5), store.insertDevice(row, { id: 'code', maxAttempts: 1 }, 5))
+    await store.commit(
+      store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5),
+      store.insertDevice(row, { id: 'code', maxAttempts: 1 }, 5),
+    )
     return { store, devices, seen, row }
   }
 

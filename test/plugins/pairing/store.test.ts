@@ -11,10 +11,19 @@ async function start(engine: EngineName): Promise<PairingStore> {
   return new PairingStore(database.sql)
 }
 const code = (id: string, expires = 60) => ({ id, digest: `digest of ${id}`, expires_at: at(expires) })
-const device = (id: string) => ({ id, digest: `key of ${id}`, display_name: id, platform: 'android', paired_at: at(1), last_seen: at(1) })
+const device = (id: string) => ({
+  id,
+  digest: `key of ${id}`,
+  display_name: id,
+  platform: 'android',
+  paired_at: at(1),
+  last_seen: at(1),
+})
 
 describe.each(engines)('codes and devices on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('a code makes one device, and a second one not even while the code is still there', async () => {
     const store = await start(engine)
@@ -44,7 +53,9 @@ describe.each(engines)('codes and devices on %s', (engine) => {
     await store.commit(store.insertCode(code('a'), 2), store.insertCode(code('b'), 2))
     await expect(store.commit(store.insertCode(code('c'), 2))).rejects.toThrow()
     await store.commit(store.insertDevice(device('one'), { id: 'a', maxAttempts: 3 }, 1), store.removeCode('a'))
-    await expect(store.commit(store.insertDevice(device('two'), { id: 'b', maxAttempts: 3 }, 1), store.removeCode('b'))).rejects.toThrow()
+    await expect(
+      store.commit(store.insertDevice(device('two'), { id: 'b', maxAttempts: 3 }, 1), store.removeCode('b')),
+    ).rejects.toThrow()
     expect(await store.pending(at(1), 3)).toBe(1)
     await store.commit(store.removeDevice('one'))
     expect(await store.devices()).toEqual([])
@@ -52,7 +63,10 @@ describe.each(engines)('codes and devices on %s', (engine) => {
 
   it('the time a device was seen goes forward only', async () => {
     const store = await start(engine)
-    await store.commit(store.insertCode(code('a'), 2), store.insertDevice(device('one'), { id: 'a', maxAttempts: 3 }, 1))
+    await store.commit(
+      store.insertCode(code('a'), 2),
+      store.insertDevice(device('one'), { id: 'a', maxAttempts: 3 }, 1),
+    )
     await store.commit(store.seen('one', at(9)), store.seen('one', at(5)))
     expect(await store.devices()).toMatchObject([{ last_seen: at(9) }])
   })

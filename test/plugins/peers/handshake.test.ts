@@ -13,7 +13,9 @@ const alice = node('alice')
 const bob = node('bob')
 
 function code(work: () => unknown): number | undefined {
-  try { work() } catch (error) {
+  try {
+    work()
+  } catch (error) {
     if (error instanceof LinkRefusal) return error.code
     throw error
   }
@@ -29,7 +31,11 @@ function linked(): readonly [Link, Link] {
 describe('the handshake of peers', () => {
   it('links two nodes that know the secret, with other keys each time and in each direction', () => {
     const [one, other] = linked()
-    const frames = [one.out.seal(Buffer.from('x')), linked()[0].out.seal(Buffer.from('x')), other.out.seal(Buffer.from('x'))].map((bytes) => bytes.toString('hex'))
+    const frames = [
+      one.out.seal(Buffer.from('x')),
+      linked()[0].out.seal(Buffer.from('x')),
+      other.out.seal(Buffer.from('x')),
+    ].map((bytes) => bytes.toString('hex'))
     expect(new Set(frames).size).toBe(3)
     expect(one.in.open(Buffer.from(frames[2] ?? '', 'hex').subarray(4)).toString()).toBe('x')
   })
@@ -38,7 +44,8 @@ describe('the handshake of peers', () => {
     const { hello } = call(alice, 'bob')
     const other = call(alice, 'bob').hello
     const changed = { from: 'mallory', to: 'carol', nonce: other.nonce, sent_at: hello.sent_at + 1, mac: other.mac }
-    for (const [field, value] of Object.entries(changed)) expect([field, code(() => answer(bob, new Replays(), { ...hello, [field]: value }))]).toEqual([field, 403])
+    for (const [field, value] of Object.entries(changed))
+      expect([field, code(() => answer(bob, new Replays(), { ...hello, [field]: value }))]).toEqual([field, 403])
     for (const [field, value] of Object.entries(changed)) {
       const calling = call(alice, 'bob')
       const { challenge } = answer(bob, new Replays(), calling.hello)
@@ -49,7 +56,19 @@ describe('the handshake of peers', () => {
   it('refuses what is no message: missing and extra fields, other types, other lengths', () => {
     const { hello } = call(alice, 'bob')
     const { mac: _, ...without } = hello
-    for (const message of [undefined, null, 'hello', [], without, { ...hello, extra: 1 }, { ...hello, nonce: 'ab' }, { ...hello, sent_at: 1.5 }, { ...hello, from: 'a b' }, { ...hello, type: 'challenge' }, { ...hello, mac: hello.mac.toUpperCase() }]) {
+    for (const message of [
+      undefined,
+      null,
+      'hello',
+      [],
+      without,
+      { ...hello, extra: 1 },
+      { ...hello, nonce: 'ab' },
+      { ...hello, sent_at: 1.5 },
+      { ...hello, from: 'a b' },
+      { ...hello, type: 'challenge' },
+      { ...hello, mac: hello.mac.toUpperCase() },
+    ]) {
       expect(code(() => answer(bob, new Replays(), message))).toBe(400)
     }
     expect(code(() => answer(bob, new Replays(), { ...hello, version: 2 }))).toBe(1)
@@ -149,13 +168,22 @@ describe('the frames of a link', () => {
   })
 
   it('have a limit that is lower before the handshake, and is seen at the length', () => {
-    const head = (length: number): Buffer => { const bytes = Buffer.alloc(4); bytes.writeUInt32BE(length); return bytes }
+    const head = (length: number): Buffer => {
+      const bytes = Buffer.alloc(4)
+      bytes.writeUInt32BE(length)
+      return bytes
+    }
     expect(code(() => new FrameReader().push(head(OPEN_BYTES + 1)))).toBe(400)
     expect(new FrameReader().push(frame(Buffer.alloc(OPEN_BYTES)))).toHaveLength(1)
     const proven = new FrameReader()
     proven.raise(LINK_BYTES)
     expect(proven.push(head(OPEN_BYTES + 1))).toHaveLength(0)
-    expect(code(() => { const reader = new FrameReader(LINK_BYTES); reader.push(head(LINK_BYTES + 1)) })).toBe(400)
+    expect(
+      code(() => {
+        const reader = new FrameReader(LINK_BYTES)
+        reader.push(head(LINK_BYTES + 1))
+      }),
+    ).toBe(400)
     expect(code(() => new FrameReader().push(head(0)))).toBe(400)
   })
 })

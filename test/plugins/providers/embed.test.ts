@@ -5,11 +5,21 @@ import { createRig } from './rig.ts'
 import type { RigOptions } from './rig.ts'
 
 let fake: FakeProvider
-beforeAll(async () => { fake = await startFakeProvider() })
+beforeAll(async () => {
+  fake = await startFakeProvider()
+})
 afterAll(() => fake[Symbol.asyncDispose]())
 const never = new AbortController().signal
-const rig = (options: RigOptions = {}) => createRig({ ...options, config: { providers: { qwen: { base_url: fake.url, api_key: 'k' }, openai: { base_url: fake.url, api_key: 'k' } }, ...options.config } })
-const inputs = (start: number) => fake.requests.slice(start).map(({ body }) => (Array.isArray(body.input) ? body.input.length : 0))
+const rig = (options: RigOptions = {}) =>
+  createRig({
+    ...options,
+    config: {
+      providers: { qwen: { base_url: fake.url, api_key: 'k' }, openai: { base_url: fake.url, api_key: 'k' } },
+      ...options.config,
+    },
+  })
+const inputs = (start: number) =>
+  fake.requests.slice(start).map(({ body }) => (Array.isArray(body.input) ? body.input.length : 0))
 
 describe('embedding', () => {
   it('asks in as many requests as the provider needs and keeps the order', async () => {
@@ -25,7 +35,11 @@ describe('embedding', () => {
   it('a request holds no more characters than the provider takes; a text that is too long goes by itself', async () => {
     await using part = await rig()
     const start = fake.requests.length
-    await part.inference.embed({ provider: 'qwen', model: 'default' }, ['a'.repeat(79_000), 'b'.repeat(2000), 'c'.repeat(90_000), 'd'], never)
+    await part.inference.embed(
+      { provider: 'qwen', model: 'default' },
+      ['a'.repeat(79_000), 'b'.repeat(2000), 'c'.repeat(90_000), 'd'],
+      never,
+    )
     expect(inputs(start)).toEqual([1, 1, 1, 1])
   })
   it('a request that fails is tried again, and only that one', async () => {
@@ -41,11 +55,16 @@ describe('embedding', () => {
     await using part = await rig()
     const start = fake.requests.length
     fake.script({ status: 401 })
-    await expect(part.inference.embed({ provider: 'openai', model: 'default' }, ['x'], never)).rejects.toMatchObject({ reason: 'auth', message: expect.stringContaining('Check the key') })
+    await expect(part.inference.embed({ provider: 'openai', model: 'default' }, ['x'], never)).rejects.toMatchObject({
+      reason: 'auth',
+      message: expect.stringContaining('Check the key'),
+    })
     expect(inputs(start)).toEqual([1])
   })
   it.each([
-    [[[1, 2]], 'sent 1 vectors for 2 texts'], [[[1, 2], [1]], 'different lengths'], [[[], []], 'a vector that is none'],
+    [[[1, 2]], 'sent 1 vectors for 2 texts'],
+    [[[1, 2], [1]], 'different lengths'],
+    [[[], []], 'a vector that is none'],
   ])('vectors that cannot be are refused: %j', async (vectors, why) => {
     await using part = await rig()
     fake.always({ vectors })
@@ -55,20 +74,51 @@ describe('embedding', () => {
   it('an abort ends it with its reason', async () => {
     await using part = await rig()
     const reason = new Error('stop')
-    await expect(part.inference.embed({ provider: 'openai', model: 'default' }, ['a'], AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(
+      part.inference.embed({ provider: 'openai', model: 'default' }, ['a'], AbortSignal.abort(reason)),
+    ).rejects.toBe(reason)
   })
   it('nobody named means the embedded one, which asks no network, unless the configuration names another', async () => {
     await using part = await rig({ env: { OPENAI_API_KEY: 'k' } })
-    expect(await part.inference.embed({ provider: 'default', model: 'default' }, ['hello'], never)).toMatchObject({ provider: 'builtin', model: 'ngram-256', price: { input: 0, output: 0 } })
-    await using other = await rig({ config: { providers: { openai: { base_url: fake.url, api_key: 'k' } }, embedding: { provider: 'openai', model: 'my-embedder' } } })
-    expect(await other.inference.embed({ provider: 'default', model: 'default' }, ['hello'], never)).toMatchObject({ provider: 'openai', model: 'my-embedder' })
+    expect(await part.inference.embed({ provider: 'default', model: 'default' }, ['hello'], never)).toMatchObject({
+      provider: 'builtin',
+      model: 'ngram-256',
+      price: { input: 0, output: 0 },
+    })
+    await using other = await rig({
+      config: {
+        providers: { openai: { base_url: fake.url, api_key: 'k' } },
+        embedding: { provider: 'openai', model: 'my-embedder' },
+      },
+    })
+    expect(await other.inference.embed({ provider: 'default', model: 'default' }, ['hello'], never)).toMatchObject({
+      provider: 'openai',
+      model: 'my-embedder',
+    })
   })
   it('a provider that cannot, one without a usual model and too many texts are told apart', async () => {
     await using part = await rig({ env: { GROQ_API_KEY: 'k', TOGETHER_API_KEY: 'k' } })
-    await expect(part.inference.embed({ provider: 'groq', model: 'x' }, ['a'], never)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('cannot embed') })
-    await expect(part.inference.embed({ provider: 'together', model: 'default' }, ['a'], never)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('name one') })
-    await expect(part.inference.embed({ provider: 'nonsense', model: 'x' }, ['a'], never)).rejects.toMatchObject({ code: 'service_unavailable' })
-    await expect(part.inference.embed({ provider: 'builtin', model: 'ngram-256' }, Array.from({ length: 10_001 }, () => ''), never)).rejects.toMatchObject({ code: 'invalid_request' })
-    expect(await part.inference.embed({ provider: 'builtin', model: 'ngram-256' }, [], never)).toMatchObject({ vectors: [], usage: { input: 0 } })
+    await expect(part.inference.embed({ provider: 'groq', model: 'x' }, ['a'], never)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('cannot embed'),
+    })
+    await expect(part.inference.embed({ provider: 'together', model: 'default' }, ['a'], never)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('name one'),
+    })
+    await expect(part.inference.embed({ provider: 'nonsense', model: 'x' }, ['a'], never)).rejects.toMatchObject({
+      code: 'service_unavailable',
+    })
+    await expect(
+      part.inference.embed(
+        { provider: 'builtin', model: 'ngram-256' },
+        Array.from({ length: 10_001 }, () => ''),
+        never,
+      ),
+    ).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(await part.inference.embed({ provider: 'builtin', model: 'ngram-256' }, [], never)).toMatchObject({
+      vectors: [],
+      usage: { input: 0 },
+    })
   })
 })

@@ -5,7 +5,9 @@ import { createRig } from './rig.ts'
 import type { RigOptions } from './rig.ts'
 
 let fake: FakeProvider
-beforeAll(async () => { fake = await startFakeProvider() })
+beforeAll(async () => {
+  fake = await startFakeProvider()
+})
 afterAll(() => fake[Symbol.asyncDispose]())
 
 const keyOf = ({ headers }: RecordedRequest) => String(headers['authorization']).replace('Bearer ', '')
@@ -16,9 +18,13 @@ function answers(by: Record<string, Answer> = {}): number {
   fake.always((request) => by[keyOf(request)] ?? { text: keyOf(request) })
   return fake.requests.length
 }
-const rig = (keys: readonly string[], more: RigOptions['config'] = {}) => createRig({ config: { ...more, providers: { openai: { base_url: fake.url, api_keys: [...keys] } } } })
+const rig = (keys: readonly string[], more: RigOptions['config'] = {}) =>
+  createRig({ config: { ...more, providers: { openai: { base_url: fake.url, api_keys: [...keys] } } } })
 const refused: Answer = { status: 401 }
-const often = (secs?: number): Answer => ({ status: 429, ...(secs === undefined ? {} : { headers: { 'retry-after': String(secs) } }) })
+const often = (secs?: number): Answer => ({
+  status: 429,
+  ...(secs === undefined ? {} : { headers: { 'retry-after': String(secs) } }),
+})
 
 describe('several keys', () => {
   it('that join at the same moment are all there, and one that goes then is gone', async () => {
@@ -35,11 +41,16 @@ describe('several keys', () => {
     expect([await part.ask(), await part.ask(), await part.ask(), await part.ask()]).toEqual(['a', 'b', 'c', 'a'])
   })
   it('stand beside the one key of a section, or in numbered variables up to the first that is missing', async () => {
-    await using section = await createRig({ config: { providers: { openai: { base_url: fake.url, api_key: 'first', api_keys: ['second'] } } } })
+    await using section = await createRig({
+      config: { providers: { openai: { base_url: fake.url, api_key: 'first', api_keys: ['second'] } } },
+    })
     answers()
     expect([await section.ask(), await section.ask(), await section.ask()]).toEqual(['first', 'second', 'first'])
     const env = { OPENAI_API_KEY: 'e1', OPENAI_API_KEY_2: 'e2', OPENAI_API_KEY_4: 'e4' }
-    await using variables = await createRig({ env, config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } } })
+    await using variables = await createRig({
+      env,
+      config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } },
+    })
     expect([await variables.ask(), await variables.ask(), await variables.ask()]).toEqual(['e1', 'e2', 'e1'])
   })
   it.each([[401], [403]])('one that is refused with %i rests, and another one answers at once', async (status) => {
@@ -84,9 +95,15 @@ describe('several keys', () => {
     expect(await waiting).toBe('b')
   })
   it('all refused: the caller is told which one to check, and each was tried once', async () => {
-    await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY-1', OPENAI_API_KEY_2: 'CANARY-2' }, config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } } })
+    await using part = await createRig({
+      env: { OPENAI_API_KEY: 'CANARY-1', OPENAI_API_KEY_2: 'CANARY-2' },
+      config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } },
+    })
     const start = answers({ 'CANARY-1': refused, 'CANARY-2': refused })
-    await expect(part.ask()).rejects.toMatchObject({ reason: 'auth', message: expect.stringMatching(/^openai answered 401.*Check the key in OPENAI_API_KEY_2\.$/) })
+    await expect(part.ask()).rejects.toMatchObject({
+      reason: 'auth',
+      message: expect.stringMatching(/^openai answered 401.*Check the key in OPENAI_API_KEY_2\.$/),
+    })
     expect(usedSince(start)).toEqual(['CANARY-1', 'CANARY-2'])
     await expect(part.ask()).rejects.toMatchObject({ reason: 'auth', message: expect.not.stringContaining('CANARY') })
     expect(usedSince(start)).toHaveLength(3)
@@ -136,7 +153,13 @@ describe('keys that are stored', () => {
   })
   it('are not more than fifty', async () => {
     await using part = await rig(['configured'])
-    await part.keys.store('openai', Array.from({ length: 50 }, (_, index) => `k${index}`), fake.url)
-    await expect(part.keys.store('openai', 'one-more', fake.url, { add: true })).rejects.toMatchObject({ code: 'invalid_request' })
+    await part.keys.store(
+      'openai',
+      Array.from({ length: 50 }, (_, index) => `k${index}`),
+      fake.url,
+    )
+    await expect(part.keys.store('openai', 'one-more', fake.url, { add: true })).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
   })
 })

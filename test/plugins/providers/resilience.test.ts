@@ -7,10 +7,13 @@ import { collectAll, createRig, hi } from './rig.ts'
 import type { RigOptions } from './rig.ts'
 
 let fake: FakeProvider
-beforeAll(async () => { fake = await startFakeProvider() })
+beforeAll(async () => {
+  fake = await startFakeProvider()
+})
 afterAll(() => fake[Symbol.asyncDispose]())
 
-const rig = (options: RigOptions = {}) => createRig({ ...options, config: { ...options.config, providers: { openai: { base_url: fake.url, api_key: 'k' } } } })
+const rig = (options: RigOptions = {}) =>
+  createRig({ ...options, config: { ...options.config, providers: { openai: { base_url: fake.url, api_key: 'k' } } } })
 const before = () => fake.requests.length
 const since = (start: number) => fake.requests.length - start
 const failing = (status: number, headers: Record<string, string> = {}) => ({ status, headers })
@@ -29,12 +32,22 @@ describe('trying again', () => {
     await using part = await rig()
     const start = before()
     fake.script(failing(503), failing(503), failing(503))
-    await expect(part.ask()).rejects.toMatchObject({ name: 'UpstreamFailure', system: 'openai', reason: 'overloaded', retry: 'later', message: expect.stringContaining('openai answered 503') })
+    await expect(part.ask()).rejects.toMatchObject({
+      name: 'UpstreamFailure',
+      system: 'openai',
+      reason: 'overloaded',
+      retry: 'later',
+      message: expect.stringContaining('openai answered 503'),
+    })
     expect(since(start)).toBe(3)
   })
   it('a pause the provider asks for is kept, in seconds and as a date', async () => {
     await using part = await rig()
-    fake.script(failing(429, { 'retry-after': '7' }), failing(429, { 'retry-after': new Date(Date.now() + 20_000).toUTCString() }), { text: 'ok' })
+    fake.script(
+      failing(429, { 'retry-after': '7' }),
+      failing(429, { 'retry-after': new Date(Date.now() + 20_000).toUTCString() }),
+      { text: 'ok' },
+    )
     expect(await part.ask()).toBe('ok')
     expect(part.pauses[0]).toBe(7000)
     expect(part.pauses[1]).toBeGreaterThan(17_000)
@@ -54,7 +67,9 @@ describe('trying again', () => {
   it('a key that another address wants and nobody gave is asked for', async () => {
     await using part = await createRig({ config: { providers: { openai: { base_url: fake.url } } } })
     fake.script(failing(401))
-    await expect(part.ask()).rejects.toThrow('No key was sent: set OPENAI_API_KEY or POST one to /api/providers/openai/key.')
+    await expect(part.ask()).rejects.toThrow(
+      'No key was sent: set OPENAI_API_KEY or POST one to /api/providers/openai/key.',
+    )
   })
   for (const status of [400, 401, 403, 404]) {
     it(`${status} is not tried again`, async () => {
@@ -66,9 +81,14 @@ describe('trying again', () => {
     })
   }
   it('a refused connection is tried again and then says what to check', async () => {
-    const { url } = await startFakeProvider().then(async (gone) => { await gone[Symbol.asyncDispose](); return gone })
+    const { url } = await startFakeProvider().then(async (gone) => {
+      await gone[Symbol.asyncDispose]()
+      return gone
+    })
     await using part = await createRig({ config: { providers: { openai: { base_url: url, api_key: 'k' } } } })
-    await expect(part.ask()).rejects.toThrow(/refused the connection \(3 tries\)\. Check that http:\/\/127\.0\.0\.1:\d+ can be reached/)
+    await expect(part.ask()).rejects.toThrow(
+      /refused the connection \(3 tries\)\. Check that http:\/\/127\.0\.0\.1:\d+ can be reached/,
+    )
     expect(part.pauses).toHaveLength(2)
   })
   it('nothing is tried again after the first event, and nothing that was said is said twice', async () => {
@@ -76,7 +96,11 @@ describe('trying again', () => {
     const start = before()
     fake.script({ text: ['half an '], fault: 'reset' })
     const events: CompletionEvent[] = []
-    await expect((async () => { for await (const event of part.inference.complete(model, hi, new AbortController().signal)) events.push(event) })()).rejects.toMatchObject({ reason: 'cut' })
+    await expect(
+      (async () => {
+        for await (const event of part.inference.complete(model, hi, new AbortController().signal)) events.push(event)
+      })(),
+    ).rejects.toMatchObject({ reason: 'cut' })
     expect(events).toEqual([{ type: 'text', delta: 'half an ' }])
     expect(since(start)).toBe(1)
   })
@@ -105,7 +129,10 @@ describe('time limits', () => {
     await using part = await rig({ config: { tries: 1 } })
     const index = before()
     fake.script({ fault: 'silent' })
-    const ended = expect(part.ask()).rejects.toMatchObject({ reason: 'timeout', message: expect.stringContaining('did not begin to answer within 120 s') })
+    const ended = expect(part.ask()).rejects.toMatchObject({
+      reason: 'timeout',
+      message: expect.stringContaining('did not begin to answer within 120 s'),
+    })
     const request = await fake.request(index)
     part.clock.advance(119_000)
     part.clock.advance(1000)
@@ -117,15 +144,25 @@ describe('time limits', () => {
     fake.script({ text: ['half'], fault: 'stall' })
     const events = part.inference.complete(model, hi, new AbortController().signal)[Symbol.asyncIterator]()
     expect(await events.next()).toMatchObject({ value: { type: 'text', delta: 'half' } })
-    const ended = expect(events.next()).rejects.toMatchObject({ reason: 'timeout', message: expect.stringContaining('sent nothing for 60 s') })
+    const ended = expect(events.next()).rejects.toMatchObject({
+      reason: 'timeout',
+      message: expect.stringContaining('sent nothing for 60 s'),
+    })
     part.clock.advance(60_000)
     await ended
   })
   it('time the reader takes is not counted as silence', async () => {
     await using part = await rig()
     let more: (text: string) => void = () => {}
-    const next = new Promise<string>((resolve) => { more = resolve })
-    fake.script({ text: (async function* () { yield 'one '; yield await next })() })
+    const next = new Promise<string>((resolve) => {
+      more = resolve
+    })
+    fake.script({
+      text: (async function* () {
+        yield 'one '
+        yield await next
+      })(),
+    })
     const events = part.inference.complete(model, hi, new AbortController().signal)[Symbol.asyncIterator]()
     await events.next()
     part.clock.advance(300_000)
@@ -137,7 +174,10 @@ describe('time limits', () => {
   })
   it('the whole answer has a deadline, however much is said', async () => {
     await using part = await rig({ config: { answer_ms: 100_000 }, drivers: [chatty] })
-    const talk = (async () => { for await (const _ of part.inference.complete({ ...model, provider: 'chatty' }, hi, new AbortController().signal)) part.clock.advance(10_000) })()
+    const talk = (async () => {
+      for await (const _ of part.inference.complete({ ...model, provider: 'chatty' }, hi, new AbortController().signal))
+        part.clock.advance(10_000)
+    })()
     await expect(talk).rejects.toMatchObject({ reason: 'timeout' })
   })
   it('a driver that ignores the signal does not hold the caller', async () => {
@@ -156,11 +196,21 @@ describe('the breaker', () => {
     fake.script(...Array.from({ length: 5 }, () => failing(500)))
     for (let call = 0; call < 5; call++) await expect(part.ask()).rejects.toMatchObject({ reason: 'server_error' })
     const start = before()
-    await expect(part.ask()).rejects.toMatchObject({ reason: 'overloaded', retry: 'later', retryAfterSecs: 30, message: expect.stringContaining('not called for another 30 s') })
+    await expect(part.ask()).rejects.toMatchObject({
+      reason: 'overloaded',
+      retry: 'later',
+      retryAfterSecs: 30,
+      message: expect.stringContaining('not called for another 30 s'),
+    })
     expect(since(start)).toBe(0)
     part.clock.advance(30_000)
     let answer: () => void = () => {}
-    fake.script(async () => { await new Promise<void>((resolve) => { answer = resolve }); return { text: 'back' } })
+    fake.script(async () => {
+      await new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      return { text: 'back' }
+    })
     const trial = part.ask()
     await fake.request(start)
     await expect(part.ask()).rejects.toMatchObject({ reason: 'overloaded' })
@@ -192,7 +242,9 @@ describe('the breaker', () => {
     expect(await part.ask()).toBe('ok')
   })
   it('is one for each key', async () => {
-    await using part = await createRig({ config: { tries: 1, providers: { openai: { base_url: fake.url, api_key: 'bad' } } } })
+    await using part = await createRig({
+      config: { tries: 1, providers: { openai: { base_url: fake.url, api_key: 'bad' } } },
+    })
     fake.script(...Array.from({ length: 5 }, () => failing(500)))
     for (let call = 0; call < 5; call++) await expect(part.ask()).rejects.toThrow()
     await part.keys.store('openai', 'another', fake.url)
@@ -203,8 +255,14 @@ describe('the breaker', () => {
 
 describe('what drivers give', () => {
   const saying = (...events: CompletionEvent[]): ProviderDriver => ({
-    ...builtin, name: 'odd',
-    connect: () => ({ async *complete() { yield* events }, probe: async () => ({ model: 'x' }) }),
+    ...builtin,
+    name: 'odd',
+    connect: () => ({
+      async *complete() {
+        yield* events
+      },
+      probe: async () => ({ model: 'x' }),
+    }),
   })
   it('an answer without an end is cut, not a success', async () => {
     await using part = await rig({ drivers: [saying({ type: 'text', delta: 'a' })] })
@@ -213,22 +271,50 @@ describe('what drivers give', () => {
   it('nothing comes after the end', async () => {
     const end: CompletionEvent = { type: 'end', stop: 'done', usage: { input: 1, output: 1 } }
     await using part = await rig({ drivers: [saying(end, { type: 'text', delta: 'late' }, end)] })
-    expect(await collectAll(part.inference.complete({ ...model, provider: 'odd' }, hi, new AbortController().signal))).toEqual([end])
+    expect(
+      await collectAll(part.inference.complete({ ...model, provider: 'odd' }, hi, new AbortController().signal)),
+    ).toEqual([end])
   })
-  for (const usage of [{ input: -1, output: 1 }, { input: 1e30, output: 1 }, { input: Number.NaN, output: 1 }, { input: 1, output: 1.5 }, { input: 1, output: 1, cachedInput: 2 }]) {
+  for (const usage of [
+    { input: -1, output: 1 },
+    { input: 1e30, output: 1 },
+    { input: Number.NaN, output: 1 },
+    { input: 1, output: 1.5 },
+    { input: 1, output: 1, cachedInput: 2 },
+  ]) {
     it(`usage ${JSON.stringify(usage)} is estimated`, async () => {
-      await using part = await rig({ drivers: [saying({ type: 'text', delta: 'word '.repeat(20) }, { type: 'end', stop: 'done', usage })] })
-      const events = await collectAll(part.inference.complete({ ...model, provider: 'odd' }, hi, new AbortController().signal))
+      await using part = await rig({
+        drivers: [saying({ type: 'text', delta: 'word '.repeat(20) }, { type: 'end', stop: 'done', usage })],
+      })
+      const events = await collectAll(
+        part.inference.complete({ ...model, provider: 'odd' }, hi, new AbortController().signal),
+      )
       expect(events.at(-1)).toMatchObject({ usage: { estimated: true, output: 25 } })
     })
   }
 })
 
 const chatty: ProviderDriver = {
-  ...builtin, name: 'chatty',
-  connect: () => ({ async *complete(_, signal) { for (;;) { signal.throwIfAborted(); yield { type: 'text', delta: 'x' } } }, probe: async () => ({ model: 'x' }) }),
+  ...builtin,
+  name: 'chatty',
+  connect: () => ({
+    async *complete(_, signal) {
+      for (;;) {
+        signal.throwIfAborted()
+        yield { type: 'text', delta: 'x' }
+      }
+    },
+    probe: async () => ({ model: 'x' }),
+  }),
 }
 const deaf: ProviderDriver = {
-  ...builtin, name: 'deaf',
-  connect: () => ({ async *complete() { await new Promise(() => {}); yield { type: 'text', delta: 'never' } }, probe: async () => ({ model: 'x' }) }),
+  ...builtin,
+  name: 'deaf',
+  connect: () => ({
+    async *complete() {
+      await new Promise(() => {})
+      yield { type: 'text', delta: 'never' }
+    },
+    probe: async () => ({ model: 'x' }),
+  }),
 }

@@ -11,28 +11,53 @@ import type { RigOptions } from './rig.ts'
 
 let fake: FakeProvider
 let local: FakeProvider
-beforeAll(async () => { [fake, local] = await Promise.all([startFakeProvider(), startFakeProvider({ ollama: true, models: ['nomic-embed-text', 'qwen3:8b', 'llama3.2'] })]) })
+beforeAll(async () => {
+  ;[fake, local] = await Promise.all([
+    startFakeProvider(),
+    startFakeProvider({ ollama: true, models: ['nomic-embed-text', 'qwen3:8b', 'llama3.2'] }),
+  ])
+})
 afterAll(() => Promise.all([fake[Symbol.asyncDispose](), local[Symbol.asyncDispose]()]))
 
 const nothing = { ollama: { base_url: 'http://127.0.0.1:9/v1' } }
 const withOllama = () => ({ ollama: { base_url: local.url } })
-const defaultOf = async (options: RigOptions) => { await using part = await createRig({ config: { providers: nothing }, ...options }); return await part.inference.defaultModel() }
+const defaultOf = async (options: RigOptions) => {
+  await using part = await createRig({ config: { providers: nothing }, ...options })
+  return await part.inference.defaultModel()
+}
 const authorization = () => fake.requests.at(-1)?.headers.authorization
 
 describe('what default stands for', () => {
   it('the configuration first', async () => {
-    expect(await defaultOf({ wanted: { provider: 'groq', model: 'm' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({ provider: 'groq', model: 'm' })
-    expect(await defaultOf({ wanted: { provider: 'mistral' } })).toEqual({ provider: 'mistral', model: 'mistral-small-latest' })
+    expect(await defaultOf({ wanted: { provider: 'groq', model: 'm' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
+      provider: 'groq',
+      model: 'm',
+    })
+    expect(await defaultOf({ wanted: { provider: 'mistral' } })).toEqual({
+      provider: 'mistral',
+      model: 'mistral-small-latest',
+    })
   })
   it('then the first provider with a key, in the documented order', async () => {
-    expect(await defaultOf({ env: { DEEPSEEK_API_KEY: 'k', GROQ_API_KEY: 'k' } })).toEqual({ provider: 'groq', model: 'llama-3.3-70b-versatile' })
+    expect(await defaultOf({ env: { DEEPSEEK_API_KEY: 'k', GROQ_API_KEY: 'k' } })).toEqual({
+      provider: 'groq',
+      model: 'llama-3.3-70b-versatile',
+    })
     expect(await defaultOf({ env: { GROQ_API_KEY: 'k', OPENAI_API_KEY: 'k' } })).toMatchObject({ provider: 'openai' })
     expect(await defaultOf({ env: { OPENAI_API_KEY: '  ' } })).toEqual({ provider: 'builtin', model: 'offline' })
-    expect(await defaultOf({ config: { providers: { ...nothing, xai: { api_key: 'k', default_model: 'grok-x' } } } })).toEqual({ provider: 'xai', model: 'grok-x' })
+    expect(
+      await defaultOf({ config: { providers: { ...nothing, xai: { api_key: 'k', default_model: 'grok-x' } } } }),
+    ).toEqual({ provider: 'xai', model: 'grok-x' })
   })
   it('a default model alone may name its provider', async () => {
-    expect(await defaultOf({ wanted: { model: 'groq/some-model' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({ provider: 'groq', model: 'some-model' })
-    expect(await defaultOf({ wanted: { model: 'gpt-x' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({ provider: 'openai', model: 'gpt-x' })
+    expect(await defaultOf({ wanted: { model: 'groq/some-model' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
+      provider: 'groq',
+      model: 'some-model',
+    })
+    expect(await defaultOf({ wanted: { model: 'gpt-x' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
+      provider: 'openai',
+      model: 'gpt-x',
+    })
   })
   it('then a local Ollama with a model it has, then the offline model', async () => {
     expect(await defaultOf({ config: { providers: withOllama() } })).toEqual({ provider: 'ollama', model: 'qwen3:8b' })
@@ -40,7 +65,9 @@ describe('what default stands for', () => {
   })
   it('a key beats Ollama, which is then not even asked', async () => {
     const start = local.requests.length
-    expect(await defaultOf({ config: { providers: withOllama() }, env: { OPENAI_API_KEY: 'k' } })).toMatchObject({ provider: 'openai' })
+    expect(await defaultOf({ config: { providers: withOllama() }, env: { OPENAI_API_KEY: 'k' } })).toMatchObject({
+      provider: 'openai',
+    })
     expect(local.requests.length).toBe(start)
   })
   it('the answer of Ollama is remembered, asked for again later, and after a call failed', async () => {
@@ -56,7 +83,11 @@ describe('what default stands for', () => {
     expect(local.requests.length - start).toBe(3)
   })
   it('an Ollama that does not answer in time is not there', async () => {
-    await using part = await createRig({ config: { providers: nothing }, fetch: (_, request) => new Promise((_, reject) => request?.signal?.addEventListener('abort', () => reject(request.signal?.reason))) })
+    await using part = await createRig({
+      config: { providers: nothing },
+      fetch: (_, request) =>
+        new Promise((_, reject) => request?.signal?.addEventListener('abort', () => reject(request.signal?.reason))),
+    })
     const asked = part.inference.defaultModel()
     await expect.poll(() => part.clock.waiting).toBe(1)
     part.clock.advance(300)
@@ -66,30 +97,62 @@ describe('what default stands for', () => {
 
 describe('resolving', () => {
   it('default fills in provider and model apart', async () => {
-    await using part = await createRig({ config: { providers: { ...nothing, openai: { api_key: 'k', default_model: 'm1' } } } })
-    expect(await part.inference.resolve({ provider: 'default', model: 'default' })).toMatchObject({ provider: 'openai', model: 'm1' })
+    await using part = await createRig({
+      config: { providers: { ...nothing, openai: { api_key: 'k', default_model: 'm1' } } },
+    })
+    expect(await part.inference.resolve({ provider: 'default', model: 'default' })).toMatchObject({
+      provider: 'openai',
+      model: 'm1',
+    })
     expect(await part.inference.resolve({ provider: 'openai', model: 'default' })).toMatchObject({ model: 'm1' })
-    expect(await part.inference.resolve({ provider: 'default', model: 'm2' })).toMatchObject({ provider: 'openai', model: 'm2' })
+    expect(await part.inference.resolve({ provider: 'default', model: 'm2' })).toMatchObject({
+      provider: 'openai',
+      model: 'm2',
+    })
   })
   it('a model that was meant for a real provider is not asked of the offline one', async () => {
     await using part = await createRig({ config: { providers: nothing } })
-    expect(await part.inference.resolve({ provider: 'default', model: 'gpt-x' })).toMatchObject({ provider: 'builtin', model: 'offline', price: { input: 0, output: 0 } })
+    expect(await part.inference.resolve({ provider: 'default', model: 'gpt-x' })).toMatchObject({
+      provider: 'builtin',
+      model: 'offline',
+      price: { input: 0, output: 0 },
+    })
   })
   it('a provider without a key says which variable to set', async () => {
     await using part = await createRig()
-    await expect(part.inference.resolve({ provider: 'openai', model: 'm' })).rejects.toMatchObject({ code: 'service_unavailable', message: expect.stringMatching(/set OPENAI_API_KEY, or \[providers\.openai\] api_key/) })
+    await expect(part.inference.resolve({ provider: 'openai', model: 'm' })).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringMatching(/set OPENAI_API_KEY, or \[providers\.openai\] api_key/),
+    })
   })
   it('an unknown provider names those there are', async () => {
     await using part = await createRig()
-    await expect(part.inference.resolve({ provider: 'nonsense', model: 'm' })).rejects.toMatchObject({ code: 'service_unavailable', message: expect.stringContaining('builtin, cerebras') })
+    await expect(part.inference.resolve({ provider: 'nonsense', model: 'm' })).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringContaining('builtin, cerebras'),
+    })
   })
   it('a section with an address makes a provider of its own', async () => {
-    await using part = await createRig({ config: { providers: { mine: { base_url: fake.url, api_key: 'mine-key', prices: { m: { input: 1, output: 2, cached_input: 0.5 } }, context_window: 5000 } } } })
+    await using part = await createRig({
+      config: {
+        providers: {
+          mine: {
+            base_url: fake.url,
+            api_key: 'mine-key',
+            prices: { m: { input: 1, output: 2, cached_input: 0.5 } },
+            context_window: 5000,
+          },
+        },
+      },
+    })
     const model = await part.inference.resolve({ provider: 'mine', model: 'm' })
     expect(model).toMatchObject({ price: { input: 1, output: 2, cachedInput: 0.5 }, contextWindow: 5000 })
     expect(await part.ask(model)).toBe('Hello from the fake.')
     expect(authorization()).toBe('Bearer mine-key')
-    expect(part.inference.providers().find(({ name }) => name === 'mine')).toMatchObject({ authStatus: 'configured', baseUrl: fake.url })
+    expect(part.inference.providers().find(({ name }) => name === 'mine')).toMatchObject({
+      authStatus: 'configured',
+      baseUrl: fake.url,
+    })
   })
   it('a server without a usual model is asked for the first it lists', async () => {
     await using part = await createRig({ config: { providers: { mine: { base_url: fake.url } } } })
@@ -104,53 +167,101 @@ describe('resolving', () => {
 
 describe('which key goes where', () => {
   it('one from the section goes to the address of the section', async () => {
-    await using part = await createRig({ config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } } })
+    await using part = await createRig({
+      config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } },
+    })
     await part.ask()
     expect(authorization()).toBe('Bearer section')
   })
   it('one from a variable that the section names does as well', async () => {
-    await using part = await createRig({ env: { MY_KEY: 'mine' }, config: { providers: { mine: { base_url: fake.url, api_key_env: 'MY_KEY' } } } })
+    await using part = await createRig({
+      env: { MY_KEY: 'mine' },
+      config: { providers: { mine: { base_url: fake.url, api_key_env: 'MY_KEY' } } },
+    })
     await part.ask(await part.inference.resolve({ provider: 'mine', model: 'fake-1' }))
     expect(authorization()).toBe('Bearer mine')
   })
   it('one from the environment does not go to another origin', async () => {
-    await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY' }, config: { providers: { openai: { base_url: fake.url } } } })
+    await using part = await createRig({
+      env: { OPENAI_API_KEY: 'CANARY' },
+      config: { providers: { openai: { base_url: fake.url } } },
+    })
     await part.ask()
     expect(authorization()).toBeUndefined()
   })
   it('unless that origin is named, and the failure without it says so', async () => {
-    await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY' }, config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } } })
+    await using part = await createRig({
+      env: { OPENAI_API_KEY: 'CANARY' },
+      config: { providers: { openai: { base_url: fake.url, key_origins: [fake.origin] } } },
+    })
     await part.ask()
     expect(authorization()).toBe('Bearer CANARY')
-    await using other = await createRig({ env: { OPENAI_API_KEY: 'CANARY' }, config: { providers: { openai: { base_url: fake.url } } } })
+    await using other = await createRig({
+      env: { OPENAI_API_KEY: 'CANARY' },
+      config: { providers: { openai: { base_url: fake.url } } },
+    })
     fake.script({ status: 401 })
     await expect(other.ask()).rejects.toThrow(/key of OPENAI_API_KEY is not sent to .* key_origins/)
   })
   it('a vendor with an address in each region is at home in the region that is set, and nowhere else', async () => {
     const asked: { url: string; authorization: string }[] = []
-    const fetch: Fetch = async (url, { headers } = {}) => { asked.push({ url: String(url), authorization: headers?.['authorization'] ?? '' }); throw new UpstreamFailure('bedrock', 'bedrock is not here', { reason: 'network', retry: 'never' }) }
-    const env = { AWS_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE', AWS_SECRET_ACCESS_KEY: 'the secret', AWS_REGION: 'eu-central-1' }
+    const fetch: Fetch = async (url, { headers } = {}) => {
+      asked.push({ url: String(url), authorization: headers?.['authorization'] ?? '' })
+      throw new UpstreamFailure('bedrock', 'bedrock is not here', { reason: 'network', retry: 'never' })
+    }
+    const env = {
+      AWS_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE',
+      AWS_SECRET_ACCESS_KEY: 'the secret',
+      AWS_REGION: 'eu-central-1',
+    }
     const call = async (options: RigOptions): Promise<void> => {
       await using part = await createRig({ fetch, drivers: [bedrock], ...options })
       await part.ask(await part.inference.resolve({ provider: 'bedrock', model: 'a:0' }))
     }
     await expect(call({ env })).rejects.toThrow(/not here/)
     await expect(call({ env, config: { providers: { bedrock: { region: 'us-west-2' } } } })).rejects.toThrow(/not here/)
-    await expect(call({ env: { AWS_BEARER_TOKEN_BEDROCK: 'CANARY' }, config: { providers: { bedrock: { base_url: 'https://proxy.example' } } } })).rejects.toThrow(/not here/)
-    expect(asked.map(({ url }) => url)).toEqual(['https://bedrock-runtime.eu-central-1.amazonaws.com/model/a%3A0/converse-stream', 'https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse-stream', 'https://proxy.example/model/a%3A0/converse-stream'])
-    expect(asked.map(({ authorization }) => /Credential=AKIAIOSFODNN7EXAMPLE\/\d+\/([^/]+)/.exec(authorization)?.[1] ?? authorization)).toEqual(['eu-central-1', 'us-west-2', ''])
-    await expect(call({ env, config: { providers: { bedrock: { region: 'EU west' } } } })).rejects.toThrow(/\[providers\.bedrock\] region: expected a region/)
+    await expect(
+      call({
+        env: { AWS_BEARER_TOKEN_BEDROCK: 'CANARY' },
+        config: { providers: { bedrock: { base_url: 'https://proxy.example' } } },
+      }),
+    ).rejects.toThrow(/not here/)
+    expect(asked.map(({ url }) => url)).toEqual([
+      'https://bedrock-runtime.eu-central-1.amazonaws.com/model/a%3A0/converse-stream',
+      'https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse-stream',
+      'https://proxy.example/model/a%3A0/converse-stream',
+    ])
+    expect(
+      asked.map(
+        ({ authorization }) =>
+          /Credential=AKIAIOSFODNN7EXAMPLE\/\d+\/([^/]+)/.exec(authorization)?.[1] ?? authorization,
+      ),
+    ).toEqual(['eu-central-1', 'us-west-2', ''])
+    await expect(call({ env, config: { providers: { bedrock: { region: 'EU west' } } } })).rejects.toThrow(
+      /\[providers\.bedrock\] region: expected a region/,
+    )
   })
   it('none goes to an address of a manifest, neither from the environment nor from the section nor the vault', async () => {
-    await using part = await createRig({ env: { OPENAI_API_KEY: 'CANARY', OTHER_SECRET: 'CANARY' }, config: { providers: { groq: { api_key: 'CANARY' } } } })
+    await using part = await createRig({
+      env: { OPENAI_API_KEY: 'CANARY', OTHER_SECRET: 'CANARY' },
+      config: { providers: { groq: { api_key: 'CANARY' } } },
+    })
     await part.keys.store('mistral', 'CANARY', 'https://api.mistral.ai/v1')
-    for (const choice of [{ provider: 'openai' }, { provider: 'groq' }, { provider: 'mistral' }, { provider: 'openai', apiKeyEnv: 'OTHER_SECRET' }, { provider: 'default', apiKeyEnv: 'OTHER_SECRET' }]) {
+    for (const choice of [
+      { provider: 'openai' },
+      { provider: 'groq' },
+      { provider: 'mistral' },
+      { provider: 'openai', apiKeyEnv: 'OTHER_SECRET' },
+      { provider: 'default', apiKeyEnv: 'OTHER_SECRET' },
+    ]) {
       await part.ask(await part.inference.resolve({ model: 'fake-1', baseUrl: fake.url, ...choice }))
       expect(JSON.stringify(fake.requests.at(-1)?.headers)).not.toContain('CANARY')
     }
   })
   it('a stored key holds at once and goes when it is removed', async () => {
-    await using part = await createRig({ config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } } })
+    await using part = await createRig({
+      config: { providers: { openai: { base_url: fake.url, api_key: 'section' } } },
+    })
     await part.keys.store('openai', 'stored', fake.url)
     await part.ask()
     expect(authorization()).toBe('Bearer stored')
@@ -159,23 +270,56 @@ describe('which key goes where', () => {
     expect(authorization()).toBe('Bearer section')
   })
   it("a manifest's variable is used at the provider's own address", async () => {
-    const own: ProviderDriver = { ...builtin, name: 'own', envVar: 'OWN_KEY', baseUrl: fake.url, connect: (link) => ({ async *complete() { yield { type: 'text', delta: `${await link.apiKey()}` }; yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } } }, probe: async () => ({ model: 'x' }) }) }
+    const own: ProviderDriver = {
+      ...builtin,
+      name: 'own',
+      envVar: 'OWN_KEY',
+      baseUrl: fake.url,
+      connect: (link) => ({
+        async *complete() {
+          yield { type: 'text', delta: `${await link.apiKey()}` }
+          yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } }
+        },
+        probe: async () => ({ model: 'x' }),
+      }),
+    }
     await using part = await createRig({ drivers: [own], env: { OWN_KEY: 'one', SECOND: 'two' } })
-    expect(await part.ask(await part.inference.resolve({ provider: 'own', model: 'm', apiKeyEnv: 'SECOND' }))).toBe('two')
+    expect(await part.ask(await part.inference.resolve({ provider: 'own', model: 'm', apiKeyEnv: 'SECOND' }))).toBe(
+      'two',
+    )
     expect(await part.ask(await part.inference.resolve({ provider: 'own', model: 'm' }))).toBe('one')
   })
 })
 
 describe('drivers that come and go', () => {
   const slow = (name: string): ProviderDriver => ({
-    ...builtin, name,
-    connect: () => ({ async *complete(_, signal) { yield { type: 'text', delta: 'begun' }; await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))) }, probe: async () => ({ model: 'x' }) }),
+    ...builtin,
+    name,
+    connect: () => ({
+      async *complete(_, signal) {
+        yield { type: 'text', delta: 'begun' }
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      },
+      probe: async () => ({ model: 'x' }),
+    }),
   })
   const model = (provider: string) => ({ provider, model: 'm', price: undefined, contextWindow: 1 })
-  const begin = (part: Awaited<ReturnType<typeof createRig>>, provider: string) => part.inference.complete(model(provider), { system: '', tools: [], turns: [] }, new AbortController().signal)[Symbol.asyncIterator]()
+  const begin = (part: Awaited<ReturnType<typeof createRig>>, provider: string) =>
+    part.inference
+      .complete(model(provider), { system: '', tools: [], turns: [] }, new AbortController().signal)
+      [Symbol.asyncIterator]()
   const gated = (name: string, gate: Promise<void>, text = 'old'): ProviderDriver => ({
-    ...builtin, name,
-    connect: () => ({ async *complete() { yield { type: 'text', delta: `${text} begun` }; await gate; yield { type: 'text', delta: `${text} ended` }; yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } } }, probe: async () => ({ model: 'x' }) }),
+    ...builtin,
+    name,
+    connect: () => ({
+      async *complete() {
+        yield { type: 'text', delta: `${text} begun` }
+        await gate
+        yield { type: 'text', delta: `${text} ended` }
+        yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } }
+      },
+      probe: async () => ({ model: 'x' }),
+    }),
   })
   it('a call that runs when its driver goes ends on the old code, and the next one is answered by the new', async () => {
     await using part = await createRig({ drivers: [] })
@@ -200,7 +344,10 @@ describe('drivers that come and go', () => {
   it('a driver that does not come back is not waited for again, and the refusal says which there are', async () => {
     await using part = await createRig({ drivers: [slow('other')] })
     await part.registry.add(slow('acme'))()
-    const refused = expect(part.ask(model('acme'))).rejects.toMatchObject({ code: 'service_unavailable', message: expect.stringMatching(/no provider "acme"\. There are: other/) })
+    const refused = expect(part.ask(model('acme'))).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringMatching(/no provider "acme"\. There are: other/),
+    })
     part.clock.advance(1000)
     await refused
     await expect(part.ask(model('acme'))).rejects.toMatchObject({ code: 'service_unavailable' })
@@ -210,7 +357,10 @@ describe('drivers that come and go', () => {
     const remove = part.registry.add(slow('slow'))
     const events = begin(part, 'slow')
     await events.next()
-    const ended = expect(events.next()).rejects.toMatchObject({ name: 'UpstreamFailure', message: expect.stringContaining('was unloaded') })
+    const ended = expect(events.next()).rejects.toMatchObject({
+      name: 'UpstreamFailure',
+      message: expect.stringContaining('was unloaded'),
+    })
     await remove()
     await part.registry.close()
     await ended
@@ -220,10 +370,21 @@ describe('drivers that come and go', () => {
     expect(() => part.registry.add(slow('slow'))).toThrow('there is a provider "slow" already')
   })
   it('one that ignores the signal is reported, and unloading goes on', async () => {
-    const deaf: ProviderDriver = { ...slow('deaf'), connect: () => ({ async *complete() { yield { type: 'text', delta: 'x' }; await new Promise(() => {}) }, probe: async () => ({ model: 'x' }) }) }
+    const deaf: ProviderDriver = {
+      ...slow('deaf'),
+      connect: () => ({
+        async *complete() {
+          yield { type: 'text', delta: 'x' }
+          await new Promise(() => {})
+        },
+        probe: async () => ({ model: 'x' }),
+      }),
+    }
     await using part = await createRig({ drivers: [] })
     part.registry.add(deaf)
-    const events = part.inference.complete(model('deaf'), { system: '', tools: [], turns: [] }, new AbortController().signal)[Symbol.asyncIterator]()
+    const events = part.inference
+      .complete(model('deaf'), { system: '', tools: [], turns: [] }, new AbortController().signal)
+      [Symbol.asyncIterator]()
     await events.next()
     const ended = expect(events.next()).rejects.toThrow('was unloaded')
     const removed = expect(part.registry.close()).rejects.toThrow('1 calls ignored the abort signal')

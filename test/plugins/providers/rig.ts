@@ -49,16 +49,43 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const fetch = options.fetch ?? outbound.forOperator()
   const keys = await Keys.open(memoryVault(), (name) => options.env?.[name], config.providers)
   const registry = new DriverRegistry(clock, () => {})
-  const connections = new Connections({ registry, sections: config.providers, keys, addresses: new Map<string, string>(), fetch })
-  const ollama = new Ollama({ fetch, clock, limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }, baseUrl: () => connections.baseUrl('ollama') })
-  const defaults = new DefaultModel({ connections, keys, ollama, wanted: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }) })
+  const connections = new Connections({
+    registry,
+    sections: config.providers,
+    keys,
+    addresses: new Map<string, string>(),
+    fetch,
+  })
+  const ollama = new Ollama({
+    fetch,
+    clock,
+    limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms },
+    baseUrl: () => connections.baseUrl('ollama'),
+  })
+  const defaults = new DefaultModel({
+    connections,
+    keys,
+    ollama,
+    wanted: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }),
+  })
   for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
   const pauses: number[] = []
   const failures: UpstreamFailure[] = []
   const inference = createInference({
-    config, connections, keys, defaults, ollama, clock, catalog: () => undefined, random: () => options.random ?? 0.5,
+    config,
+    connections,
+    keys,
+    defaults,
+    ollama,
+    clock,
+    catalog: () => undefined,
+    random: () => options.random ?? 0.5,
     rota: new KeyRota(clock),
-    breaker: new Breaker(clock, { failures: config.breaker_failures, windowMs: config.breaker_window_ms, pauseMs: config.breaker_pause_ms }),
+    breaker: new Breaker(clock, {
+      failures: config.breaker_failures,
+      windowMs: config.breaker_window_ms,
+      pauseMs: config.breaker_pause_ms,
+    }),
     retrying: (_, failure, waitMs) => {
       pauses.push(waitMs)
       failures.push(failure)
@@ -66,17 +93,31 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
     },
   })
   return {
-    inference, registry, connections, keys, ollama, clock, pauses, failures,
+    inference,
+    registry,
+    connections,
+    keys,
+    ollama,
+    clock,
+    pauses,
+    failures,
     async ask(model, signal = new AbortController().signal) {
-      const chosen = model ?? await inference.resolve({ provider: 'openai', model: 'fake-1' })
+      const chosen = model ?? (await inference.resolve({ provider: 'openai', model: 'fake-1' }))
       let text = ''
       for await (const event of inference.complete(chosen, hi, signal)) if (event.type === 'text') text += event.delta
       return text
     },
-    async [Symbol.asyncDispose]() { await ollama.close(); await outbound[Symbol.asyncDispose]() },
+    async [Symbol.asyncDispose]() {
+      await ollama.close()
+      await outbound[Symbol.asyncDispose]()
+    },
   }
 }
-export const hi = { system: '', tools: [], turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }] }
+export const hi = {
+  system: '',
+  tools: [],
+  turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }],
+}
 
 export async function collectAll(events: AsyncIterable<CompletionEvent>): Promise<CompletionEvent[]> {
   const all: CompletionEvent[] = []
@@ -87,7 +128,11 @@ export async function collectAll(events: AsyncIterable<CompletionEvent>): Promis
 function memoryVault(): Vault {
   const secrets = new Map<string, string>()
   return {
-    read: async (name) => secrets.get(name), write: async (name, secret) => { secrets.set(name, secret) },
-    remove: async (name) => secrets.delete(name), names: async () => [...secrets.keys()],
+    read: async (name) => secrets.get(name),
+    write: async (name, secret) => {
+      secrets.set(name, secret)
+    },
+    remove: async (name) => secrets.delete(name),
+    names: async () => [...secrets.keys()],
   }
 }

@@ -17,34 +17,60 @@ describe('signing in to GitHub Copilot', () => {
   let github: FakeGithub
   let copilot: FakeProvider
   let host: TestHost
-  beforeAll(async () => { copilot = await startFakeProvider({ dialect: { ...dialects.copilot, other: () => undefined }, models: ['gpt-5-mini', 'claude-sonnet-5'] }) })
+  beforeAll(async () => {
+    copilot = await startFakeProvider({
+      dialect: { ...dialects.copilot, other: () => undefined },
+      models: ['gpt-5-mini', 'claude-sonnet-5'],
+    })
+  })
   afterAll(() => copilot[Symbol.asyncDispose]())
   beforeEach(async () => {
     github = await startFakeGithub()
     host = await startHost({
-      plugins: ['audit', 'providers', 'providers/builtin', 'providers/openai-compatible'], memory: true,
-      config: { providers: { 'github-copilot': { base_url: copilot.origin, github_url: github.origin, github_api_url: github.origin } } },
+      plugins: ['audit', 'providers', 'providers/builtin', 'providers/openai-compatible'],
+      memory: true,
+      config: {
+        providers: {
+          'github-copilot': { base_url: copilot.origin, github_url: github.origin, github_api_url: github.origin },
+        },
+      },
     })
   })
-  afterEach(async () => { await host[Symbol.asyncDispose](); await github[Symbol.asyncDispose]() })
+  afterEach(async () => {
+    await host[Symbol.asyncDispose]()
+    await github[Symbol.asyncDispose]()
+  })
   const start = async () => (await host.json('POST', '/api/providers/github-copilot/oauth/start')).body
   const poll = async (id: string) => (await host.json('GET', `/api/providers/github-copilot/oauth/poll/${id}`)).body
 
   it('the code that is entered becomes a key that holds at once, and no secret is told', async () => {
     const started = await start()
-    expect(started).toEqual({ device_code: started.poll_id, user_code: 'WDJB-MJHT', verification_uri: 'https://github.com/login/device', poll_id: expect.any(String), expires_in: 900, interval: 0 })
+    expect(started).toEqual({
+      device_code: started.poll_id,
+      user_code: 'WDJB-MJHT',
+      verification_uri: 'https://github.com/login/device',
+      poll_id: expect.any(String),
+      expires_in: 900,
+      interval: 0,
+    })
     expect(await poll(started.poll_id)).toEqual({ status: 'pending', provider: 'github-copilot', interval: 0 })
     github.decide('authorize')
     const authorized = await poll(started.poll_id)
     expect(authorized).toEqual({ status: 'authorized', provider: 'github-copilot', interval: 0 })
     expect(await poll(started.poll_id)).toEqual(authorized)
     expect((await host.json('GET', '/api/providers/github-copilot')).body.auth_status).toBe('configured')
-    expect((await host.json('POST', '/api/providers/github-copilot/test')).body).toMatchObject({ status: 'ok', model_tested: 'gpt-5-mini' })
+    expect((await host.json('POST', '/api/providers/github-copilot/test')).body).toMatchObject({
+      status: 'ok',
+      model_tested: 'gpt-5-mini',
+    })
     const { body } = await host.json('GET', '/api/audit/recent')
     expect(JSON.stringify(body)).toContain('key of provider github-copilot stored after signing in')
     expect(JSON.stringify([started, authorized, body])).not.toMatch(/ghu_|3584d835/)
   })
-  it.each([['deny', 'the sign-in was refused'], ['forget', 'nobody entered the code in time']] as const)('%s ends it', async (what, why) => {
+  it.each([
+    ['deny', 'the sign-in was refused'],
+    ['forget', 'nobody entered the code in time'],
+  ] as const)('%s ends it', async (what, why) => {
     const { poll_id: id } = await start()
     github.decide(what)
     expect(await poll(id)).toMatchObject({ status: 'expired', error: why })
@@ -52,7 +78,10 @@ describe('signing in to GitHub Copilot', () => {
   })
   it('an unknown sign-in, another provider and one that is not signed in to are told apart', async () => {
     const { poll_id: id } = await start()
-    expect(await host.json('GET', '/api/providers/github-copilot/oauth/poll/nonsense')).toMatchObject({ status: 404, body: { error: { code: 'sign_in_not_found' } } })
+    expect(await host.json('GET', '/api/providers/github-copilot/oauth/poll/nonsense')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'sign_in_not_found' } },
+    })
     expect((await host.json('GET', `/api/providers/openai/oauth/poll/${id}`)).status).toBe(404)
     expect((await host.json('POST', '/api/providers/openai/oauth/start')).status).toBe(400)
     expect((await host.json('POST', '/api/providers/nonsense/oauth/start')).status).toBe(404)
@@ -67,7 +96,10 @@ describe('signing in to GitHub Copilot', () => {
   })
   it('a token that GitHub does not know says to sign in again', async () => {
     await host.json('POST', '/api/providers/github-copilot/key', { api_key: 'ghp_old' })
-    expect((await host.json('POST', '/api/providers/github-copilot/test')).body).toMatchObject({ status: 'error', error: expect.stringContaining('sign in again') })
+    expect((await host.json('POST', '/api/providers/github-copilot/test')).body).toMatchObject({
+      status: 'error',
+      error: expect.stringContaining('sign in again'),
+    })
   })
 })
 
@@ -77,9 +109,33 @@ describe('polling', () => {
     const outbound = createOutbound({ settings: () => outboundSettings })
     const granted: string[] = []
     let now = 0
-    const signIns = new SignIns({ fetch: outbound.forOperator(), now: () => now, granted: async (_, token) => { granted.push(token) } })
-    const at = { codeUrl: `${github.origin}/login/device/code`, tokenUrl: `${github.origin}/login/oauth/access_token`, clientId: 'Iv1.b507a08c87ecfe98', scope: 'read:user' }
-    return { github, signIns, at, granted, pass: (ms: number) => { now += ms }, asked: () => github.calls.filter(({ url }) => url.pathname.endsWith('/access_token')).length, async [Symbol.asyncDispose]() { await outbound[Symbol.asyncDispose](); await github[Symbol.asyncDispose]() } }
+    const signIns = new SignIns({
+      fetch: outbound.forOperator(),
+      now: () => now,
+      granted: async (_, token) => {
+        granted.push(token)
+      },
+    })
+    const at = {
+      codeUrl: `${github.origin}/login/device/code`,
+      tokenUrl: `${github.origin}/login/oauth/access_token`,
+      clientId: 'Iv1.b507a08c87ecfe98',
+      scope: 'read:user',
+    }
+    return {
+      github,
+      signIns,
+      at,
+      granted,
+      pass: (ms: number) => {
+        now += ms
+      },
+      asked: () => github.calls.filter(({ url }) => url.pathname.endsWith('/access_token')).length,
+      async [Symbol.asyncDispose]() {
+        await outbound[Symbol.asyncDispose]()
+        await github[Symbol.asyncDispose]()
+      },
+    }
   }
   it('asks the vendor no more often than it wants to be asked', async () => {
     await using rig = await open({ interval: 300 })
@@ -126,7 +182,11 @@ describe('polling', () => {
   })
   it('a vendor that gives no code says why', async () => {
     await using rig = await open()
-    await expect(rig.signIns.start('p', { ...rig.at, clientId: 'other' }, never)).rejects.toThrow(/incorrect_client_credentials/)
-    await expect(rig.signIns.start('p', { ...rig.at, codeUrl: `${rig.github.origin}/nothing` }, never)).rejects.toBeInstanceOf(UpstreamFailure)
+    await expect(rig.signIns.start('p', { ...rig.at, clientId: 'other' }, never)).rejects.toThrow(
+      /incorrect_client_credentials/,
+    )
+    await expect(
+      rig.signIns.start('p', { ...rig.at, codeUrl: `${rig.github.origin}/nothing` }, never),
+    ).rejects.toBeInstanceOf(UpstreamFailure)
   })
 })

@@ -10,11 +10,15 @@ const SLACK = 3
 
 let host: TestHost
 beforeAll(async () => {
-  host = await startHost({ config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000, first_probe_ms: 3_600_000 } } } })
+  host = await startHost({
+    config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000, first_probe_ms: 3_600_000 } } },
+  })
   // What is imported once is no part of it.
   await host.json('GET', '/api/security')
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
 /** Milliseconds of processor time of this thread: another process that has the processor does not count. */
 function spent(): number {
@@ -25,7 +29,9 @@ function spent(): number {
 /** What the longest turn of the event loop spent while something goes on. */
 async function longestTurn(work: Promise<unknown>): Promise<number> {
   let going = true
-  const ended = work.finally(() => { going = false })
+  const ended = work.finally(() => {
+    going = false
+  })
   let longest = 0
   let last = spent()
   const look = (): void => {

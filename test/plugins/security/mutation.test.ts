@@ -23,11 +23,19 @@ import type { TestHost } from '../../support/host.ts'
 /** The system that is stubbed out now: its production function does nothing any more, wherever it is called. */
 const broken = vi.hoisted(() => ({ system: '' }))
 type Stub = (...args: any[]) => unknown
-const swap = vi.hoisted(() => (system: string, real: (...args: any[]) => any, stub: Stub) => (...args: any[]): unknown => (broken.system === system ? stub(...args) : real(...args)))
+const swap = vi.hoisted(
+  () =>
+    (system: string, real: (...args: any[]) => any, stub: Stub) =>
+    (...args: any[]): unknown =>
+      broken.system === system ? stub(...args) : real(...args),
+)
 
 vi.mock('../../../plugins/audit/walk.ts', async (original) => {
   const module = await original<typeof WalkModule>()
-  return { ...module, walkTrail: swap('merkle_audit_trail', module.walkTrail, () => Promise.resolve({ status: 'valid', valid: true })) }
+  return {
+    ...module,
+    walkTrail: swap('merkle_audit_trail', module.walkTrail, () => Promise.resolve({ status: 'valid', valid: true })),
+  }
 })
 vi.mock('../../../plugins/chat/taint.ts', async (original) => {
   const module = await original<typeof TaintModule>()
@@ -37,17 +45,31 @@ vi.mock('../../../core/wasm/guest-process.ts', async (original) => {
   const module = await original<typeof GuestProcessModule>()
   // One that does not hand on how much fuel there is.
   class Unmetered extends module.GuestProcess {
-    override run(request: Parameters<InstanceType<typeof module.GuestProcess>['run']>[0]) { return super.run(broken.system === 'wasm_dual_metering' ? { ...request, fuel: 2n ** 62n } : request) }
+    override run(request: Parameters<InstanceType<typeof module.GuestProcess>['run']>[0]) {
+      return super.run(broken.system === 'wasm_dual_metering' ? { ...request, fuel: 2n ** 62n } : request)
+    }
   }
   return { ...module, GuestProcess: Unmetered }
 })
 vi.mock('../../../plugins/system/public-health.ts', async (original) => {
   const module = await original<typeof PublicHealthModule>()
-  return { ...module, publicHealth: swap('health_redaction', module.publicHealth, (health: object) => ({ status: 'ok', uptime_seconds: 1, panic_count: 0, restart_count: 0, ...health })) }
+  return {
+    ...module,
+    publicHealth: swap('health_redaction', module.publicHealth, (health: object) => ({
+      status: 'ok',
+      uptime_seconds: 1,
+      panic_count: 0,
+      restart_count: 0,
+      ...health,
+    })),
+  }
 })
 vi.mock('../../../core/process/environment.ts', async (original) => {
   const module = await original<typeof EnvironmentModule>()
-  return { ...module, createEnvironment: swap('subprocess_sandbox', module.createEnvironment, () => ({ ...process.env })) }
+  return {
+    ...module,
+    createEnvironment: swap('subprocess_sandbox', module.createEnvironment, () => ({ ...process.env })),
+  }
 })
 vi.mock('../../../core/signing/envelope.ts', async (original) => {
   const module = await original<typeof EnvelopeModule>()
@@ -58,13 +80,20 @@ vi.mock('../../../core/limit/gcra.ts', async (original) => {
   const createLimiter: typeof module.createLimiter = (options) => {
     const limiter = module.createLimiter(options)
     const take = limiter.take
-    return Object.assign(limiter, { take: (key: string, cost: number) => broken.system === 'gcra_rate_limiter' || take(key, cost) })
+    return Object.assign(limiter, {
+      take: (key: string, cost: number) => broken.system === 'gcra_rate_limiter' || take(key, cost),
+    })
   }
   return { ...module, createLimiter }
 })
 vi.mock('../../../core/files/confine.ts', async (original) => {
   const module = await original<typeof ConfineModule>()
-  return { ...module, confine: swap('path_traversal_prevention', module.confine, (root: string, name: string) => Promise.resolve(`${root}/${name}`)) }
+  return {
+    ...module,
+    confine: swap('path_traversal_prevention', module.confine, (root: string, name: string) =>
+      Promise.resolve(`${root}/${name}`),
+    ),
+  }
 })
 vi.mock('../../../plugins/agents/inherit.ts', async (original) => {
   const module = await original<typeof InheritModule>()
@@ -76,11 +105,20 @@ vi.mock('../../../plugins/peers/mac.ts', async (original) => {
 })
 vi.mock('../../../core/screening/screen.ts', async (original) => {
   const module = await original<typeof ScreenModule>()
-  return { ...module, screen: swap('prompt_injection_scanning', module.screen, () => ({ level: 'none', findings: [] })) }
+  return {
+    ...module,
+    screen: swap('prompt_injection_scanning', module.screen, () => ({ level: 'none', findings: [] })),
+  }
 })
 vi.mock('../../../plugins/chat/guard.ts', async (original) => {
   const module = await original<typeof GuardModule>()
-  return { ...module, createGuard: swap('loop_guard', module.createGuard, () => ({ before: () => ({ action: 'allow' }), after: () => undefined })) }
+  return {
+    ...module,
+    createGuard: swap('loop_guard', module.createGuard, () => ({
+      before: () => ({ action: 'allow' }),
+      after: () => undefined,
+    })),
+  }
 })
 vi.mock('../../../plugins/chat/repair.ts', async (original) => {
   const module = await original<typeof RepairModule>()
@@ -91,12 +129,20 @@ vi.mock('../../../plugins/chat/repair.ts', async (original) => {
 function stubMethods(): void {
   const { writeHead } = GuardedResponse.prototype
   GuardedResponse.prototype.writeHead = function writeBareHead(this: GuardedResponse, ...args: any[]) {
-    return Reflect.apply(broken.system === 'security_headers' ? ServerResponse.prototype.writeHead : writeHead, this, args)
+    return Reflect.apply(
+      broken.system === 'security_headers' ? ServerResponse.prototype.writeHead : writeHead,
+      this,
+      args,
+    )
   }
   const { checkAddress } = Policy.prototype
-  Policy.prototype.checkAddress = function checkNothing(host, address) { if (broken.system !== 'ssrf_protection') Reflect.apply(checkAddress, this, [host, address]) }
+  Policy.prototype.checkAddress = function checkNothing(host, address) {
+    if (broken.system !== 'ssrf_protection') Reflect.apply(checkAddress, this, [host, address])
+  }
   const wipe = SecretBytes.prototype[Symbol.dispose]
-  SecretBytes.prototype[Symbol.dispose] = function wipeNothing() { if (broken.system !== 'secret_zeroization') Reflect.apply(wipe, this, []) }
+  SecretBytes.prototype[Symbol.dispose] = function wipeNothing() {
+    if (broken.system !== 'secret_zeroization') Reflect.apply(wipe, this, [])
+  }
 }
 
 let host: TestHost
@@ -104,23 +150,41 @@ beforeAll(async () => {
   stubMethods()
   host = await startHost({ config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 60_000 } } } })
 })
-afterAll(async () => { await host[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+})
 
-async function status(): Promise<{ readonly systems: Readonly<Record<string, string>>; readonly allActive: boolean; readonly total: number; readonly failures: readonly string[] }> {
+async function status(): Promise<{
+  readonly systems: Readonly<Record<string, string>>
+  readonly allActive: boolean
+  readonly total: number
+  readonly failures: readonly string[]
+}> {
   const { body } = await host.json('GET', '/api/security')
-  return { systems: body.security_systems, allActive: body.all_active, total: body.total_systems, failures: body.probes[broken.system]?.failures ?? [] }
+  return {
+    systems: body.security_systems,
+    allActive: body.all_active,
+    total: body.total_systems,
+    failures: body.probes[broken.system]?.failures ?? [],
+  }
 }
 
 describe('the sixteen systems', () => {
   it('are all active when nothing is stubbed out', async () => {
     broken.system = ''
-    expect(await status()).toMatchObject({ systems: Object.fromEntries(systemNames.map((name) => [name, 'active'])), allActive: true, total: 16 })
+    expect(await status()).toMatchObject({
+      systems: Object.fromEntries(systemNames.map((name) => [name, 'active'])),
+      allActive: true,
+      total: 16,
+    })
   })
 
   it.each(systemNames)('without %s exactly its row is red', async (system) => {
     broken.system = system
     const { systems, allActive, total, failures } = await status()
-    expect(systems).toEqual(Object.fromEntries(systemNames.map((name) => [name, name === system ? 'failed' : 'active'])))
+    expect(systems).toEqual(
+      Object.fromEntries(systemNames.map((name) => [name, name === system ? 'failed' : 'active'])),
+    )
     expect([allActive, total]).toEqual([false, 16])
     expect(failures.length).toBeGreaterThan(0)
   })
@@ -128,9 +192,11 @@ describe('the sixteen systems', () => {
   it('are all active again afterwards, and every failure and recovery is in the audit log', async () => {
     broken.system = ''
     expect((await status()).allActive).toBe(true)
-    for (const event of ['security_system_failed', 'security_system_recovered']) expect((await host.json('GET', `/api/audit/recent?event_type=${event}`)).body.total).toBe(16)
+    for (const event of ['security_system_failed', 'security_system_recovered'])
+      expect((await host.json('GET', `/api/audit/recent?event_type=${event}`)).body.total).toBe(16)
     const metrics = await (await host.fetch('/api/metrics')).text()
-    for (const system of systemNames) expect(metrics).toContain(`svc_security_probe_failures_total{system="${system}"} 1`)
+    for (const system of systemNames)
+      expect(metrics).toContain(`svc_security_probe_failures_total{system="${system}"} 1`)
   })
 
   it('make the daemon unwell when it is the audit trail, and only then', async () => {

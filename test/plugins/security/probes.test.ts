@@ -16,8 +16,12 @@ import { startHost } from '../../support/host.ts'
 
 describe('a probe', () => {
   it('sees an audit entry that was changed in the file of the live database, and the daemon is not well then', async () => {
-    await using host = await startHost({ plugins: ['audit', 'agents', 'security', 'system'], config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000 } } } })
-    const row = async (): Promise<string> => (await host.json('GET', '/api/security')).body.security_systems.merkle_audit_trail
+    await using host = await startHost({
+      plugins: ['audit', 'agents', 'security', 'system'],
+      config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000 } } },
+    })
+    const row = async (): Promise<string> =>
+      (await host.json('GET', '/api/security')).body.security_systems.merkle_audit_trail
     expect(await row()).toBe('active')
     const file = new Sqlite(join(host.home, 'data', 'svc.db'))
     try {
@@ -27,17 +31,27 @@ describe('a probe', () => {
       expect((await host.json('GET', '/api/health/detail')).body.config_warnings.join()).toContain('audit trail')
       file.prepare('UPDATE audit_entry SET details = ? WHERE id = 1').run(before)
       expect([await row(), (await host.json('GET', '/api/health')).body.status]).toEqual(['active', 'ok'])
-    } finally { file.close() }
+    } finally {
+      file.close()
+    }
   })
 
   it('calls the sandbox weaker where programs can look into the daemon, and only there', async () => {
     const scope = new Scope('probe-test')
     const tried = async (offer?: () => Promise<Launcher>) => {
-      const finding = await trySubprocess({ spawn: createSpawn(scope, [], offer) } as Pick<ProbeTools, 'spawn'> as ProbeTools, AbortSignal.timeout(30_000))
+      const finding = await trySubprocess(
+        { spawn: createSpawn(scope, [], offer) } as Pick<ProbeTools, 'spawn'> as ProbeTools,
+        AbortSignal.timeout(30_000),
+      )
       expect(finding.cases.filter(({ held }) => !held)).toEqual([])
       return finding
     }
-    const without = (...missing: readonly string[]) => () => launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+    const without =
+      (...missing: readonly string[]) =>
+      () =>
+        launcher(
+          async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command),
+        )
     const own = await tried()
     expect(own.weaker).toBe(!/sealed|namespace/.test(own.evidence))
     // As in a container that forbids spaces. Root's programs have fewer rights than it then; Landlock does the same for others.
@@ -46,19 +60,31 @@ describe('a probe', () => {
     if (process.getuid?.() === 0) expect(confined.weaker).toBe(false)
     // Neither of the two, and nothing in the kernel that keeps a child from looking at its parent.
     const open = await tried(without('/unshare', '/perl', '=-all'))
-    const isRestricted = existsSync('/proc/sys/kernel/yama/ptrace_scope') && readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0'
-    expect([open.weaker, open.evidence.includes('it can read the memory of the daemon')]).toEqual([!isRestricted, !isRestricted])
+    const isRestricted =
+      existsSync('/proc/sys/kernel/yama/ptrace_scope') &&
+      readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0'
+    expect([open.weaker, open.evidence.includes('it can read the memory of the daemon')]).toEqual([
+      !isRestricted,
+      !isRestricted,
+    ])
     await scope.close(0)
   })
 
   it('says which secret is left in the environment of the daemon: a failure, or a weaker form where the system lets nobody overwrite it', async () => {
     const scope = new Scope('probe-test')
-    const tried = (exposed: ReturnType<Spawn['exposed']>) => trySubprocess({ spawn: { ...createSpawn(scope), exposed: () => exposed } } as Pick<ProbeTools, 'spawn'> as ProbeTools, AbortSignal.timeout(30_000))
+    const tried = (exposed: ReturnType<Spawn['exposed']>) =>
+      trySubprocess(
+        { spawn: { ...createSpawn(scope), exposed: () => exposed } } as Pick<ProbeTools, 'spawn'> as ProbeTools,
+        AbortSignal.timeout(30_000),
+      )
     const failed = await tried({ names: ['MY_API_KEY'], because: undefined })
     expect(failed.cases.filter(({ held }) => !held).map(({ name }) => name)).toEqual(['still there: MY_API_KEY'])
     const refused = await tried({ names: ['MY_API_KEY'], because: 'EACCES' })
     expect(refused.cases.filter(({ held }) => !held)).toEqual([])
-    expect(refused).toMatchObject({ weaker: true, evidence: expect.stringContaining('secrets are left in the environment the daemon was started with (EACCES)') })
+    expect(refused).toMatchObject({
+      weaker: true,
+      evidence: expect.stringContaining('secrets are left in the environment the daemon was started with (EACCES)'),
+    })
     await scope.close(0)
   })
 
@@ -66,10 +92,14 @@ describe('a probe', () => {
     using guests = new GuestProcess()
     // As if everything took fifteen times as long; what a clock says is said to it in its own time.
     const slow = 15
-    const tools = { guests: { run: async (request: GuestRun) => {
-      const end = await guests.run({ ...request, deadlineMs: (request.deadlineMs ?? 30_000) / slow })
-      return { ...end, durationMs: end.durationMs * slow }
-    } } } as Pick<ProbeTools, 'guests'> as ProbeTools
+    const tools = {
+      guests: {
+        run: async (request: GuestRun) => {
+          const end = await guests.run({ ...request, deadlineMs: (request.deadlineMs ?? 30_000) / slow })
+          return { ...end, durationMs: end.durationMs * slow }
+        },
+      },
+    } as Pick<ProbeTools, 'guests'> as ProbeTools
     const { cases } = await tryGuests(tools, AbortSignal.timeout(60_000))
     expect(cases.filter(({ held }) => !held)).toEqual([])
   })

@@ -4,21 +4,51 @@ import type { Finding, Probe, SystemName } from '../../../plugins/security/contr
 import { ProbeRunner } from '../../../plugins/security/runner.ts'
 import type { Row } from '../../../plugins/security/runner.ts'
 
-const good: Finding = { cases: [{ name: 'passes', held: true }, { name: 'refuses', held: true }], evidence: 'fine' }
+const good: Finding = {
+  cases: [
+    { name: 'passes', held: true },
+    { name: 'refuses', held: true },
+  ],
+  evidence: 'fine',
+}
 
 /** All sixteen, each well unless told otherwise. */
-function stage(special: Partial<Record<SystemName, Probe['run']>> = {}, options: { readonly timeoutMs?: number; readonly left?: readonly SystemName[]; readonly leaving?: AbortSignal } = {}) {
+function stage(
+  special: Partial<Record<SystemName, Probe['run']>> = {},
+  options: { readonly timeoutMs?: number; readonly left?: readonly SystemName[]; readonly leaving?: AbortSignal } = {},
+) {
   let now = 0
   let runs = 0
   const changed: Row[] = []
   const runner = new ProbeRunner({
     probes: () => {
       runs++
-      return Promise.resolve(systemNames.filter((name) => !options.left?.includes(name)).map((system) => ({ system, run: special[system] ?? (() => Promise.resolve(good)) })))
+      return Promise.resolve(
+        systemNames
+          .filter((name) => !options.left?.includes(name))
+          .map((system) => ({ system, run: special[system] ?? (() => Promise.resolve(good)) })),
+      )
     },
-    timeoutMs: options.timeoutMs ?? 2_000, staleMs: 180_000, now: () => now, leaving: options.leaving ?? new AbortController().signal, changed: (row) => { changed.push(row); return Promise.resolve() },
+    timeoutMs: options.timeoutMs ?? 2_000,
+    staleMs: 180_000,
+    now: () => now,
+    leaving: options.leaving ?? new AbortController().signal,
+    changed: (row) => {
+      changed.push(row)
+      return Promise.resolve()
+    },
   })
-  return { runner, changed, pass: (ms: number) => { now += ms }, get runs() { return runs }, status: (system: SystemName) => runner.rows().find((row) => row.system === system)?.status }
+  return {
+    runner,
+    changed,
+    pass: (ms: number) => {
+      now += ms
+    },
+    get runs() {
+      return runs
+    },
+    status: (system: SystemName) => runner.rows().find((row) => row.system === system)?.status,
+  }
 }
 
 describe('a run of the probes', () => {
@@ -26,26 +56,69 @@ describe('a run of the probes', () => {
     const { runner } = stage()
     expect(runner.rows().map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 'unknown'))
     await runner.run()
-    expect(runner.rows().map(({ system, status }) => [system, status])).toEqual(systemNames.map((name) => [name, 'active']))
+    expect(runner.rows().map(({ system, status }) => [system, status])).toEqual(
+      systemNames.map((name) => [name, 'active']),
+    )
   })
 
   it('tells what a probe found, and never more than it found', async () => {
     const stuck = new Promise<never>(() => {})
-    const { status, runner } = stage({
-      loop_guard: () => Promise.resolve({ cases: [{ name: 'x', held: true }, { name: 'y', held: false }], evidence: '' }),
-      session_repair: () => Promise.reject(new Error('broken')), ssrf_protection: () => { throw new Error('at once') },
-      taint_tracking: () => Promise.resolve({ cases: [], evidence: '' }), ofp_hmac_auth: () => Promise.resolve({ ...good, weaker: true }),
-      security_headers: () => Promise.resolve({ cases: [], evidence: 'no port', tried: false }), health_redaction: () => Promise.resolve({ cases: [{ name: 'x', held: false }], evidence: '', tried: false }),
-      wasm_dual_metering: () => stuck,
-    }, { timeoutMs: 20, left: ['manifest_signing'] })
+    const { status, runner } = stage(
+      {
+        loop_guard: () =>
+          Promise.resolve({
+            cases: [
+              { name: 'x', held: true },
+              { name: 'y', held: false },
+            ],
+            evidence: '',
+          }),
+        session_repair: () => Promise.reject(new Error('broken')),
+        ssrf_protection: () => {
+          throw new Error('at once')
+        },
+        taint_tracking: () => Promise.resolve({ cases: [], evidence: '' }),
+        ofp_hmac_auth: () => Promise.resolve({ ...good, weaker: true }),
+        security_headers: () => Promise.resolve({ cases: [], evidence: 'no port', tried: false }),
+        health_redaction: () => Promise.resolve({ cases: [{ name: 'x', held: false }], evidence: '', tried: false }),
+        wasm_dual_metering: () => stuck,
+      },
+      { timeoutMs: 20, left: ['manifest_signing'] },
+    )
     await runner.run()
     // Not in time: once it is not known, and from the second time on it failed.
     expect(status('wasm_dual_metering')).toBe('unknown')
     await runner.run()
-    expect(Object.fromEntries((['loop_guard', 'session_repair', 'ssrf_protection', 'taint_tracking', 'ofp_hmac_auth', 'security_headers', 'health_redaction', 'wasm_dual_metering', 'manifest_signing'] as const).map((name) => [name, status(name)]))).toEqual({
-      loop_guard: 'failed', session_repair: 'failed', ssrf_protection: 'failed', taint_tracking: 'failed', ofp_hmac_auth: 'degraded', security_headers: 'unknown', health_redaction: 'failed', wasm_dual_metering: 'failed', manifest_signing: 'unknown',
+    expect(
+      Object.fromEntries(
+        (
+          [
+            'loop_guard',
+            'session_repair',
+            'ssrf_protection',
+            'taint_tracking',
+            'ofp_hmac_auth',
+            'security_headers',
+            'health_redaction',
+            'wasm_dual_metering',
+            'manifest_signing',
+          ] as const
+        ).map((name) => [name, status(name)]),
+      ),
+    ).toEqual({
+      loop_guard: 'failed',
+      session_repair: 'failed',
+      ssrf_protection: 'failed',
+      taint_tracking: 'failed',
+      ofp_hmac_auth: 'degraded',
+      security_headers: 'unknown',
+      health_redaction: 'failed',
+      wasm_dual_metering: 'failed',
+      manifest_signing: 'unknown',
     })
-    expect(runner.rows().find(({ system }) => system === 'wasm_dual_metering')?.failures).toEqual(['no end within 20 ms'])
+    expect(runner.rows().find(({ system }) => system === 'wasm_dual_metering')?.failures).toEqual([
+      'no end within 20 ms',
+    ])
   })
 
   it('is shared by those who ask during it, and not repeated while it is fresh', async () => {
@@ -71,20 +144,35 @@ describe('a run of the probes', () => {
 
   it('tells of a failure once when it begins and once when it ends', async () => {
     let held = false
-    const { runner, changed } = stage({ loop_guard: () => Promise.resolve({ cases: [{ name: 'x', held }], evidence: '' }) })
+    const { runner, changed } = stage({
+      loop_guard: () => Promise.resolve({ cases: [{ name: 'x', held }], evidence: '' }),
+    })
     await runner.run()
     await runner.run()
     held = true
     await runner.run()
     await runner.run()
-    expect(changed.map(({ system, status }) => [system, status])).toEqual([['loop_guard', 'failed'], ['loop_guard', 'active']])
+    expect(changed.map(({ system, status }) => [system, status])).toEqual([
+      ['loop_guard', 'failed'],
+      ['loop_guard', 'active'],
+    ])
   })
 
   it('that is cut off leaves what was known, also of the probe that failed of it, and nothing runs after it', async () => {
     const stop = new AbortController()
-    const { runner, changed, status } = stage({ subprocess_sandbox: () => { stop.abort(new Error('unloaded')); return Promise.reject(new Error('no program is started any more')) } }, { leaving: stop.signal })
+    const { runner, changed, status } = stage(
+      {
+        subprocess_sandbox: () => {
+          stop.abort(new Error('unloaded'))
+          return Promise.reject(new Error('no program is started any more'))
+        },
+      },
+      { leaving: stop.signal },
+    )
     await runner.run()
-    expect(['security_headers', 'subprocess_sandbox', 'ssrf_protection'].map((name) => status(name as SystemName))).toEqual(['active', 'unknown', 'unknown'])
+    expect(
+      ['security_headers', 'subprocess_sandbox', 'ssrf_protection'].map((name) => status(name as SystemName)),
+    ).toEqual(['active', 'unknown', 'unknown'])
     await runner.run()
     expect([status('ssrf_protection'), changed]).toEqual(['unknown', []])
   })

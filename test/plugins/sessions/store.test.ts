@@ -9,10 +9,28 @@ import { SessionStore } from '../../../plugins/sessions/store.ts'
 import { SummaryStore } from '../../../plugins/sessions/summary/store.ts'
 
 function partsOf(db: PluginDatabase) {
-  const nobody = (): never => { throw new Error('not in this test') }
+  const nobody = (): never => {
+    throw new Error('not in this test')
+  }
   return {
-    summaries: new SummaryStore(db), now: () => new Date().toISOString(), audit: { entry: () => db.sql`UPDATE sessions_session SET label = label WHERE id = ''`, write: nobody, entries: nobody }, hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
-    agents: { find: nobody, findByName: nobody, require: nobody, list: nobody, summaries: nobody, spawn: nobody, kill: nobody, activate: nobody } as never,
+    summaries: new SummaryStore(db),
+    now: () => new Date().toISOString(),
+    audit: {
+      entry: () => db.sql`UPDATE sessions_session SET label = label WHERE id = ''`,
+      write: nobody,
+      entries: nobody,
+    },
+    hooks: { on: nobody, emit: nobody, check: nobody, apply: nobody },
+    agents: {
+      find: nobody,
+      findByName: nobody,
+      require: nobody,
+      list: nobody,
+      summaries: nobody,
+      spawn: nobody,
+      kill: nobody,
+      activate: nobody,
+    } as never,
   }
 }
 async function start(engine: EngineName) {
@@ -22,22 +40,40 @@ async function start(engine: EngineName) {
   const sessions = new SessionService({ ...partsOf(database.sql), store })
   let n = 0
   const opened = new Set<string>()
-  async function say(turnId: string, role: Message['role'], blocks: readonly Block[] | string = `m${n}`, session = 's'): Promise<string> {
+  async function say(
+    turnId: string,
+    role: Message['role'],
+    blocks: readonly Block[] | string = `m${n}`,
+    session = 's',
+  ): Promise<string> {
     const id = `m${n++}`
     const opens = !opened.has(`${session} ${turnId}`)
     opened.add(`${session} ${turnId}`)
-    await store.commit(sessions.append(session, {
-      id, turnId, role, createdAt: '2026-01-01T00:00:00.000Z', blocks: typeof blocks === 'string' ? [{ type: 'text', text: blocks }] : blocks,
-    }, { opens }))
+    await store.commit(
+      sessions.append(
+        session,
+        {
+          id,
+          turnId,
+          role,
+          createdAt: '2026-01-01T00:00:00.000Z',
+          blocks: typeof blocks === 'string' ? [{ type: 'text', text: blocks }] : blocks,
+        },
+        { opens },
+      ),
+    )
     return id
   }
   await store.commit(sessions.ensure('s', 'agent'))
   return { sessions, store, say, db: database.sql }
 }
-const texts = (messages: readonly Message[]): string[] => messages.map(({ blocks }) => blocks.map((block) => (block.type === 'text' ? block.text : block.type)).join())
+const texts = (messages: readonly Message[]): string[] =>
+  messages.map(({ blocks }) => blocks.map((block) => (block.type === 'text' ? block.text : block.type)).join())
 
 describe.each(engines)('sessions on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('making one twice is making it once', async () => {
     const { sessions, store } = await start(engine)
@@ -73,7 +109,9 @@ describe.each(engines)('sessions on %s', (engine) => {
     const fresh = () => new SessionService({ ...partsOf(db), store: new SessionStore(db) })
     const same = async (turnId: string, limit = 6): Promise<void> => {
       expect(await sessions.tail('s', turnId, limit)).toEqual(await fresh().tail('s', turnId, limit))
-      expect(await sessions.uncovered('s', { limit, before: turnId })).toEqual(await fresh().uncovered('s', { limit, before: turnId }))
+      expect(await sessions.uncovered('s', { limit, before: turnId })).toEqual(
+        await fresh().uncovered('s', { limit, before: turnId }),
+      )
     }
     for (let n = 1; n <= 9; n++) {
       await say(`t${n}`, 'user', `q${n}`)
@@ -93,7 +131,15 @@ describe.each(engines)('sessions on %s', (engine) => {
     await same('t11')
     expect(texts(await sessions.tail('s', 't11', 3))).toEqual(['q10', 'a10', 'q11'])
     // Another process on the same database; the file of SQLite has one at a time.
-    await db.batch((engine === 'pglite' ? fresh() : sessions).append('s', { id: 'other', turnId: 't11', role: 'assistant', createdAt: '2026-01-01T00:00:00.000Z', blocks: [{ type: 'text', text: 'a11' }] }))
+    await db.batch(
+      (engine === 'pglite' ? fresh() : sessions).append('s', {
+        id: 'other',
+        turnId: 't11',
+        role: 'assistant',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        blocks: [{ type: 'text', text: 'a11' }],
+      }),
+    )
     await same('t11')
     // Looked at between the order to clear and its execution.
     const clearing = store.clear('s')
@@ -107,15 +153,34 @@ describe.each(engines)('sessions on %s', (engine) => {
     await say('t13', 'user', 'q13')
     expect(texts(await sessions.tail('s', 't13', 5))).toEqual(['q13'])
     // A turn whose first message nobody announced.
-    await store.commit(sessions.append('s', { id: 'u1', turnId: 't14', role: 'user', createdAt: '2026-01-01T00:00:00.000Z', blocks: [] }))
-    await store.commit(sessions.append('s', { id: 'u2', turnId: 't14', role: 'assistant', createdAt: '2026-01-01T00:00:00.000Z', blocks: [] }))
+    await store.commit(
+      sessions.append('s', {
+        id: 'u1',
+        turnId: 't14',
+        role: 'user',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        blocks: [],
+      }),
+    )
+    await store.commit(
+      sessions.append('s', {
+        id: 'u2',
+        turnId: 't14',
+        role: 'assistant',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        blocks: [],
+      }),
+    )
     await same('t14', 3)
     expect((await sessions.tail('s', 't14', 9)).map(({ id }) => id)).toEqual([expect.any(String), 'u1', 'u2'])
   })
 
   it('the tail is cut to begin with the user, and never cuts the turn itself', async () => {
     const { sessions, say } = await start(engine)
-    for (let n = 1; n <= 3; n++) { await say(`t${n}`, 'user', `q${n}`); await say(`t${n}`, 'assistant', `a${n}`) }
+    for (let n = 1; n <= 3; n++) {
+      await say(`t${n}`, 'user', `q${n}`)
+      await say(`t${n}`, 'assistant', `a${n}`)
+    }
     await say('t4', 'user', 'q4')
     expect(texts(await sessions.tail('s', 't4', 4))).toEqual(['q3', 'a3', 'q4'])
     expect(texts(await sessions.tail('s', 't4', 1))).toEqual(['q4'])
@@ -148,11 +213,24 @@ describe.each(engines)('sessions on %s', (engine) => {
   it('keeps every kind of block and mark as it was', async () => {
     const { sessions, store } = await start(engine)
     const blocks: Block[] = [
-      { type: 'text', text: 'ünï \u0000 \ud83d\ude00 "quoted"\n' }, { type: 'image', mime: 'image/png', base64: 'AAAA' },
-      { type: 'call', id: 'c', tool: 't', args: { deep: [1, null, { __proto__x: 1 }] } }, { type: 'result', callId: 'c', tool: 't', text: '', failed: true },
+      { type: 'text', text: 'ünï \u0000 \ud83d\ude00 "quoted"\n' },
+      { type: 'image', mime: 'image/png', base64: 'AAAA' },
+      { type: 'call', id: 'c', tool: 't', args: { deep: [1, null, { __proto__x: 1 }] } },
+      { type: 'result', callId: 'c', tool: 't', text: '', failed: true },
     ]
-    await store.commit(sessions.append('s', { id: 'x', turnId: 't', role: 'assistant', blocks, createdAt: '2026-01-01T00:00:00.000Z', mark: 'cut' }))
-    expect(await sessions.turn('s', 't')).toEqual([{ id: 'x', turnId: 't', role: 'assistant', blocks, createdAt: '2026-01-01T00:00:00.000Z', mark: 'cut' }])
+    await store.commit(
+      sessions.append('s', {
+        id: 'x',
+        turnId: 't',
+        role: 'assistant',
+        blocks,
+        createdAt: '2026-01-01T00:00:00.000Z',
+        mark: 'cut',
+      }),
+    )
+    expect(await sessions.turn('s', 't')).toEqual([
+      { id: 'x', turnId: 't', role: 'assistant', blocks, createdAt: '2026-01-01T00:00:00.000Z', mark: 'cut' },
+    ])
   })
 
   it('nothing is written to a session that is gone, and another keeps what it has', async () => {
@@ -174,7 +252,9 @@ describe.each(engines)('sessions on %s', (engine) => {
     const { db, sessions, say } = await start(engine)
     await say('t1', 'user', 'q')
     if (db.dialect === 'sqlite') {
-      const plan = await db.all<{ detail: string }>`EXPLAIN QUERY PLAN SELECT id FROM sessions_message WHERE session_id = ${'s'} AND turn_seq <= (
+      const plan = await db.all<{
+        detail: string
+      }>`EXPLAIN QUERY PLAN SELECT id FROM sessions_message WHERE session_id = ${'s'} AND turn_seq <= (
         SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${'t1'} LIMIT 1) ORDER BY turn_seq DESC, seq DESC LIMIT ${10}`
       expect(plan.map(({ detail }) => detail).join('; ')).not.toMatch(/SCAN|TEMP B-TREE/)
     }
@@ -182,17 +262,31 @@ describe.each(engines)('sessions on %s', (engine) => {
   })
 
   const summary = (id: string, lastMessageId: string, more: Partial<Summary> = {}): Summary => ({
-    id, sessionId: 's', text: `summary ${id}`, labels: ['ExternalNetwork'], firstMessageId: 'm0', lastMessageId, messageCount: 2, createdAt: '2026-01-01T00:00:00.000Z', ...more,
+    id,
+    sessionId: 's',
+    text: `summary ${id}`,
+    labels: ['ExternalNetwork'],
+    firstMessageId: 'm0',
+    lastMessageId,
+    messageCount: 2,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    ...more,
   })
   it('a summary stands for what it covers, in turns and in what is left to summarise', async () => {
     const { sessions, say } = await start(engine)
     const ids: string[] = []
-    for (let n = 1; n <= 4; n++) { ids.push(await say(`t${n}`, 'user', `q${n}`), await say(`t${n}`, 'assistant', `a${n}`)) }
+    for (let n = 1; n <= 4; n++) {
+      ids.push(await say(`t${n}`, 'user', `q${n}`), await say(`t${n}`, 'assistant', `a${n}`))
+    }
     await say('t5', 'user', 'q5')
     expect(await sessions.summarise(summary('one', ids[3] ?? ''), [])).toBe(true)
     expect(texts(await sessions.tail('s', 't5', 50)).slice(1)).toEqual(['q3', 'a3', 'q4', 'a4', 'q5'])
     const [note] = await sessions.tail('s', 't5', 50)
-    expect(note).toMatchObject({ id: 'one', role: 'user', blocks: [{ type: 'text', text: expect.stringContaining('summary one'), labels: ['ExternalNetwork'] }] })
+    expect(note).toMatchObject({
+      id: 'one',
+      role: 'user',
+      blocks: [{ type: 'text', text: expect.stringContaining('summary one'), labels: ['ExternalNetwork'] }],
+    })
     expect(await sessions.summary('s')).toEqual(summary('one', ids[3] ?? ''))
     const left = await sessions.uncovered('s', { limit: 50, before: 't5' })
     expect([texts(left.messages), left.total, left.rested]).toEqual([['q3', 'a3', 'q4', 'a4'], 4, 4])

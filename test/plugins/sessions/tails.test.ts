@@ -2,7 +2,14 @@ import { expect, it } from 'vitest'
 import { Tails } from '../../../plugins/sessions/tails.ts'
 import type { Appended } from '../../../plugins/sessions/tails.ts'
 
-const row = (id: string, text: string): Appended => ({ id, turn_id: id, role: 'user', blocks: [{ type: 'text', text }], mark: null, created_at: '2026-01-01T00:00:00.000Z' })
+const row = (id: string, text: string): Appended => ({
+  id,
+  turn_id: id,
+  role: 'user',
+  blocks: [{ type: 'text', text }],
+  mark: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+})
 const kept = (tails: Tails, sessions: readonly string[]): number => sessions.filter((id) => tails.has(id)).length
 const sessions = Array.from({ length: 500 }, (_, at) => `session-${at}`)
 function begun(): Tails {

@@ -8,23 +8,45 @@ import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
 
 let home: string
-beforeEach(async () => { home = await mkdtemp(join(tmpdir(), 'svc-settings-')) })
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-settings-'))
+})
 afterEach(() => rm(home, { recursive: true, force: true }))
 
 const file = (): string => join(home, 'config.toml')
-const start = (options: HostOptions = {}): Promise<TestHost> => startHost({ home, plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage'], ...options })
+const start = (options: HostOptions = {}): Promise<TestHost> =>
+  startHost({
+    home,
+    plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage'],
+    ...options,
+  })
 const events = async (host: TestHost): Promise<string[]> => {
   const { body } = await host.json('GET', '/api/audit/recent?limit=50')
-  return body.entries.filter((entry: { event_type: string }) => entry.event_type === 'config_change').map((entry: { details: string }) => entry.details)
+  return body.entries
+    .filter((entry: { event_type: string }) => entry.event_type === 'config_change')
+    .map((entry: { details: string }) => entry.details)
 }
 
 describe('reading the configuration', () => {
   it('shows the fields of the interface and everything else without secrets', async () => {
-    await writeFile(file(), 'api_key = "very-secret-key"\ndefault_provider = "openai"\n[providers.openai]\napi_key = "sk-canary"\n[plugins.mcp]\nservers = [{ name = "files" }]\n')
+    await writeFile(
+      file(),
+      'api_key = "very-secret-key"\ndefault_provider = "openai"\n[providers.openai]\napi_key = "sk-canary"\n[plugins.mcp]\nservers = [{ name = "files" }]\n',
+    )
     await using host = await start()
-    const { status, body } = await host.json('GET', '/api/config', undefined, { authorization: 'Bearer very-secret-key' })
+    const { status, body } = await host.json('GET', '/api/config', undefined, {
+      authorization: 'Bearer very-secret-key',
+    })
     expect(status).toBe(200)
-    expect(body).toMatchObject({ default_provider: 'openai', default_model: null, listen_addr: '127.0.0.1:0', api_key_set: true, channels_configured: [], mcp_servers: ['files'], restart_required: [] })
+    expect(body).toMatchObject({
+      default_provider: 'openai',
+      default_model: null,
+      listen_addr: '127.0.0.1:0',
+      api_key_set: true,
+      channels_configured: [],
+      mcp_servers: ['files'],
+      restart_required: [],
+    })
     expect(body.config.providers.openai.api_key).toBe('***')
     expect(body.sources['default_provider']).toMatch(/config\.toml:2$/)
     expect(JSON.stringify(body)).not.toMatch(/very-secret-key|sk-canary/)
@@ -49,7 +71,9 @@ describe('a configuration that is no file', () => {
     spawnSync('mkfifo', [file()])
     const { status, body } = await host.json('POST', '/api/config/reload')
     expect([status, body.error.message]).toEqual([400, expect.stringContaining('it is no file')])
-    expect((await host.json('POST', '/api/config/set', { key: 'log_level', value: 'warn' })).status).toBeGreaterThanOrEqual(400)
+    expect(
+      (await host.json('POST', '/api/config/set', { key: 'log_level', value: 'warn' })).status,
+    ).toBeGreaterThanOrEqual(400)
     expect((await host.fetch('/api/health')).status).toBe(200)
   })
 })
@@ -58,7 +82,10 @@ describe('setting a key', () => {
   it('writes it, keeps comments, audits it and lets it hold at once', async () => {
     await writeFile(file(), '# how much\n[rate_limit]\nfailed_auth_per_minute = 7 # few\n', { mode: 0o600 })
     await using host = await start()
-    const { status, body } = await host.json('POST', '/api/config/set', { key: 'rate_limit.tokens_per_minute', value: 40 })
+    const { status, body } = await host.json('POST', '/api/config/set', {
+      key: 'rate_limit.tokens_per_minute',
+      value: 40,
+    })
     expect([status, body.status, body.changed]).toEqual([200, 'applied', ['rate_limit.tokens_per_minute']])
     const text = await readFile(file(), 'utf8')
     expect(text).toContain('# how much')
@@ -71,10 +98,15 @@ describe('setting a key', () => {
 
   it('refuses a key that no plugin reads, and names those that are read', async () => {
     await using host = await start()
-    const { status, body } = await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_dayz', value: 1 })
+    const { status, body } = await host.json('POST', '/api/config/set', {
+      key: 'plugins.audit.retention_dayz',
+      value: 1,
+    })
     expect([status, body.error.code]).toEqual([400, 'invalid_request'])
     expect(body.error.message).toMatch(/retention_dayz: unknown key; the plugin knows .*retention_days/)
-    expect((await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_days', value: 30 })).status).toBe(200)
+    expect(
+      (await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_days', value: 30 })).status,
+    ).toBe(200)
   })
 
   it('accepts `path` for `key`, as older clients say it', async () => {
@@ -86,7 +118,12 @@ describe('setting a key', () => {
 
   it.each([
     ['an unknown key with the nearest one', { key: 'rate_limit.tokens_per_minut', value: 5 }, 400, /tokens_per_minute/],
-    ['a wrong type with what was expected', { key: 'rate_limit.tokens_per_minute', value: 'many' }, 400, /whole number/],
+    [
+      'a wrong type with what was expected',
+      { key: 'rate_limit.tokens_per_minute', value: 'many' },
+      400,
+      /whole number/,
+    ],
     ['a number out of range', { key: 'rate_limit.tokens_per_minute', value: 0 }, 400, /from 1 to/],
     ['a missing value', { key: 'log_level' }, 400, /value/],
     ['a missing key', { value: 1 }, 400, /key/],
@@ -97,21 +134,53 @@ describe('setting a key', () => {
     ['the way without a key', { key: 'allow_no_auth', value: true }, 403, /config\.toml/],
     ['a key of a provider', { key: 'providers.openai.api_key', value: 'sk-canary' }, 403, /vault/],
     ['further keys of one', { key: 'providers.openai.api_keys', value: ['sk-canary'] }, 403, /vault/],
-    ['where its keys are sent', { key: 'providers.openai.base_url', value: 'http://evil.example' }, 403, /config\.toml/],
-    ['where else its keys may be sent', { key: 'providers.openai.key_origins', value: ['http://evil.example'] }, 403, /config\.toml/],
+    [
+      'where its keys are sent',
+      { key: 'providers.openai.base_url', value: 'http://evil.example' },
+      403,
+      /config\.toml/,
+    ],
+    [
+      'where else its keys may be sent',
+      { key: 'providers.openai.key_origins', value: ['http://evil.example'] },
+      403,
+      /config\.toml/,
+    ],
     ['another variable as its key', { key: 'providers.openai.api_key_env', value: 'HOME' }, 403, /config\.toml/],
     ['programs that are run', { key: 'providers.claude-code.path', value: ['/tmp/evil'] }, 403, /config\.toml/],
-    ['all providers at once', { key: 'providers', value: { openai: { base_url: 'http://evil.example' } } }, 400, /section/],
-    ['one provider as a whole', { key: 'providers.openai', value: { base_url: 'http://evil.example' } }, 400, /section/],
+    [
+      'all providers at once',
+      { key: 'providers', value: { openai: { base_url: 'http://evil.example' } } },
+      400,
+      /section/,
+    ],
+    [
+      'one provider as a whole',
+      { key: 'providers.openai', value: { base_url: 'http://evil.example' } },
+      400,
+      /section/,
+    ],
     ['a plugin as a whole', { key: 'plugins.hello', value: { greeting: 'Hi' } }, 400, /section/],
     ['a plugin that is not loaded', { key: 'plugins.nobody.greeting', value: 'Hi' }, 400, /no plugin "nobody"/],
     ['folders with programs for agents', { key: 'plugins.shell.path', value: ['/tmp/evil'] }, 403, /config\.toml/],
     ['the folder the page is served from', { key: 'plugins.webchat.page_dir', value: '/etc' }, 403, /config\.toml/],
-    ['where keys of searches are sent', { key: 'plugins.web.brave_url', value: 'http://evil.example' }, 403, /config\.toml/],
-    ['a section of a plugin its schema refuses', { key: 'plugins.hello.greeting', value: 5 }, 400, /plugins\.hello\.greeting/],
+    [
+      'where keys of searches are sent',
+      { key: 'plugins.web.brave_url', value: 'http://evil.example' },
+      403,
+      /config\.toml/,
+    ],
+    [
+      'a section of a plugin its schema refuses',
+      { key: 'plugins.hello.greeting', value: 5 },
+      400,
+      /plugins\.hello\.greeting/,
+    ],
   ])('refuses %s and changes nothing', async (_, body, status, message) => {
     await writeFile(file(), 'log_level = "error"\n')
-    await using host = await start({ plugins: ['audit', 'settings', 'agents', 'files', 'shell', 'web', 'webchat', configured()] })
+    await using host = await start({
+      plugins: ['audit', 'settings', 'agents', 'files', 'shell', 'web', 'webchat', configured()],
+    })
     const answer = await host.json('POST', '/api/config/set', body)
     expect(answer.status).toBe(status)
     expect(answer.body.error.message).toMatch(message)
@@ -123,7 +192,12 @@ describe('setting a key', () => {
   it.each(['', '  '])('does not take the key away while other machines are served: %j', async (value) => {
     await writeFile(file(), 'api_key = "a-key"\nlisten_addr = "0.0.0.0:0"\n')
     await using host = await start({ listen: false, config: {} })
-    const { status, body } = await host.json('POST', '/api/config/set', { key: 'api_key', value }, { authorization: 'Bearer a-key' })
+    const { status, body } = await host.json(
+      'POST',
+      '/api/config/set',
+      { key: 'api_key', value },
+      { authorization: 'Bearer a-key' },
+    )
     expect([status, body.error.code]).toEqual([400, 'invalid_request'])
     expect(await readFile(file(), 'utf8')).toContain('"a-key"')
   })
@@ -131,7 +205,12 @@ describe('setting a key', () => {
   it('says what waits for a restart', async () => {
     await using host = await start()
     const { body } = await host.json('POST', '/api/config/set', { key: 'http.request_timeout_ms', value: 9_000 })
-    expect(body).toMatchObject({ status: 'partial', changed: [], restart_required: true, restart_reasons: ['http.request_timeout_ms'] })
+    expect(body).toMatchObject({
+      status: 'partial',
+      changed: [],
+      restart_required: true,
+      restart_reasons: ['http.request_timeout_ms'],
+    })
     const again = await host.json('GET', '/api/config')
     expect(again.body.restart_required).toEqual(['http.request_timeout_ms'])
     expect(again.body.config.http.request_timeout_ms).toBe(60_000)
@@ -142,12 +221,31 @@ describe('a new key', () => {
   it('shuts the old one out at once, sockets opened with it too', async () => {
     await writeFile(file(), 'api_key = "old-key-1"\n')
     await using host = await start({ plugins: undefined as never, config: {} })
-    const spawned = await host.json('POST', '/api/agents', { manifest_toml: 'name = "a"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' }, { authorization: 'Bearer old-key-1' })
-    const { body: { protocol } } = await host.json('POST', '/api/auth/ws-ticket', undefined, { authorization: 'Bearer old-key-1' })
-    const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${spawned.body.agent_id}/ws`, ['svc', protocol])
-    await new Promise((resolve) => { socket.addEventListener('message', resolve, { once: true }) })
-    const closed = new Promise<CloseEvent>((resolve) => { socket.addEventListener('close', resolve, { once: true }) })
-    const answer = await host.json('POST', '/api/config/set', { key: 'api_key', value: 'new-key-2' }, { authorization: 'Bearer old-key-1' })
+    const spawned = await host.json(
+      'POST',
+      '/api/agents',
+      { manifest_toml: 'name = "a"\n[model]\nprovider = "builtin"\nmodel = "offline"\n' },
+      { authorization: 'Bearer old-key-1' },
+    )
+    const {
+      body: { protocol },
+    } = await host.json('POST', '/api/auth/ws-ticket', undefined, { authorization: 'Bearer old-key-1' })
+    const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${spawned.body.agent_id}/ws`, [
+      'svc',
+      protocol,
+    ])
+    await new Promise((resolve) => {
+      socket.addEventListener('message', resolve, { once: true })
+    })
+    const closed = new Promise<CloseEvent>((resolve) => {
+      socket.addEventListener('close', resolve, { once: true })
+    })
+    const answer = await host.json(
+      'POST',
+      '/api/config/set',
+      { key: 'api_key', value: 'new-key-2' },
+      { authorization: 'Bearer old-key-1' },
+    )
     expect(answer.status).toBe(200)
     expect((await closed).code).toBe(1008)
     expect((await host.json('GET', '/api/config', undefined, { authorization: 'Bearer old-key-1' })).status).toBe(401)
@@ -181,24 +279,43 @@ describe('reading the configuration again', () => {
     await using host = await start({ plugins: ['audit', 'settings', configured()] })
     await writeFile(file(), '[plugins.hello]\ngreeting = "Moin"\n')
     const { body } = await host.json('POST', '/api/config/reload')
-    expect(body).toMatchObject({ status: 'applied', changed: ['plugins.hello.greeting'], hot_actions_applied: ['hello'], failed: [] })
+    expect(body).toMatchObject({
+      status: 'applied',
+      changed: ['plugins.hello.greeting'],
+      hot_actions_applied: ['hello'],
+      failed: [],
+    })
     expect((await host.json('GET', '/api/hello/Ada')).body).toMatchObject({ text: 'Moin, Ada!' })
   })
 })
 
 /** A plugin with a section of its own and a route that shows it. */
-function configured(): string { return new URL('../../../playground/plugins/hello', import.meta.url).pathname }
+function configured(): string {
+  return new URL('../../../playground/plugins/hello', import.meta.url).pathname
+}
 
 describe('the default provider', () => {
   const base = ['audit', 'settings', 'providers', 'providers/builtin', 'providers/openai-compatible']
   it('is read, chosen and tried', async () => {
     await using fake = await startFakeProvider()
-    await using host = await start({ plugins: base, config: { providers: { openai: { base_url: fake.url, api_key: 'test-key' } } } })
-    expect((await host.json('PUT', '/api/config/provider', { provider: 'builtin' })).body).toMatchObject({ provider: 'builtin', model: 'offline', auth_status: 'no_key_needed' })
-    expect((await host.json('PUT', '/api/config/provider', { provider: 'openai', model: 'fake-1' })).body).toMatchObject({ provider: 'openai', model: 'fake-1', auth_status: 'configured', base_url: fake.url })
+    await using host = await start({
+      plugins: base,
+      config: { providers: { openai: { base_url: fake.url, api_key: 'test-key' } } },
+    })
+    expect((await host.json('PUT', '/api/config/provider', { provider: 'builtin' })).body).toMatchObject({
+      provider: 'builtin',
+      model: 'offline',
+      auth_status: 'no_key_needed',
+    })
+    expect(
+      (await host.json('PUT', '/api/config/provider', { provider: 'openai', model: 'fake-1' })).body,
+    ).toMatchObject({ provider: 'openai', model: 'fake-1', auth_status: 'configured', base_url: fake.url })
     expect((await host.json('GET', '/api/config/provider')).body).toMatchObject({ provider: 'openai', model: 'fake-1' })
     expect(await readFile(file(), 'utf8')).toBe('default_provider = "openai"\ndefault_model = "fake-1"\n')
-    expect((await host.json('POST', '/api/config/provider/test')).body).toMatchObject({ status: 'ok', provider: 'openai' })
+    expect((await host.json('POST', '/api/config/provider/test')).body).toMatchObject({
+      status: 'ok',
+      provider: 'openai',
+    })
     expect(await events(host)).toEqual(expect.arrayContaining(['default provider set to openai, model fake-1']))
   })
   it('is not chosen when there is none of that name, or nothing is said', async () => {

@@ -6,12 +6,18 @@ import { openTools } from '../../support/tool-stage.ts'
 import type { ToolStage } from '../../support/tool-stage.ts'
 
 let stage: ToolStage
-beforeAll(async () => { stage = await openTools(['shell'], { config: { plugins: { shell: { processes_per_agent: 2 } } } }) })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+beforeAll(async () => {
+  stage = await openTools(['shell'], { config: { plugins: { shell: { processes_per_agent: 2 } } } })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 
 const alive = async (text: string): Promise<boolean> => {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-  return (await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))).some((line) => line.includes(text))
+  return (await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))).some(
+    (line) => line.includes(text),
+  )
 }
 
 describe('shell_exec', () => {
@@ -24,32 +30,49 @@ describe('shell_exec', () => {
 
   it('is refused by default, and that is in the audit log', async () => {
     const agent = await stage.spawn('nobody')
-    expect(await stage.call(agent, 'shell_exec', { command: 'echo hello' })).toMatchObject({ failed: true, text: expect.stringContaining('capabilities.shell') })
+    expect(await stage.call(agent, 'shell_exec', { command: 'echo hello' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('capabilities.shell'),
+    })
     expect((await stage.audit('capability_check'))[0]).toContain('echo hello')
   })
 
   it('gives words to the program as they are', async () => {
     const agent = await stage.spawn('literal', 'shell = ["echo *"]')
-    expect((await stage.call(agent, 'shell_exec', { command: `echo '; echo pwn $(id)'` })).text).toBe('exit code 0\n; echo pwn $(id)\n')
-    expect(await stage.call(agent, 'shell_exec', { command: 'echo a; echo pwn' })).toMatchObject({ failed: true, text: expect.stringContaining('needs a shell because of ;') })
-    expect(await stage.call(agent, 'shell_exec', { command: 'echo "a' })).toMatchObject({ failed: true, text: expect.stringContaining('cannot be read') })
+    expect((await stage.call(agent, 'shell_exec', { command: `echo '; echo pwn $(id)'` })).text).toBe(
+      'exit code 0\n; echo pwn $(id)\n',
+    )
+    expect(await stage.call(agent, 'shell_exec', { command: 'echo a; echo pwn' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('needs a shell because of ;'),
+    })
+    expect(await stage.call(agent, 'shell_exec', { command: 'echo "a' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('cannot be read'),
+    })
   })
 
   it('uses a shell for those who may', async () => {
     const agent = await stage.spawn('sheller', 'shell = ["sh -c *"]')
-    expect((await stage.call(agent, 'shell_exec', { command: 'echo a | tr a b; exit 3' })).text).toBe('exit code 3\nb\n')
+    expect((await stage.call(agent, 'shell_exec', { command: 'echo a | tr a b; exit 3' })).text).toBe(
+      'exit code 3\nb\n',
+    )
   })
 
   it('refuses another program and names what is allowed', async () => {
     const agent = await stage.spawn('limited', 'shell = ["git *"]')
     expect((await stage.call(agent, 'shell_exec', { command: 'ls -la' })).text).toMatch(/may not run "ls -la".*git \*/)
-    expect((await stage.call(agent, 'shell_exec', { command: 'no-such-program x' })).text).toContain('There is no program')
+    expect((await stage.call(agent, 'shell_exec', { command: 'no-such-program x' })).text).toContain(
+      'There is no program',
+    )
   })
 
   it('stops at its time, and says so', async () => {
     const agent = await stage.spawn('slow', 'shell = ["sleep *"]')
     const mark = `61.${process.pid}1`
-    expect((await stage.call(agent, 'shell_exec', { command: `sleep ${mark}`, timeout_seconds: 1 })).text).toContain('took longer than 1 seconds')
+    expect((await stage.call(agent, 'shell_exec', { command: `sleep ${mark}`, timeout_seconds: 1 })).text).toContain(
+      'took longer than 1 seconds',
+    )
     expect(await alive(mark)).toBe(false)
   })
 
@@ -57,7 +80,9 @@ describe('shell_exec', () => {
     const agent = await stage.spawn('loud', 'shell = ["seq *"]')
     const { text } = await stage.call(agent, 'shell_exec', { command: 'seq 1 40000' })
     expect(text).toMatch(/bytes are not shown/)
-    await expect(stage.call(agent, 'shell_exec', { command: 'seq 1 3' })).resolves.toMatchObject({ text: 'exit code 0\n1\n2\n3\n' })
+    await expect(stage.call(agent, 'shell_exec', { command: 'seq 1 3' })).resolves.toMatchObject({
+      text: 'exit code 0\n1\n2\n3\n',
+    })
   })
 
   it('shows nothing of the daemon', async () => {
@@ -72,7 +97,11 @@ describe('shell_exec', () => {
   it('obeys the exec_policy of the manifest', async () => {
     const manifest = (policy: string) => `[exec_policy]\n${policy}`
     const denied = await stage.spawn('policy-deny', 'shell = ["*"]', manifest('mode = "deny"'))
-    const listed = await stage.spawn('policy-list', 'shell = ["*"]', manifest('mode = "allowlist"\nallowed_commands = ["seq"]'))
+    const listed = await stage.spawn(
+      'policy-list',
+      'shell = ["*"]',
+      manifest('mode = "allowlist"\nallowed_commands = ["seq"]'),
+    )
     const broken = await stage.spawn('policy-broken', 'shell = ["*"]', manifest('mode = "maybe"'))
     expect((await stage.call(denied, 'shell_exec', { command: 'echo a' })).failed).toBe(true)
     expect((await stage.call(broken, 'shell_exec', { command: 'echo a' })).failed).toBe(true)
@@ -88,7 +117,9 @@ describe('a process', () => {
     expect(running).toBe(true)
     expect(await stage.json(agent, 'process_list')).toMatchObject([{ process_id: id, command: 'cat', running: true }])
     expect((await stage.call(agent, 'process_write', { process_id: id, data: 'line\n' })).failed).toBe(false)
-    await vi.waitFor(async () => { expect((await stage.json(agent, 'process_poll', { process_id: id })).output).toBe('line\n') })
+    await vi.waitFor(async () => {
+      expect((await stage.json(agent, 'process_poll', { process_id: id })).output).toBe('line\n')
+    })
     expect(await stage.json(agent, 'process_kill', { process_id: id })).toMatchObject({ running: false })
     expect(await stage.json(agent, 'process_list')).toEqual([])
     expect(await stage.call(agent, 'process_poll', { process_id: id })).toMatchObject({ failed: true })
@@ -114,7 +145,11 @@ describe('a process', () => {
     const { process_id: id } = await stage.json(agent, 'process_start', { command: 'sleep 62' })
     await stage.json(agent, 'process_start', { command: 'sleep', args: ['62'] })
     expect((await stage.call(agent, 'process_start', { command: 'sleep 62' })).text).toContain('2 processes')
-    for (const tool of ['process_poll', 'process_kill']) expect(await stage.call(other, tool, { process_id: id })).toMatchObject({ failed: true, text: expect.stringContaining('There is no process') })
+    for (const tool of ['process_poll', 'process_kill'])
+      expect(await stage.call(other, tool, { process_id: id })).toMatchObject({
+        failed: true,
+        text: expect.stringContaining('There is no process'),
+      })
     expect(await stage.json(other, 'process_list')).toEqual([])
   })
 
@@ -122,9 +157,13 @@ describe('a process', () => {
     const agent = await stage.spawn('mortal', 'shell = ["sleep *"]')
     const mark = `63.${process.pid}1`
     await stage.json(agent, 'process_start', { command: `sleep ${mark}` })
-    await vi.waitFor(async () => { expect(await alive(mark)).toBe(true) })
+    await vi.waitFor(async () => {
+      expect(await alive(mark)).toBe(true)
+    })
     await stage.host.json('DELETE', `/api/agents/${agent}`)
-    await vi.waitFor(async () => { expect(await alive(mark)).toBe(false) }, 5000)
+    await vi.waitFor(async () => {
+      expect(await alive(mark)).toBe(false)
+    }, 5000)
   })
 
   it('ends when nobody asks for it any more, and with the plugin', async () => {
@@ -132,8 +171,12 @@ describe('a process', () => {
     const agent = await short.spawn('idle', 'shell = ["sleep *"]')
     const [idle, unloaded] = [`64.${process.pid}1`, `65.${process.pid}1`]
     await short.json(agent, 'process_start', { command: `sleep ${idle}` })
-    await vi.waitFor(async () => { expect(await alive(idle)).toBe(true) })
-    await vi.waitFor(async () => { expect(await alive(idle)).toBe(false) }, 8000)
+    await vi.waitFor(async () => {
+      expect(await alive(idle)).toBe(true)
+    })
+    await vi.waitFor(async () => {
+      expect(await alive(idle)).toBe(false)
+    }, 8000)
     expect(await short.json(agent, 'process_list')).toEqual([])
     await short.json(agent, 'process_start', { command: `sleep ${unloaded}` })
     await short.host.app.host.unload('shell')
@@ -146,7 +189,9 @@ it('a command sees nothing of the daemon, nor of other agents, but its own works
   const [agent, other] = [await stage.spawn('looker', 'shell = ["*"]'), await stage.spawn('hidden-one', '')]
   await stage.call(other, 'file_write', { path: 'private.txt', content: 'private words' })
   await stage.call(agent, 'file_write', { path: 'own.txt', content: 'own words' })
-  const { text } = await stage.call(agent, 'shell_exec', { command: `cat own.txt; ls ${stage.host.home}; cat ${stage.host.home}/vault.key ${join(stage.host.home, 'data', 'workspaces', other)}/private.txt` })
+  const { text } = await stage.call(agent, 'shell_exec', {
+    command: `cat own.txt; ls ${stage.host.home}; cat ${stage.host.home}/vault.key ${join(stage.host.home, 'data', 'workspaces', other)}/private.txt`,
+  })
   expect(text).toContain('own words')
   // Where the system offers no such space the names are there, and only the policy stands before them.
   if (!text.includes('vault.key\n')) expect(text).not.toContain('private words')

@@ -2,7 +2,14 @@ import { expect, it } from 'vitest'
 import { upstream } from '../../../plugins/system/upstream.ts'
 
 const plugin = (name: string, requires: string[], provides: string[] = [name]) => ({ name, requires, provides })
-const plugins = [plugin('a', ['b', 'core']), plugin('b', ['c']), plugin('c', []), plugin('d', ['c']), plugin('e', ['f']), plugin('f', ['e'])]
+const plugins = [
+  plugin('a', ['b', 'core']),
+  plugin('b', ['c']),
+  plugin('c', []),
+  plugin('d', ['c']),
+  plugin('e', ['f']),
+  plugin('f', ['e']),
+]
 
 it('finds everything a plugin requires, at any depth, and nothing else', () => {
   expect([...upstream(plugins, 'a')].sort()).toEqual(['b', 'c'])

@@ -11,10 +11,17 @@ async function start(engine: EngineName): Promise<TaskStore> {
   return new TaskStore(database.sql)
 }
 const post = (store: TaskStore, id: string, assigned: string | null = null, most = 100) =>
-  store.commit(store.insert({ id, title: id, description: '', assigned_to: assigned, created_by: 'one', created_at: at(Number(id)) }, most))
+  store.commit(
+    store.insert(
+      { id, title: id, description: '', assigned_to: assigned, created_by: 'one', created_at: at(Number(id)) },
+      most,
+    ),
+  )
 
 describe.each(engines)('the queue on %s', (engine) => {
-  beforeAll(async () => { if (engine === 'pglite') await pglite() }, 120_000)
+  beforeAll(async () => {
+    if (engine === 'pglite') await pglite()
+  }, 120_000)
 
   it('gives each task once, the oldest first, and none that waits for another', async () => {
     const store = await start(engine)
@@ -22,7 +29,12 @@ describe.each(engines)('the queue on %s', (engine) => {
     await post(store, '0', 'two')
     const claimed = await Promise.all(['a', 'b', 'c', 'd'].map((claim) => store.claim('one', claim, at(10), at(20))))
     expect(claimed.map((task) => task?.id ?? 'none').toSorted()).toEqual(['1', '2', '3', 'none'])
-    expect(await store.claim('two', 'e', at(10), at(20))).toMatchObject({ id: '0', status: 'in_progress', claimed_by: 'two', attempts: 1 })
+    expect(await store.claim('two', 'e', at(10), at(20))).toMatchObject({
+      id: '0',
+      status: 'in_progress',
+      claimed_by: 'two',
+      attempts: 1,
+    })
     expect(await store.counts()).toEqual(new Map([['in_progress', 4]]))
   })
 

@@ -8,14 +8,22 @@ let stage: ToolStage
 let one = ''
 let two = ''
 beforeAll(async () => {
-  stage = await openTools(['tasks'], { memory: false, config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } } })
+  stage = await openTools(['tasks'], {
+    memory: false,
+    config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } },
+  })
   one = await stage.spawn('one')
   two = await stage.spawn('two')
 })
-afterAll(async () => { await stage[Symbol.asyncDispose]() })
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const list = async (query = '') => (await stage.host.json('GET', `/api/tasks/list${query}`)).body
-beforeEach(async () => { for (const { id } of (await list()).tasks) await stage.host.json('DELETE', `/api/tasks/${id}`) })
-const post = async (title: string, more: object = {}, by = one): Promise<string> => (await stage.json(by, 'task_post', { title, description: 'do it', ...more })).task_id
+beforeEach(async () => {
+  for (const { id } of (await list()).tasks) await stage.host.json('DELETE', `/api/tasks/${id}`)
+})
+const post = async (title: string, more: object = {}, by = one): Promise<string> =>
+  (await stage.json(by, 'task_post', { title, description: 'do it', ...more })).task_id
 /** As if the time for it were over. */
 function expire(id: string): void {
   const db = new Sqlite(join(stage.host.home, 'data', 'svc.db'))
@@ -26,12 +34,36 @@ function expire(id: string): void {
 it('a task is posted, claimed and completed, through whole turns', async () => {
   const posted = await stage.say(one, 'use task_post {"title":"Sweep","description":"The floor"}')
   const { task_id: id } = JSON.parse(posted.slice(posted.indexOf('{')))
-  expect((await list()).tasks).toMatchObject([{ id, title: 'Sweep', description: 'The floor', status: 'pending', assigned_to: null, created_by: one, result: null }])
+  expect((await list()).tasks).toMatchObject([
+    {
+      id,
+      title: 'Sweep',
+      description: 'The floor',
+      status: 'pending',
+      assigned_to: null,
+      created_by: one,
+      result: null,
+    },
+  ])
   expect(await stage.say(two, 'use task_claim {}')).toContain(id)
-  expect(await stage.json(one, 'task_list', { status: 'in_progress' })).toMatchObject({ total: 1, tasks: [{ task_id: id, claimed_by: two }] })
+  expect(await stage.json(one, 'task_list', { status: 'in_progress' })).toMatchObject({
+    total: 1,
+    tasks: [{ task_id: id, claimed_by: two }],
+  })
   expect(await stage.say(two, `use task_complete {"task_id":"${id}","result":"clean"}`)).toContain('Completed')
-  expect(await stage.json(one, 'task_status', { task_id: id })).toMatchObject({ status: 'completed', result: 'clean', claimed_by: two })
-  expect((await stage.host.json('GET', '/api/tasks/status')).body).toEqual({ total: 1, pending: 0, running: 0, in_progress: 0, completed: 1, failed: 0 })
+  expect(await stage.json(one, 'task_status', { task_id: id })).toMatchObject({
+    status: 'completed',
+    result: 'clean',
+    claimed_by: two,
+  })
+  expect((await stage.host.json('GET', '/api/tasks/status')).body).toEqual({
+    total: 1,
+    pending: 0,
+    running: 0,
+    in_progress: 0,
+    completed: 1,
+    failed: 0,
+  })
 })
 
 describe('a claim', () => {
@@ -47,14 +79,20 @@ describe('a claim', () => {
     const id = await post('for two', { assigned_to: 'two' })
     expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
     expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
-    expect(await stage.call(one, 'task_post', { title: 'x', description: '', assigned_to: 'nobody' })).toMatchObject({ failed: true, text: expect.stringContaining('nobody') })
+    expect(await stage.call(one, 'task_post', { title: 'x', description: '', assigned_to: 'nobody' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('nobody'),
+    })
   })
   it('ends with its time: another agent gets the task, and after some attempts it has failed', async () => {
     const id = await post('slow')
     await stage.json(one, 'task_claim')
     expire(id)
     expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
-    expect(await stage.call(one, 'task_complete', { task_id: id, result: 'late' })).toMatchObject({ failed: true, text: expect.stringContaining('Another agent') })
+    expect(await stage.call(one, 'task_complete', { task_id: id, result: 'late' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('Another agent'),
+    })
     expire(id)
     expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
     expect((await list('?status=failed')).tasks).toMatchObject([{ id, result: 'nobody finished it in time' }])
@@ -71,16 +109,28 @@ describe('a claim', () => {
 
 it('only the agent that works on a task completes it, once', async () => {
   const id = await post('mine')
-  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({ failed: true, text: expect.stringContaining('pending') })
+  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('pending'),
+  })
   await stage.json(one, 'task_claim')
   expect((await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).failed).toBe(false)
-  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'y' })).toMatchObject({ failed: true, text: expect.stringContaining('completed') })
-  expect(await stage.call(one, 'task_complete', { task_id: 'nothing', result: 'y' })).toMatchObject({ failed: true, text: expect.stringContaining('No task') })
+  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'y' })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('completed'),
+  })
+  expect(await stage.call(one, 'task_complete', { task_id: 'nothing', result: 'y' })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('No task'),
+  })
 })
 
 it('the queue takes only so many', async () => {
   for (let n = 0; n < 30; n++) await post(`task ${n}`)
-  expect(await stage.call(one, 'task_post', { title: 'more', description: '' })).toMatchObject({ failed: true, text: expect.stringContaining('30 tasks') })
+  expect(await stage.call(one, 'task_post', { title: 'more', description: '' })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining('30 tasks'),
+  })
 })
 
 describe('an operator', () => {
@@ -116,7 +166,10 @@ describe('an operator', () => {
       expire(id)
     }
     await stage.call(one, 'task_claim')
-    const five = async (method: string, path: string): Promise<number[]> => (await Promise.all(Array.from({ length: 5 }, () => stage.host.json(method, path)))).map(({ status }) => status).toSorted()
+    const five = async (method: string, path: string): Promise<number[]> =>
+      (await Promise.all(Array.from({ length: 5 }, () => stage.host.json(method, path))))
+        .map(({ status }) => status)
+        .toSorted()
     expect(await five('POST', `/api/tasks/${id}/retry`)).toEqual([200, 404, 404, 404, 404])
     expect(await five('DELETE', `/api/tasks/${id}`)).toEqual([204, 404, 404, 404, 404])
     expect((await stage.audit('config_change')).filter((line) => line.includes(id))).toHaveLength(2)
@@ -124,7 +177,8 @@ describe('an operator', () => {
   it('finds the tasks that are running under both their names', async () => {
     const id = await post('busy')
     await stage.json(one, 'task_claim')
-    for (const name of ['running', 'in_progress']) expect(await list(`?status=${name}`)).toMatchObject({ total: 1, tasks: [{ id, status: 'in_progress' }] })
+    for (const name of ['running', 'in_progress'])
+      expect(await list(`?status=${name}`)).toMatchObject({ total: 1, tasks: [{ id, status: 'in_progress' }] })
   })
   it('reads the list in pages', async () => {
     for (let n = 0; n < 5; n++) await post(`task ${n}`)

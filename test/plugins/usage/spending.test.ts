@@ -9,7 +9,17 @@ import { engines, open } from '../../core/storage/engines.ts'
 const NOON = Date.parse('2026-03-31T12:30:00.000Z')
 const CENT = 10_000_000
 const record = (change: Partial<UsageRecord> = {}): UsageRecord => ({
-  agentId: 'a', sessionId: 's', turnId: 't', provider: 'p', model: 'm', inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, costUsd: 0.01, estimated: false, ...change,
+  agentId: 'a',
+  sessionId: 's',
+  turnId: 't',
+  provider: 'p',
+  model: 'm',
+  inputTokens: 10,
+  outputTokens: 5,
+  cachedInputTokens: 0,
+  costUsd: 0.01,
+  estimated: false,
+  ...change,
 })
 
 describe.each(engines)('spending on %s', (engine) => {
@@ -22,24 +32,51 @@ describe.each(engines)('spending on %s', (engine) => {
     const spending = createSpending(store, () => now)
     let serial = 0
     return {
-      spending, store, db: database.sql,
-      at(time: string) { now = Date.parse(time) },
-      async add(...records: UsageRecord[]) { await database.sql.batch(records.map((one) => ledger.entry(one))) },
-      claim: (limits: { all?: SpendLimits; agent?: SpendLimits }, change: Partial<Claim> = {}) => spending.claim(
-        { id: `c${serial++}`, agentId: 'a', nano: CENT, tokens: 100, expiresAt: new Date(now + 600_000).toISOString(), ...change }, { all: {}, agent: {}, ...limits },
-      ),
+      spending,
+      store,
+      db: database.sql,
+      at(time: string) {
+        now = Date.parse(time)
+      },
+      async add(...records: UsageRecord[]) {
+        await database.sql.batch(records.map((one) => ledger.entry(one)))
+      },
+      claim: (limits: { all?: SpendLimits; agent?: SpendLimits }, change: Partial<Claim> = {}) =>
+        spending.claim(
+          {
+            id: `c${serial++}`,
+            agentId: 'a',
+            nano: CENT,
+            tokens: 100,
+            expiresAt: new Date(now + 600_000).toISOString(),
+            ...change,
+          },
+          { all: {}, agent: {}, ...limits },
+        ),
       settle: (id: string, used: UsageRecord) => database.sql.batch([ledger.entry(used), spending.release(id)]),
     }
   }
 
   it('sums what was used by hour, day and month, of one agent and of all', async () => {
     const { add, at, spending } = await start()
-    at('2026-02-28T23:59:59.999Z'); await add(record())
-    at('2026-03-01T00:00:00.000Z'); await add(record({ costUsd: 0.02 }))
-    at('2026-03-31T00:00:00.000Z'); await add(record({ costUsd: 0.04 }), record({ agentId: 'b', costUsd: 0.08 }))
-    at('2026-03-31T12:00:00.000Z'); await add(record({ costUsd: 0.16 }), record({ costUsd: null }))
+    at('2026-02-28T23:59:59.999Z')
+    await add(record())
+    at('2026-03-01T00:00:00.000Z')
+    await add(record({ costUsd: 0.02 }))
+    at('2026-03-31T00:00:00.000Z')
+    await add(record({ costUsd: 0.04 }), record({ agentId: 'b', costUsd: 0.08 }))
+    at('2026-03-31T12:00:00.000Z')
+    await add(record({ costUsd: 0.16 }), record({ costUsd: null }))
     at('2026-03-31T12:30:00.000Z')
-    expect(await spending.spent('a')).toEqual({ hourNano: 16 * CENT, dayNano: 20 * CENT, monthNano: 22 * CENT, hourTokens: 30, heldNano: 0, heldTokens: 0, unpricedToday: 1 })
+    expect(await spending.spent('a')).toEqual({
+      hourNano: 16 * CENT,
+      dayNano: 20 * CENT,
+      monthNano: 22 * CENT,
+      hourTokens: 30,
+      heldNano: 0,
+      heldTokens: 0,
+      unpricedToday: 1,
+    })
     expect(await spending.spent()).toMatchObject({ hourNano: 16 * CENT, dayNano: 28 * CENT, monthNano: 30 * CENT })
     expect(await spending.spent('nobody')).toMatchObject({ monthNano: 0, hourTokens: 0 })
   })
@@ -57,12 +94,20 @@ describe.each(engines)('spending on %s', (engine) => {
   it('an old ledger is summed in slices', async () => {
     const { add, store, spending } = await start()
     await add(...Array.from({ length: 25 }, () => record()))
-    if (engine === 'sqlite') while ((await store.fold(10)) >= 10) { /* On PostgreSQL what is new waits for its seconds. */ }
+    if (engine === 'sqlite')
+      while ((await store.fold(10)) >= 10) {
+        /* On PostgreSQL what is new waits for its seconds. */
+      }
     expect((await spending.spent()).dayNano).toBe(25 * CENT)
   })
 
   it.each([
-    ['all', 'hourNano'], ['all', 'dayNano'], ['all', 'monthNano'], ['agent', 'hourNano'], ['agent', 'dayNano'], ['agent', 'monthNano'],
+    ['all', 'hourNano'],
+    ['all', 'dayNano'],
+    ['all', 'monthNano'],
+    ['agent', 'hourNano'],
+    ['agent', 'dayNano'],
+    ['agent', 'monthNano'],
   ] as const)('a limit of %s by %s is not passed by a claim, and may be reached', async (whose, period) => {
     const { add, claim } = await start()
     await add(record({ costUsd: 0.02 }))
@@ -124,8 +169,10 @@ describe.each(engines)('spending on %s', (engine) => {
 
   it('ranks the agents by what they spent', async () => {
     const { add, at, spending } = await start()
-    at('2026-02-01T00:00:00.000Z'); await add(record({ agentId: 'old', costUsd: 5 }))
-    at('2026-03-31T12:00:00.000Z'); await add(record(), record({ agentId: 'new', costUsd: 1 }), record({ agentId: 'free', costUsd: null }))
+    at('2026-02-01T00:00:00.000Z')
+    await add(record({ agentId: 'old', costUsd: 5 }))
+    at('2026-03-31T12:00:00.000Z')
+    await add(record(), record({ agentId: 'new', costUsd: 1 }), record({ agentId: 'free', costUsd: null }))
     expect(await spending.ranking()).toEqual([
       { agentId: 'old', totalNano: 500 * CENT, todayNano: 0, monthNano: 0, calls: 1, unpriced: 0 },
       { agentId: 'new', totalNano: 100 * CENT, todayNano: 100 * CENT, monthNano: 100 * CENT, calls: 1, unpriced: 0 },

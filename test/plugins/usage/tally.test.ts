@@ -8,23 +8,43 @@ import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { Answer, FakeProvider, RecordedRequest } from '../../support/fake-provider.ts'
 
 const rates = { input: 0.15, output: 0.6, cached_input: 0.075 }
-interface Tally { input: number; output: number; calls: number; nano: number }
+interface Tally {
+  input: number
+  output: number
+  calls: number
+  nano: number
+}
 const empty = (): Tally => ({ input: 0, output: 0, calls: 0, nano: 0 })
 
 /** What the providers themselves counted: the figure that every sum of ours has to be. */
 let tallies: Record<'fake-1' | 'spare-1', Tally>
 let answers: ((request: RecordedRequest) => Answer | undefined)[]
-const reported = (model: 'fake-1' | 'spare-1') => (request: RecordedRequest): Answer => {
-  const scripted = answers.shift()?.(request)
-  if (scripted?.status !== undefined) return scripted
-  const { input, output, cached } = { input: 101 + tallies[model].calls * 7, output: 13 + tallies[model].calls, cached: tallies[model].calls * 3 }
-  const tally = tallies[model]
-  tally.input += input
-  tally.output += output
-  tally.calls++
-  tally.nano += Math.round((input - cached) * 150 + cached * 75 + output * 600)
-  return { text: 'counted', ...scripted, usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, prompt_tokens_details: { cached_tokens: cached } } }
-}
+const reported =
+  (model: 'fake-1' | 'spare-1') =>
+  (request: RecordedRequest): Answer => {
+    const scripted = answers.shift()?.(request)
+    if (scripted?.status !== undefined) return scripted
+    const { input, output, cached } = {
+      input: 101 + tallies[model].calls * 7,
+      output: 13 + tallies[model].calls,
+      cached: tallies[model].calls * 3,
+    }
+    const tally = tallies[model]
+    tally.input += input
+    tally.output += output
+    tally.calls++
+    tally.nano += Math.round((input - cached) * 150 + cached * 75 + output * 600)
+    return {
+      text: 'counted',
+      ...scripted,
+      usage: {
+        prompt_tokens: input,
+        completion_tokens: output,
+        total_tokens: input + output,
+        prompt_tokens_details: { cached_tokens: cached },
+      },
+    }
+  }
 const usd = (nano: number): number => nano / 1_000_000_000
 
 let home: string
@@ -33,18 +53,23 @@ let spare: FakeProvider
 let stage: ChatStage
 async function start(): Promise<void> {
   stage = await openChat({
-    fake, home, config: {
+    fake,
+    home,
+    config: {
       providers: {
         openai: { base_url: fake.url, api_key: 'test-key', prices: { 'fake-1': rates } },
         groq: { base_url: spare.url, api_key: 'k', prices: { 'spare-1': rates } },
       },
-      plugins: { chat: { compaction: { threshold_messages: 5, keep_recent: 2 } }, providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2 } },
+      plugins: {
+        chat: { compaction: { threshold_messages: 5, keep_recent: 2 } },
+        providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2 },
+      },
     },
   })
 }
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'svc-tally-'));
-  [fake, spare] = await Promise.all([startFakeProvider(), startFakeProvider({ models: ['spare-1'] })])
+  home = await mkdtemp(join(tmpdir(), 'svc-tally-'))
+  ;[fake, spare] = await Promise.all([startFakeProvider(), startFakeProvider({ models: ['spare-1'] })])
   tallies = { 'fake-1': empty(), 'spare-1': empty() }
   answers = []
   fake.always(reported('fake-1'))
@@ -58,22 +83,58 @@ afterAll(async () => {
 })
 
 const get = async (path: string) => (await stage.host.json('GET', path)).body
-const send = async (agent: string) => (await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })).body
-const all = (): Tally => Object.values(tallies).reduce((sum, one) => ({ input: sum.input + one.input, output: sum.output + one.output, calls: sum.calls + one.calls, nano: sum.nano + one.nano }), empty())
+const send = async (agent: string) =>
+  (await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })).body
+const all = (): Tally =>
+  Object.values(tallies).reduce(
+    (sum, one) => ({
+      input: sum.input + one.input,
+      output: sum.output + one.output,
+      calls: sum.calls + one.calls,
+      nano: sum.nano + one.nano,
+    }),
+    empty(),
+  )
 
 async function agrees(): Promise<void> {
   const { input, output, calls, nano } = all()
   for (const period of ['hour', 'day', 'week', 'month']) {
-    expect(await get(`/api/usage?period=${period}`)).toMatchObject({ period, total_input_tokens: input, total_output_tokens: output, total_cost_usd: usd(nano), request_count: calls, active_agents: 3, unpriced_requests: 0, estimated_requests: 0 })
+    expect(await get(`/api/usage?period=${period}`)).toMatchObject({
+      period,
+      total_input_tokens: input,
+      total_output_tokens: output,
+      total_cost_usd: usd(nano),
+      request_count: calls,
+      active_agents: 3,
+      unpriced_requests: 0,
+      estimated_requests: 0,
+    })
   }
   expect(await get('/api/usage')).toMatchObject({ period: 'day' })
   const summary = await get('/api/usage/summary')
-  expect(summary.today).toEqual({ input_tokens: input, output_tokens: output, cost_usd: usd(nano), requests: calls, unpriced_requests: 0 })
+  expect(summary.today).toEqual({
+    input_tokens: input,
+    output_tokens: output,
+    cost_usd: usd(nano),
+    requests: calls,
+    unpriced_requests: 0,
+  })
   expect(summary.quota).toMatchObject({ hourly_token_limit: null, hourly_tokens_used: input + output })
-  const row = (tally: Tally) => ({ input_tokens: tally.input, output_tokens: tally.output, cost_usd: usd(tally.nano), request_count: tally.calls, unpriced_requests: 0 })
-  const rows = [{ model: 'fake-1' as const, provider: 'openai', ...row(tallies['fake-1']) }, { model: 'spare-1' as const, provider: 'groq', ...row(tallies['spare-1']) }]
+  const row = (tally: Tally) => ({
+    input_tokens: tally.input,
+    output_tokens: tally.output,
+    cost_usd: usd(tally.nano),
+    request_count: tally.calls,
+    unpriced_requests: 0,
+  })
+  const rows = [
+    { model: 'fake-1' as const, provider: 'openai', ...row(tallies['fake-1']) },
+    { model: 'spare-1' as const, provider: 'groq', ...row(tallies['spare-1']) },
+  ]
   expect((await get('/api/usage/by-model')).models).toEqual(rows)
-  expect((await get('/api/usage/providers')).providers).toEqual(rows.map(({ provider, ...rest }) => ({ ...row(tallies[rest.model]), provider })))
+  expect((await get('/api/usage/providers')).providers).toEqual(
+    rows.map(({ provider, ...rest }) => ({ ...row(tallies[rest.model]), provider })),
+  )
   const { agents } = await get('/api/usage/agents')
   expect(agents.reduce((sum: number, one: { request_count: number }) => sum + one.request_count, 0)).toBe(calls)
   const { days, today_cost_usd: today } = await get('/api/usage/daily')
@@ -81,7 +142,12 @@ async function agrees(): Promise<void> {
   expect(days.at(-1)).toMatchObject({ tokens: input + output, calls, cost_usd: usd(nano) })
   expect(today).toBe(usd(nano))
   expect((await get('/api/budget')).today_spent_usd).toBe(usd(nano))
-  expect((await get('/api/budget/agents')).reduce((sum: number, one: { total_cost_usd: number }) => sum + Math.round(one.total_cost_usd * 1e9), 0)).toBe(nano)
+  expect(
+    (await get('/api/budget/agents')).reduce(
+      (sum: number, one: { total_cost_usd: number }) => sum + Math.round(one.total_cost_usd * 1e9),
+      0,
+    ),
+  ).toBe(nano)
 }
 
 describe('what is used', () => {
@@ -104,8 +170,14 @@ describe('what is used', () => {
     const earlier = { ...all() }
     const summed = await send(talker)
     expect(all().calls - earlier.calls).toBe(2)
-    expect([summed.cost_usd, summed.input_tokens]).toEqual([usd(all().nano - earlier.nano), all().input - earlier.input])
-    expect(await get(`/api/agents/${talker}/turns/${summed.turn_id}`)).toMatchObject({ cost_usd: summed.cost_usd, usage: { input_tokens: summed.input_tokens } })
+    expect([summed.cost_usd, summed.input_tokens]).toEqual([
+      usd(all().nano - earlier.nano),
+      all().input - earlier.input,
+    ])
+    expect(await get(`/api/agents/${talker}/turns/${summed.turn_id}`)).toMatchObject({
+      cost_usd: summed.cost_usd,
+      usage: { input_tokens: summed.input_tokens },
+    })
     await agrees()
   })
   it('is the same after a restart, and goes on from there', async () => {

@@ -13,7 +13,17 @@ import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
 const record = (change: Partial<UsageRecord> = {}): UsageRecord => ({
-  agentId: 'agent-1', sessionId: 's', turnId: 't', provider: 'fake', model: 'small', inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, costUsd: 0.1, estimated: false, ...change,
+  agentId: 'agent-1',
+  sessionId: 's',
+  turnId: 't',
+  provider: 'fake',
+  model: 'small',
+  inputTokens: 10,
+  outputTokens: 5,
+  cachedInputTokens: 0,
+  costUsd: 0.1,
+  estimated: false,
+  ...change,
 })
 const NOON = Date.parse('2026-03-29T12:30:00.000Z')
 
@@ -25,7 +35,9 @@ describe.each(engines)('the ledger on %s', (engine) => {
     let now = NOON
     const ledger = usageLedger(store, () => now)
     return {
-      store, sums: new UsageSums(database.sql), db: database.sql,
+      store,
+      sums: new UsageSums(database.sql),
+      db: database.sql,
       async add(at: string, ...records: UsageRecord[]) {
         now = Date.parse(at)
         await database.sql.batch(records.map((one) => ledger.entry(one)))
@@ -35,15 +47,36 @@ describe.each(engines)('the ledger on %s', (engine) => {
 
   it('sums are what was recorded, and an unknown cost is counted, not taken for 0', async () => {
     const { sums, add } = await start()
-    await add('2026-03-29T12:00:00Z', record(), record({ costUsd: 0.2 }), record({ costUsd: null, agentId: 'agent-2', estimated: true }), record({ costUsd: 0 }))
+    await add(
+      '2026-03-29T12:00:00Z',
+      record(),
+      record({ costUsd: 0.2 }),
+      record({ costUsd: null, agentId: 'agent-2', estimated: true }),
+      record({ costUsd: 0 }),
+    )
     const found = await sums.totals(periodStart('day', NOON))
-    expect(found).toMatchObject({ input_tokens: 40, output_tokens: 20, requests: 4, unpriced: 1, agents: 2, estimated: 1 })
+    expect(found).toMatchObject({
+      input_tokens: 40,
+      output_tokens: 20,
+      requests: 4,
+      unpriced: 1,
+      agents: 2,
+      estimated: 1,
+    })
     expect(found.cost_usd).toBeCloseTo(0.3, 12)
   })
 
   it('an empty ledger sums to zero', async () => {
     const { store, sums } = await start()
-    expect(await sums.totals('2026')).toEqual({ input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0, agents: 0, estimated: 0 })
+    expect(await sums.totals('2026')).toEqual({
+      input_tokens: 0,
+      output_tokens: 0,
+      cost_usd: 0,
+      requests: 0,
+      unpriced: 0,
+      agents: 0,
+      estimated: 0,
+    })
     expect(await store.firstDay()).toBeNull()
   })
 
@@ -54,7 +87,11 @@ describe.each(engines)('the ledger on %s', (engine) => {
     await add('2026-03-28T10:00:00Z', record())
     await add('2026-03-20T10:00:00Z', record())
     await add('2026-01-01T10:00:00Z', record())
-    const counts = await Promise.all((['hour', 'day', 'week', 'month'] as const).map(async (period) => (await sums.totals(periodStart(period, NOON))).requests))
+    const counts = await Promise.all(
+      (['hour', 'day', 'week', 'month'] as const).map(
+        async (period) => (await sums.totals(periodStart(period, NOON))).requests,
+      ),
+    )
     expect(counts).toEqual([1, 2, 3, 4])
   })
 
@@ -62,16 +99,35 @@ describe.each(engines)('the ledger on %s', (engine) => {
     const { store, sums, add } = await start()
     await add('2026-03-28T10:00:00Z', record(), record({ model: 'big', costUsd: null }))
     await add('2026-03-29T10:00:00Z', record({ provider: 'other', agentId: 'agent-2' }))
-    expect((await sums.by(['model', 'provider'])).map((row) => [row.model, row.provider, row.requests, row.unpriced])).toEqual([['big', 'fake', 1, 1], ['small', 'fake', 1, 0], ['small', 'other', 1, 0]])
-    expect((await sums.by(['provider'])).map((row) => [row.provider, row.requests])).toEqual([['fake', 2], ['other', 1]])
-    expect((await sums.by(['agent_id'])).map((row) => [row.agent_id, row.input_tokens])).toEqual([['agent-1', 20], ['agent-2', 10]])
-    expect((await sums.daily('2026-03-01')).map((row) => [row.date, row.requests, row.unpriced])).toEqual([['2026-03-28', 2, 1], ['2026-03-29', 1, 0]])
+    expect(
+      (await sums.by(['model', 'provider'])).map((row) => [row.model, row.provider, row.requests, row.unpriced]),
+    ).toEqual([
+      ['big', 'fake', 1, 1],
+      ['small', 'fake', 1, 0],
+      ['small', 'other', 1, 0],
+    ])
+    expect((await sums.by(['provider'])).map((row) => [row.provider, row.requests])).toEqual([
+      ['fake', 2],
+      ['other', 1],
+    ])
+    expect((await sums.by(['agent_id'])).map((row) => [row.agent_id, row.input_tokens])).toEqual([
+      ['agent-1', 20],
+      ['agent-2', 10],
+    ])
+    expect((await sums.daily('2026-03-01')).map((row) => [row.date, row.requests, row.unpriced])).toEqual([
+      ['2026-03-28', 2, 1],
+      ['2026-03-29', 1, 0],
+    ])
     expect(await store.firstDay()).toBe('2026-03-28')
   })
 
   it('absurd numbers of a provider spoil no sum', async () => {
     const { sums, add } = await start()
-    await add('2026-03-29T12:00:00Z', record({ inputTokens: -5, outputTokens: 1e30, cachedInputTokens: NaN, costUsd: NaN }), record({ inputTokens: 1.6, costUsd: -1 }))
+    await add(
+      '2026-03-29T12:00:00Z',
+      record({ inputTokens: -5, outputTokens: 1e30, cachedInputTokens: NaN, costUsd: NaN }),
+      record({ inputTokens: 1.6, costUsd: -1 }),
+    )
     expect(await sums.totals('2026')).toMatchObject({ input_tokens: 2, output_tokens: 5, cost_usd: 0, unpriced: 2 })
   })
 })
@@ -87,19 +143,39 @@ it('sums of many records are exact, also of many at one moment, and others get t
   const sums = new UsageSums(sql)
   let turns = 0
   let watching = true
-  const watch = (): void => { turns++; if (watching) setImmediate(watch) }
+  const watch = (): void => {
+    turns++
+    if (watching) setImmediate(watch)
+  }
   setImmediate(watch)
   const [all, models, days] = [await sums.totals(''), await sums.by(['model', 'provider']), await sums.daily('')]
   watching = false
-  expect(all).toEqual({ input_tokens: 1_799_970_000, output_tokens: 60_000, cost_usd: 4000, requests: 60_000, unpriced: 20_000, agents: 7, estimated: 30_000 })
-  expect([models.length, models.reduce((sum, { requests }) => sum + requests, 0), days.reduce((sum, { requests }) => sum + requests, 0)]).toEqual([10, 60_000, 60_000])
+  expect(all).toEqual({
+    input_tokens: 1_799_970_000,
+    output_tokens: 60_000,
+    cost_usd: 4000,
+    requests: 60_000,
+    unpriced: 20_000,
+    agents: 7,
+    estimated: 30_000,
+  })
+  expect([
+    models.length,
+    models.reduce((sum, { requests }) => sum + requests, 0),
+    days.reduce((sum, { requests }) => sum + requests, 0),
+  ]).toEqual([10, 60_000, 60_000])
   // Two days have none: their records are of the one moment.
   expect(days.length).toBe(28)
   expect(turns).toBeGreaterThan(30)
 })
 
 it('boundaries are in UTC', () => {
-  expect([dayStart(NOON), dayStart(NOON, 6), hourStart(NOON), nextHour(NOON)]).toEqual(['2026-03-29T00:00:00.000Z', '2026-03-23T00:00:00.000Z', '2026-03-29T12:00:00.000Z', '2026-03-29T13:00:00.000Z'])
+  expect([dayStart(NOON), dayStart(NOON, 6), hourStart(NOON), nextHour(NOON)]).toEqual([
+    '2026-03-29T00:00:00.000Z',
+    '2026-03-23T00:00:00.000Z',
+    '2026-03-29T12:00:00.000Z',
+    '2026-03-29T13:00:00.000Z',
+  ])
 })
 
 describe('the routes of usage', () => {
@@ -119,25 +195,71 @@ describe('the routes of usage', () => {
     await host.stop()
     await using database = await openDatabase({ url: `sqlite:${join(home, 'data', 'svc.db')}`, log: recorder().log })
     const ledger = usageLedger(new UsageStore(database.sql), Date.now)
-    await database.sql.batch([record(), record({ costUsd: 0.2 }), record({ model: 'big', provider: 'other', costUsd: null, agentId: 'agent-2' })].map((one) => ledger.entry(one)))
+    await database.sql.batch(
+      [
+        record(),
+        record({ costUsd: 0.2 }),
+        record({ model: 'big', provider: 'other', costUsd: null, agentId: 'agent-2' }),
+      ].map((one) => ledger.entry(one)),
+    )
   }
 
   it('answer for an empty ledger', async () => {
-    expect((await host.json('GET', '/api/usage')).body).toEqual({ period: 'day', total_input_tokens: 0, total_output_tokens: 0, total_cost_usd: 0, request_count: 0, active_agents: 0, unpriced_requests: 0, estimated_requests: 0 })
+    expect((await host.json('GET', '/api/usage')).body).toEqual({
+      period: 'day',
+      total_input_tokens: 0,
+      total_output_tokens: 0,
+      total_cost_usd: 0,
+      request_count: 0,
+      active_agents: 0,
+      unpriced_requests: 0,
+      estimated_requests: 0,
+    })
     expect((await host.json('GET', '/api/usage/by-model')).body).toEqual({ models: [] })
-    expect((await host.json('GET', '/api/usage/daily')).body).toMatchObject({ today_cost_usd: 0, first_event_date: null })
+    expect((await host.json('GET', '/api/usage/daily')).body).toMatchObject({
+      today_cost_usd: 0,
+      first_event_date: null,
+    })
   })
 
   it('answer what was recorded, after a restart', async () => {
     await seed()
     host = await startHost({ plugins: ['usage'], listen: false, home })
     const { body } = await host.json('GET', '/api/usage?period=hour')
-    expect(body).toEqual({ period: 'hour', total_input_tokens: 30, total_output_tokens: 15, total_cost_usd: 0.3, request_count: 3, active_agents: 2, unpriced_requests: 1, estimated_requests: 0 })
+    expect(body).toEqual({
+      period: 'hour',
+      total_input_tokens: 30,
+      total_output_tokens: 15,
+      total_cost_usd: 0.3,
+      request_count: 3,
+      active_agents: 2,
+      unpriced_requests: 1,
+      estimated_requests: 0,
+    })
     const summary = await host.json('GET', '/api/usage/summary')
     expect(summary.body.quota).toMatchObject({ hourly_token_limit: null })
-    expect(Object.keys(summary.body.today).toSorted()).toEqual(['cost_usd', 'input_tokens', 'output_tokens', 'requests', 'unpriced_requests'])
-    expect((await host.json('GET', '/api/usage/by-model')).body.models[0]).toEqual({ model: 'small', provider: 'fake', input_tokens: 20, output_tokens: 10, cost_usd: 0.3, request_count: 2, unpriced_requests: 0 })
-    expect((await host.json('GET', '/api/usage/agents')).body.agents[1]).toMatchObject({ agent_id: 'agent-2', name: null, total_tokens: 15, unpriced_requests: 1 })
+    expect(Object.keys(summary.body.today).toSorted()).toEqual([
+      'cost_usd',
+      'input_tokens',
+      'output_tokens',
+      'requests',
+      'unpriced_requests',
+    ])
+    expect((await host.json('GET', '/api/usage/by-model')).body.models[0]).toEqual({
+      model: 'small',
+      provider: 'fake',
+      input_tokens: 20,
+      output_tokens: 10,
+      cost_usd: 0.3,
+      request_count: 2,
+      unpriced_requests: 0,
+    })
+    expect((await host.json('GET', '/api/usage/agents')).body.agents[1]).toMatchObject({
+      agent_id: 'agent-2',
+      name: null,
+      total_tokens: 15,
+      unpriced_requests: 1,
+    })
     expect((await host.json('GET', '/api/usage/providers')).body.providers).toHaveLength(2)
     const { days } = (await host.json('GET', '/api/usage/daily')).body
     expect(days).toHaveLength(7)

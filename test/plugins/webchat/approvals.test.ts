@@ -23,10 +23,20 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 const daemon = (): Promise<TestHost> =>
-  startHost({ config: { plugins: { paths: [launcher], launcher: { file: join(folder, 'launches.log') }, webchat: { page_dir: built.folder } } } })
+  startHost({
+    config: {
+      plugins: {
+        paths: [launcher],
+        launcher: { file: join(folder, 'launches.log') },
+        webchat: { page_dir: built.folder },
+      },
+    },
+  })
 /** A tab in which an agent was just told to do what it has to ask for. */
 async function asking(host: TestHost, label: string, options: BrowserContextOptions = {}): Promise<Tab> {
-  const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n' })
+  const { body } = await host.json('POST', '/api/agents', {
+    manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\n',
+  })
   const tab = await openTab(browser, host.url, { ...options, path: `/#${body.agent_id}` })
   await tab.page.getByRole('heading', { name: 'Say something to digger' }).waitFor()
   await tab.page.getByRole('textbox', { name: /^Message to/ }).fill(`use launch ${JSON.stringify({ label })}`)
@@ -47,7 +57,10 @@ test('an agent that asks is shown with exactly what it will do, and goes on when
   expect(await card.getByLabel('Exactly what will be done').innerText()).toBe('label: one')
   await card.getByText('high risk').waitFor()
   expect(await card.innerText()).toMatch(/Counts as rejected in \d+ s/)
-  await page.getByRole('alert').filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' }).waitFor()
+  await page
+    .getByRole('alert')
+    .filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' })
+    .waitFor()
   await page.getByRole('navigation', { name: 'Agents' }).getByText('asks you').waitFor()
   await screenshot(tab, 'approval')
   await card.getByRole('button', { name: 'Approve once' }).click()
@@ -64,7 +77,12 @@ test('it is rejected with the keyboard alone, and the focus goes back to the mes
   const reject = page.getByRole('button', { name: 'Reject' })
   await reject.waitFor()
   await expect.poll(() => reject.isEnabled()).toBe(true)
-  for (let presses = 0; presses < 20 && !await reject.evaluate((button) => button === document.activeElement); presses++) await page.keyboard.press('Shift+Tab')
+  for (
+    let presses = 0;
+    presses < 20 && !(await reject.evaluate((button) => button === document.activeElement));
+    presses++
+  )
+    await page.keyboard.press('Shift+Tab')
   await page.keyboard.press('Enter')
   await page.locator('.answer', { hasText: 'a person rejected it' }).waitFor()
   await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('message-box')
@@ -90,7 +108,9 @@ test('a request too large for a list is read whole before it can be approved', a
   await host.json('POST', '/api/approvals', { agent_id: agents[0].id, action: 'publish', payload: { text } })
   await using tab = await openTab(browser, host.url)
   const card = tab.page.getByRole('article', { name: /wants to use publish/ })
-  await expect.poll(async () => (await card.getByLabel('Exactly what will be done').innerText()).length).toBe(20_000 + 'text: '.length)
+  await expect
+    .poll(async () => (await card.getByLabel('Exactly what will be done').innerText()).length)
+    .toBe(20_000 + 'text: '.length)
   await card.getByRole('button', { name: 'Approve once' }).click()
   await card.waitFor({ state: 'detached' })
   expect(tab.complaints).toEqual([])
@@ -98,7 +118,10 @@ test('a request too large for a list is read whole before it can be approved', a
 
 test('fits a phone, in the dark, with a request that is long', async () => {
   await using host = await daemon()
-  await using tab = await asking(host, 'word '.repeat(300), { viewport: { width: 360, height: 640 }, colorScheme: 'dark' })
+  await using tab = await asking(host, 'word '.repeat(300), {
+    viewport: { width: 360, height: 640 },
+    colorScheme: 'dark',
+  })
   const approve = tab.page.getByRole('button', { name: 'Approve once' })
   await expect.poll(() => approve.isEnabled()).toBe(true)
   await screenshot(tab, 'approval-phone')
@@ -112,7 +135,12 @@ test('fits a phone, in the dark, with a request that is long', async () => {
 test('both answers are in view on a phone however much there is to read before them', async () => {
   await using host = await daemon()
   const { body: agents } = await host.json('GET', '/api/agents')
-  await host.json('POST', '/api/approvals', { agent_id: agents[0].id, action: 'publish', description: 'It may come from anywhere. '.repeat(20), payload: { a: 1, b: 2 } })
+  await host.json('POST', '/api/approvals', {
+    agent_id: agents[0].id,
+    action: 'publish',
+    description: 'It may come from anywhere. '.repeat(20),
+    payload: { a: 1, b: 2 },
+  })
   await using tab = await openTab(browser, host.url, { viewport: { width: 360, height: 640 } })
   const section = await tab.page.getByRole('region', { name: 'Waiting for your approval' }).boundingBox()
   for (const name of ['Reject', 'Approve once']) {

@@ -10,14 +10,27 @@ const executablePath = '/usr/bin/chromium'
 
 /** Fails with what to install, never skips: a page nobody opened is not tested. */
 export async function launchBrowser(): Promise<Browser> {
-  if (!existsSync(executablePath)) throw new Error(`${executablePath} is missing. Install Debian's package "chromium" (apt-get install chromium) to test the chat page.`)
+  if (!existsSync(executablePath))
+    throw new Error(
+      `${executablePath} is missing. Install Debian's package "chromium" (apt-get install chromium) to test the chat page.`,
+    )
   return chromium.launch({
     executablePath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   })
 }
 
-export interface BuiltPage extends AsyncDisposable { readonly folder: string }
+export interface BuiltPage extends AsyncDisposable {
+  readonly folder: string
+}
 export async function builtPage(): Promise<BuiltPage> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-page-'))
   await buildPage({ outDir: folder })
@@ -31,20 +44,35 @@ export interface Tab extends AsyncDisposable {
   /** Sends with Enter and waits for the end of the answer, which it returns. */
   say(text: string): Promise<string>
 }
-export async function openTab(browser: Browser, url: string, options: BrowserContextOptions & { readonly path?: string; readonly before?: (page: Page) => Promise<void> } = {}): Promise<Tab> {
+export async function openTab(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions & { readonly path?: string; readonly before?: (page: Page) => Promise<void> } = {},
+): Promise<Tab> {
   const { path = '/', before, ...contextOptions } = options
   const context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...contextOptions })
   const page = await context.newPage()
   page.setDefaultTimeout(8_000)
   const complaints: string[] = []
-  page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()) })
-  page.on('pageerror', (error) => { complaints.push(`exception: ${error.message}`) })
-  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== url) complaints.push(`foreign request: ${request.url()}`) })
-  page.on('dialog', (dialog) => { complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss() })
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => {
+    complaints.push(`exception: ${error.message}`)
+  })
+  page.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== url)
+      complaints.push(`foreign request: ${request.url()}`)
+  })
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
   await before?.(page)
   await page.goto(url + path)
   return {
-    page, complaints,
+    page,
+    complaints,
     async say(text) {
       const answers = page.locator('.answer')
       const before = await answers.count()

@@ -7,7 +7,9 @@ import type { BuiltPage } from './browser.ts'
 
 let browser: Browser
 let built: BuiltPage
-beforeAll(async () => { [browser, built] = await Promise.all([launchBrowser(), builtPage()]) })
+beforeAll(async () => {
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
+})
 afterAll(async () => {
   await browser?.close()
   await built?.[Symbol.asyncDispose]()
@@ -24,7 +26,10 @@ test('a first visit shows the agent, what to do, and that the offline model answ
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   expect(await tab.page.title()).toBe('assistant · svc')
   await tab.page.getByRole('button', { name: 'List your tools' }).click()
-  await tab.page.locator('.answer', { hasText: /tools?/ }).locator('.answer-foot').waitFor()
+  await tab.page
+    .locator('.answer', { hasText: /tools?/ })
+    .locator('.answer-foot')
+    .waitFor()
   expect(tab.complaints).toEqual([])
 })
 
@@ -81,7 +86,15 @@ test('a new conversation empties the page and the session', async () => {
 test('where no socket opens, answers stream over server-sent events and tool results are shown all the same', async () => {
   await using host = await daemon()
   await using tab = await openTab(browser, host.url, {
-    before: async (page) => { await page.addInitScript(() => { Object.assign(window, { WebSocket: function () { throw new Error('no sockets here') } }) }) },
+    before: async (page) => {
+      await page.addInitScript(() => {
+        Object.assign(window, {
+          WebSocket: function () {
+            throw new Error('no sockets here')
+          },
+        })
+      })
+    },
   })
   await tab.page.getByText('Connected over HTTP').waitFor()
   expect(await tab.say('echo over the wire')).toContain('over the wire')
@@ -145,7 +158,10 @@ test('agents are made from the form, talked to, and deleted after a question', a
   await tab.page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click()
   expect((await host.json('GET', '/api/agents')).body).toHaveLength(2)
   await tab.page.getByRole('button', { name: 'Delete scribe' }).click()
-  await tab.page.getByRole('dialog').getByRole('button', { name: /^Delete/ }).click()
+  await tab.page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^Delete/ })
+    .click()
   await tab.page.getByRole('heading', { level: 1, name: 'assistant' }).waitFor()
   expect((await host.json('GET', '/api/agents')).body).toHaveLength(1)
   expect(tab.complaints).toEqual([])
@@ -156,5 +172,8 @@ test('an agent spawned elsewhere appears in the list by itself', async () => {
   await using tab = await openTab(browser, host.url)
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   await host.json('POST', '/api/agents', { manifest_toml: 'name = "newcomer"' })
-  await tab.page.getByRole('navigation', { name: 'Agents' }).getByRole('button', { name: /newcomer/ }).waitFor()
+  await tab.page
+    .getByRole('navigation', { name: 'Agents' })
+    .getByRole('button', { name: /newcomer/ })
+    .waitFor()
 })

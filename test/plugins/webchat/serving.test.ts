@@ -28,15 +28,23 @@ afterAll(async () => {
 })
 
 // `fetch` decodes bodies and tidies paths; here the bytes on the wire matter.
-function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> {
+function get(
+  path: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(host.url)
     request({ hostname, port, path, headers, method, agent: false }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }))
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+      )
       response.on('error', reject)
-    }).on('error', reject).end()
+    })
+      .on('error', reject)
+      .end()
   })
 }
 const script = (): string => built.find(({ path }) => path.endsWith('.js'))?.path ?? ''
@@ -67,8 +75,17 @@ test('each file comes in the smallest form the client takes', async () => {
 })
 
 test.each([
-  [undefined, undefined], ['', undefined], ['identity', undefined], ['gzip', 'gzip'], ['br;q=0, gzip', 'gzip'], ['br;q=0.0, gzip;q=0', undefined],
-  ['*', 'br'], ['*;q=0', undefined], ['gzip;q=1, *;q=0', 'gzip'], ['BR', 'br'], ['br; q=nonsense', undefined],
+  [undefined, undefined],
+  ['', undefined],
+  ['identity', undefined],
+  ['gzip', 'gzip'],
+  ['br;q=0, gzip', 'gzip'],
+  ['br;q=0.0, gzip;q=0', undefined],
+  ['*', 'br'],
+  ['*;q=0', undefined],
+  ['gzip;q=1, *;q=0', 'gzip'],
+  ['BR', 'br'],
+  ['br; q=nonsense', undefined],
 ] as const)('accept-encoding %j chooses %j', (header, expected) => {
   expect(chooseEncoding(header, { encodings: { br: 'x.br', gzip: 'x.gz' } })).toBe(expected)
 })
@@ -84,8 +101,16 @@ test('hashed files are kept for ever and the page is asked for again', async () 
 })
 
 test.each([
-  '/assets/nothing.js', '/assets/', '/assets/../assets.json', '/assets/%2e%2e/assets.json', '/assets/..%2fassets.json', '/assets/%2e%2e%2f%2e%2e%2fetc%2fpasswd',
-  '/assets//etc/passwd', '/assets.json', '/index.html', '/assets/__proto__',
+  '/assets/nothing.js',
+  '/assets/',
+  '/assets/../assets.json',
+  '/assets/%2e%2e/assets.json',
+  '/assets/..%2fassets.json',
+  '/assets/%2e%2e%2f%2e%2e%2fetc%2fpasswd',
+  '/assets//etc/passwd',
+  '/assets.json',
+  '/index.html',
+  '/assets/__proto__',
 ])('%s is no file of the page', async (path) => {
   const { status, body } = await get(path)
   expect(status).toBeGreaterThanOrEqual(400)
@@ -96,13 +121,24 @@ test.each([
 test('every answer carries the policy that keeps foreign code out', async () => {
   for (const path of ['/', script(), '/assets/nothing.js']) {
     const policy = (await get(path)).headers['content-security-policy'] ?? ''
-    for (const rule of ["default-src 'self'", "script-src 'self'", "style-src 'self'", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'"]) expect(policy, path).toContain(rule)
+    for (const rule of [
+      "default-src 'self'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "object-src 'none'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+      "form-action 'self'",
+    ])
+      expect(policy, path).toContain(rule)
     expect(policy).not.toContain('unsafe')
   }
 })
 
 test('script and style together stay under 80 KB on the wire', () => {
-  expect(built.filter(({ path }) => /\.(js|css)$/.test(path)).reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(80 * 1024)
+  expect(
+    built.filter(({ path }) => /\.(js|css)$/.test(path)).reduce((sum, { gzipBytes }) => sum + gzipBytes, 0),
+  ).toBeLessThan(80 * 1024)
 })
 
 test('the page is found beside the built plugin and in dist of the source, and nowhere above the package', async () => {
@@ -116,7 +152,11 @@ test('the page is found beside the built plugin and in dist of the source, and n
     expect(findPage(place('svc/plugins/webchat/index.ts'))).toBeUndefined()
     await mkdir(join(root, 'svc/dist/webchat'))
     await writeFile(join(root, 'svc/dist/webchat/assets.json'), '{"assets":[]}')
-    for (const from of ['svc/plugins/webchat/index.ts', 'svc/dist/plugins/webchat/index.js', 'svc/dist/plugins/webchat.js']) {
+    for (const from of [
+      'svc/plugins/webchat/index.ts',
+      'svc/dist/plugins/webchat/index.js',
+      'svc/dist/plugins/webchat.js',
+    ]) {
       expect(findPage(place(from))).toBe(join(root, 'svc/dist/webchat'))
     }
   } finally {
@@ -126,13 +166,22 @@ test('the page is found beside the built plugin and in dist of the source, and n
 
 test('a daemon without a built page says how to build it, and serves it once it is there', async () => {
   const late = await mkdtemp(join(tmpdir(), 'svc-page-'))
-  await using unbuilt = await startHost({ plugins: ['webchat'], listen: false, config: { plugins: { webchat: { page_dir: late } } } })
+  await using unbuilt = await startHost({
+    plugins: ['webchat'],
+    listen: false,
+    config: { plugins: { webchat: { page_dir: late } } },
+  })
   const before = await unbuilt.fetch('/')
   expect(before.status).toBe(503)
   expect(await before.text()).toContain('npm run build')
   await mkdir(join(late, 'assets'))
   await writeFile(join(late, 'index.html'), '<!doctype html><title>late</title>')
-  await writeFile(join(late, 'assets.json'), JSON.stringify({ assets: [{ path: '/', file: 'index.html', type: 'text/html; charset=utf-8', etag: '"late"', encodings: {} }] }))
+  await writeFile(
+    join(late, 'assets.json'),
+    JSON.stringify({
+      assets: [{ path: '/', file: 'index.html', type: 'text/html; charset=utf-8', etag: '"late"', encodings: {} }],
+    }),
+  )
   const after = await unbuilt.fetch('/')
   expect(await after.text()).toContain('late')
   await rm(late, { recursive: true })

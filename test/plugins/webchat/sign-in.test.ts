@@ -17,10 +17,30 @@ beforeAll(async () => {
   const port = await freePort()
   const back = `http://127.0.0.1:${port}/api/auth/callback`
   // Another host is another site to a browser: cookies and Origin are what they are with a provider far away.
-  ;[browser, built, openId, formOpenId] = await Promise.all([launchBrowser(), builtPage(), startOpenId(back, { host: 'localhost' }), startOpenId(back, { host: 'localhost' })])
-  host = await startSignIn(openId.issuer, port, {
-    display_name: 'Example', providers: [{ id: 'form', issuer_url: formOpenId.issuer, client_secret: 'the-secret-of-svc', display_name: 'Another', response_mode: 'form_post' }],
-  }, { plugins: { webchat: { page_dir: built.folder } } }, { plugins: await builtInFolders() })
+  ;[browser, built, openId, formOpenId] = await Promise.all([
+    launchBrowser(),
+    builtPage(),
+    startOpenId(back, { host: 'localhost' }),
+    startOpenId(back, { host: 'localhost' }),
+  ])
+  host = await startSignIn(
+    openId.issuer,
+    port,
+    {
+      display_name: 'Example',
+      providers: [
+        {
+          id: 'form',
+          issuer_url: formOpenId.issuer,
+          client_secret: 'the-secret-of-svc',
+          display_name: 'Another',
+          response_mode: 'form_post',
+        },
+      ],
+    },
+    { plugins: { webchat: { page_dir: built.folder } } },
+    { plugins: await builtInFolders() },
+  )
 })
 afterAll(async () => {
   await browser?.close()
@@ -31,26 +51,38 @@ const foreign = /^foreign request: http:\/\/localhost:\d+\//
 /** Of the daemon's own page: that the provider is another site is the point. */
 const complaints = (tab: Tab): string[] => tab.complaints.filter((line) => !foreign.test(line) && !/401/.test(line))
 
-test.each([['Example', 'a link'], ['Another', 'a form']])('somebody signs in with %s, which sends them back with %s, talks over the WebSocket, and signs out', async (name) => {
-  await using tab = await openTab(browser, host.url)
-  const { page } = tab
-  await page.getByRole('button', { name: `Sign in with ${name}` }).click()
-  await page.getByText('Connected', { exact: true }).waitFor()
-  expect(await tab.say('echo hello')).toContain('hello')
-  const left = await page.evaluate(() => ({ url: location.href, cookie: document.cookie, stored: Object.keys(localStorage).length + Object.keys(sessionStorage).length }))
-  expect(left).toEqual({ url: expect.stringMatching(/\/#[0-9a-f-]{36}$/), cookie: '', stored: 0 })
-  expect(await page.context().cookies(`${host.url}/api/auth/callback`)).toEqual([])
-  expect(await page.getByText('Ada Lovelace').isVisible()).toBe(true)
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByRole('button', { name: `Sign in with ${name}` }).waitFor()
-  expect((await audited(host, 'auth_revoked'))[0]).toContain('signed out: ada@example.org')
-  expect(complaints(tab)).toEqual([])
-})
+test.each([
+  ['Example', 'a link'],
+  ['Another', 'a form'],
+])(
+  'somebody signs in with %s, which sends them back with %s, talks over the WebSocket, and signs out',
+  async (name) => {
+    await using tab = await openTab(browser, host.url)
+    const { page } = tab
+    await page.getByRole('button', { name: `Sign in with ${name}` }).click()
+    await page.getByText('Connected', { exact: true }).waitFor()
+    expect(await tab.say('echo hello')).toContain('hello')
+    const left = await page.evaluate(() => ({
+      url: location.href,
+      cookie: document.cookie,
+      stored: Object.keys(localStorage).length + Object.keys(sessionStorage).length,
+    }))
+    expect(left).toEqual({ url: expect.stringMatching(/\/#[0-9a-f-]{36}$/), cookie: '', stored: 0 })
+    expect(await page.context().cookies(`${host.url}/api/auth/callback`)).toEqual([])
+    expect(await page.getByText('Ada Lovelace').isVisible()).toBe(true)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: `Sign in with ${name}` }).waitFor()
+    expect((await audited(host, 'auth_revoked'))[0]).toContain('signed out: ada@example.org')
+    expect(complaints(tab)).toEqual([])
+  },
+)
 
 test('a sign-in that was ended elsewhere closes the conversation and says so', async () => {
   await using tab = await openTab(browser, host.url)
   const { page } = tab
-  const token = page.waitForResponse((response) => response.url().endsWith('/api/auth/session')).then(async (response) => (await response.json() as { token: string }).token)
+  const token = page
+    .waitForResponse((response) => response.url().endsWith('/api/auth/session'))
+    .then(async (response) => ((await response.json()) as { token: string }).token)
   await page.getByRole('button', { name: 'Sign in with Example' }).click()
   await page.getByText('Connected', { exact: true }).waitFor()
   await host.json('POST', '/api/auth/logout', undefined, { authorization: `Bearer ${await token}` })
@@ -70,11 +102,17 @@ test('who may not sign in reads why, and the key is still an answer', async () =
     await page.getByText('Connected', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0)
     expect(complaints(tab)).toEqual([])
-  } finally { openId.account = { sub: 'ada', email: 'ada@example.org', email_verified: true, name: 'Ada Lovelace' } }
+  } finally {
+    openId.account = { sub: 'ada', email: 'ada@example.org', email_verified: true, name: 'Ada Lovelace' }
+  }
 })
 
 test('an address with a made-up code, or words for the page to say, does nothing', async () => {
-  for (const [path, said] of [['/#sso=made-up', 'took too long'], ['/#sso-problem=Call%200900%20to%20continue', 'You were not signed in.'], ['/#sso-problem=__proto__', 'You were not signed in.']] as const) {
+  for (const [path, said] of [
+    ['/#sso=made-up', 'took too long'],
+    ['/#sso-problem=Call%200900%20to%20continue', 'You were not signed in.'],
+    ['/#sso-problem=__proto__', 'You were not signed in.'],
+  ] as const) {
     await using tab = await openTab(browser, host.url, { path })
     await tab.page.getByRole('alert').getByText(said).waitFor()
     expect(new URL(tab.page.url()).hash).toBe('')

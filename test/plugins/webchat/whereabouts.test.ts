@@ -6,7 +6,9 @@ import type { BuiltPage } from './browser.ts'
 
 let browser: Browser
 let built: BuiltPage
-beforeAll(async () => { [browser, built] = await Promise.all([launchBrowser(), builtPage()]) })
+beforeAll(async () => {
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
+})
 afterAll(async () => {
   await browser?.close()
   await built?.[Symbol.asyncDispose]()

@@ -5,18 +5,33 @@ import type { ChatStage } from '../../support/chat-stage.ts'
 
 const TOKEN = 'a-token-of-more-than-thirty-two-characters'
 let stage: ChatStage
-afterEach(async () => { await stage[Symbol.asyncDispose]() })
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+})
 const open = async (triggers: Record<string, unknown> = {}, more: Record<string, unknown> = {}): Promise<void> => {
   stage = await openChat({ config: { webhook_triggers: { enabled: true, token: TOKEN, ...triggers }, ...more } })
 }
-async function post(path: string, body: unknown, headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` }): Promise<{ status: number; body: any; headers: Headers }> {
-  const response = await stage.host.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) })
+async function post(
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
+): Promise<{ status: number; body: any; headers: Headers }> {
+  const response = await stage.host.fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
   return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
 }
-function signed(body: string, options: { readonly id?: string; readonly seconds?: number; readonly key?: string } = {}): Record<string, string> {
+function signed(
+  body: string,
+  options: { readonly id?: string; readonly seconds?: number; readonly key?: string } = {},
+): Record<string, string> {
   const { id = randomUUID(), seconds = Math.floor(Date.now() / 1000), key = TOKEN } = options
   return {
-    authorization: `Bearer ${TOKEN}`, 'webhook-id': id, 'webhook-timestamp': String(seconds),
+    authorization: `Bearer ${TOKEN}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
     'webhook-signature': `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`,
   }
 }
@@ -28,16 +43,37 @@ describe('POST /api/hooks/agent', () => {
     await open()
     stage.fake.script({ text: 'one' }, { text: 'two' })
     const first = await post('/api/hooks/agent', { message: 'who are you?' })
-    expect(first).toMatchObject({ status: 200, body: { status: 'completed', agent_id: stage.agent, response: 'one', usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) } } })
+    expect(first).toMatchObject({
+      status: 200,
+      body: {
+        status: 'completed',
+        agent_id: stage.agent,
+        response: 'one',
+        usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number) },
+      },
+    })
     const named = await stage.spawn('named')
-    expect((await post('/api/hooks/agent', { message: 'and you?', agent: 'named' })).body).toMatchObject({ agent_id: named, response: 'two' })
+    expect((await post('/api/hooks/agent', { message: 'and you?', agent: 'named' })).body).toMatchObject({
+      agent_id: named,
+      response: 'two',
+    })
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')
     expect(body.total).toBe(2)
     expect(JSON.stringify((await stage.host.json('GET', `/api/agents/${named}/turns`)).body)).toContain('"door":"hook"')
   })
 
   it.each([
-    [{}, 400], [{ message: '' }, 400], [{ message: 'x'.repeat(16_385) }, 400], [{ message: 'x', timeout_secs: 5 }, 400], [{ message: 'x', agent: 'nobody' }, 404], [{ message: 'x', deliver: true }, 400], ['{"message":', 400], [{ message: 'x', model: '' }, 400], [{ message: 'x', model: 'gpt-99' }, 400], [{ message: 'x', model: 'openai/gpt-99' }, 400], [{ message: 'x', model: 'x'.repeat(257) }, 400],
+    [{}, 400],
+    [{ message: '' }, 400],
+    [{ message: 'x'.repeat(16_385) }, 400],
+    [{ message: 'x', timeout_secs: 5 }, 400],
+    [{ message: 'x', agent: 'nobody' }, 404],
+    [{ message: 'x', deliver: true }, 400],
+    ['{"message":', 400],
+    [{ message: 'x', model: '' }, 400],
+    [{ message: 'x', model: 'gpt-99' }, 400],
+    [{ message: 'x', model: 'openai/gpt-99' }, 400],
+    [{ message: 'x', model: 'x'.repeat(257) }, 400],
   ])('%j is %i', async (body, status) => {
     await open()
     expect((await post('/api/hooks/agent', body)).status).toBe(status)
@@ -47,24 +83,49 @@ describe('POST /api/hooks/agent', () => {
   it('is answered by the model that is named, in this turn and no other, and the trail tells', async () => {
     await open()
     stage.fake.always({ text: 'ok' })
-    for (const [model, sent] of [['gpt-5-mini', 'gpt-5-mini'], ['openai/gpt-5-nano', 'gpt-5-nano'], [undefined, 'fake-1'], ['fake-1', 'fake-1']] as const) {
-      expect(await post('/api/hooks/agent', { message: 'hello', ...(model === undefined ? {} : { model }) })).toMatchObject({ status: 200, body: { response: 'ok' } })
+    for (const [model, sent] of [
+      ['gpt-5-mini', 'gpt-5-mini'],
+      ['openai/gpt-5-nano', 'gpt-5-nano'],
+      [undefined, 'fake-1'],
+      ['fake-1', 'fake-1'],
+    ] as const) {
+      expect(
+        await post('/api/hooks/agent', { message: 'hello', ...(model === undefined ? {} : { model }) }),
+      ).toMatchObject({ status: 200, body: { response: 'ok' } })
       expect(stage.fake.requests.at(-1)?.body.model).toBe(sent)
     }
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')
-    expect(body.entries.map(({ details }: { details: string }) => / of (\S+):/.exec(details)?.[1])).toEqual(['openai/gpt-5-mini', 'openai/gpt-5-nano', undefined, 'openai/fake-1'])
+    expect(body.entries.map(({ details }: { details: string }) => / of (\S+):/.exec(details)?.[1])).toEqual([
+      'openai/gpt-5-mini',
+      'openai/gpt-5-nano',
+      undefined,
+      'openai/fake-1',
+    ])
     expect((await stage.host.json('GET', `/api/agents/${stage.agent}`)).body.model_name).not.toBe('gpt-5-nano')
     // The model is spoken of, and paid, as what it was.
-    expect((await stage.host.json('GET', '/api/usage/by-model')).body.models.map(({ model }: { model: string }) => model).toSorted()).toEqual(['fake-1', 'gpt-5-mini', 'gpt-5-nano'])
+    expect(
+      (await stage.host.json('GET', '/api/usage/by-model')).body.models
+        .map(({ model }: { model: string }) => model)
+        .toSorted(),
+    ).toEqual(['fake-1', 'gpt-5-mini', 'gpt-5-nano'])
   })
 
   it('a model that cannot be used now, or is pinned, is said so, and nothing is asked', async () => {
     await open()
-    expect(await post('/api/hooks/agent', { message: 'x', model: 'groq/llama-3.3-70b-versatile' })).toMatchObject({ status: 503, body: { error: { message: expect.stringMatching(/groq/) } } })
+    expect(await post('/api/hooks/agent', { message: 'x', model: 'groq/llama-3.3-70b-versatile' })).toMatchObject({
+      status: 503,
+      body: { error: { message: expect.stringMatching(/groq/) } },
+    })
     await stage.spawn('offline', ['*'], '[model]\nprovider = "builtin"\nmodel = "offline"\n')
-    expect(await post('/api/hooks/agent', { message: 'x', agent: 'offline', model: 'nope' })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/builtin has no model "nope"/) } } })
+    expect(await post('/api/hooks/agent', { message: 'x', agent: 'offline', model: 'nope' })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/builtin has no model "nope"/) } },
+    })
     await stage.host.json('PUT', `/api/agents/${stage.agent}/mode`, { mode: 'Stable' })
-    expect(await post('/api/hooks/agent', { message: 'x', model: 'gpt-5-mini' })).toMatchObject({ status: 409, body: { error: { message: expect.stringMatching(/Stable/) } } })
+    expect(await post('/api/hooks/agent', { message: 'x', model: 'gpt-5-mini' })).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringMatching(/Stable/) } },
+    })
     expect(stage.fake.requests).toEqual([])
     expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(0)
   })
@@ -73,7 +134,10 @@ describe('POST /api/hooks/agent', () => {
     await open()
     stage.fake.always({ text: 'done' })
     const keyed = { authorization: `Bearer ${TOKEN}`, 'idempotency-key': 'k-1' }
-    const [a, b] = [await post('/api/hooks/agent', { message: 'once' }, keyed), await post('/api/hooks/agent', { message: 'once' }, keyed)]
+    const [a, b] = [
+      await post('/api/hooks/agent', { message: 'once' }, keyed),
+      await post('/api/hooks/agent', { message: 'once' }, keyed),
+    ]
     expect(b.body).toEqual(a.body)
     const body = JSON.stringify({ message: 'signed' })
     const headers = signed(body, { id: 'msg-1' })
@@ -87,7 +151,10 @@ describe('POST /api/hooks/wake', () => {
   it('is answered at once, and the agent gets the text', async () => {
     await open()
     stage.fake.always({ text: 'awake' })
-    expect(await post('/api/hooks/wake', { text: 'the build is red' })).toMatchObject({ status: 200, body: { status: 'accepted', mode: 'now' } })
+    expect(await post('/api/hooks/wake', { text: 'the build is red' })).toMatchObject({
+      status: 200,
+      body: { status: 'accepted', mode: 'now' },
+    })
     await stage.fake.request(0)
     expect(asked()[0]).toContain('the build is red')
   })
@@ -95,7 +162,10 @@ describe('POST /api/hooks/wake', () => {
   it('for the next heartbeat waits for it, and what came meanwhile is one message', async () => {
     await open({}, { plugins: { webhooks: { heartbeat_secs: 1 } } })
     stage.fake.always({ text: 'awake' })
-    for (const text of ['first news', 'second news']) expect((await post('/api/hooks/wake', { text, mode: 'next_heartbeat' })).body).toMatchObject({ mode: 'next_heartbeat' })
+    for (const text of ['first news', 'second news'])
+      expect((await post('/api/hooks/wake', { text, mode: 'next_heartbeat' })).body).toMatchObject({
+        mode: 'next_heartbeat',
+      })
     expect(stage.fake.requests).toEqual([])
     await stage.fake.request(0)
     expect(asked()).toEqual([expect.stringMatching(/first news\n\nsecond news/)])
@@ -103,14 +173,20 @@ describe('POST /api/hooks/wake', () => {
 
   it('for an agent that does not exist is 404, and nothing waits for it', async () => {
     await open()
-    expect(await post('/api/hooks/wake', { text: 'x', agent: 'nobody' })).toMatchObject({ status: 404, body: { error: { code: 'agent_not_found' } } })
+    expect(await post('/api/hooks/wake', { text: 'x', agent: 'nobody' })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'agent_not_found' } },
+    })
     expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(0)
   })
 
-  it.each([{}, { text: '' }, { text: 'x'.repeat(4_097) }, { text: 'x', mode: 'tomorrow' }])('%j is 400', async (body) => {
-    await open()
-    expect((await post('/api/hooks/wake', body)).status).toBe(400)
-  })
+  it.each([{}, { text: '' }, { text: 'x'.repeat(4_097) }, { text: 'x', mode: 'tomorrow' }])(
+    '%j is 400',
+    async (body) => {
+      await open()
+      expect((await post('/api/hooks/wake', body)).status).toBe(400)
+    },
+  )
 })
 
 describe('inbound hook signature and replay', () => {
@@ -118,20 +194,32 @@ describe('inbound hook signature and replay', () => {
     await open({ enabled: false }, { api_key: 'the-key' })
     expect((await post('/api/hooks/wake', { text: 'x' }, {})).status).toBe(401)
     expect((await post('/api/hooks/wake', { text: 'x' })).status).toBe(401)
-    expect(await post('/api/hooks/wake', { text: 'x' }, { authorization: 'Bearer the-key' })).toMatchObject({ status: 404, body: { error: { message: expect.stringMatching(/webhook_triggers/) } } })
+    expect(await post('/api/hooks/wake', { text: 'x' }, { authorization: 'Bearer the-key' })).toMatchObject({
+      status: 404,
+      body: { error: { message: expect.stringMatching(/webhook_triggers/) } },
+    })
   })
 
   it('takes its own token and nothing else, with and without a key', async () => {
     for (const api_key of [undefined, 'the-key']) {
       await open({}, api_key === undefined ? {} : { api_key })
       stage.fake.always({ text: 'ok' })
-      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Bearer ${TOKEN}x` }, { authorization: 'Bearer the-key' }, { authorization: `Basic ${TOKEN}` }] as Record<string, string>[]) {
+      for (const headers of [
+        {},
+        { authorization: 'Bearer wrong' },
+        { authorization: `Bearer ${TOKEN}x` },
+        { authorization: 'Bearer the-key' },
+        { authorization: `Basic ${TOKEN}` },
+      ] as Record<string, string>[]) {
         expect((await post('/api/hooks/wake', { text: 'x' }, headers)).status).toBe(401)
         expect((await post('/api/hooks/agent', { message: 'x' }, headers)).status).toBe(401)
       }
       expect((await post('/api/hooks/wake', { text: 'x' })).status).toBe(200)
       // It opens nothing else.
-      if (api_key !== undefined) expect((await stage.host.json('GET', '/api/agents', undefined, { authorization: `Bearer ${TOKEN}` })).status).toBe(401)
+      if (api_key !== undefined)
+        expect(
+          (await stage.host.json('GET', '/api/agents', undefined, { authorization: `Bearer ${TOKEN}` })).status,
+        ).toBe(401)
       if (api_key === undefined) await stage[Symbol.asyncDispose]()
     }
   })
@@ -150,13 +238,31 @@ describe('inbound hook signature and replay', () => {
     expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted' })
     expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted', duplicate: true })
     expect((await post('/api/hooks/wake', JSON.stringify({ text: 'pay ten' }), headers)).status).toBe(401)
-    expect((await post('/api/hooks/wake', JSON.stringify({ text: 'pay ten' }), signed(JSON.stringify({ text: 'pay ten' }), { id: 'msg-1' }))).status).toBe(409)
-    expect((await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) - 301 }))).status).toBe(401)
-    expect((await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) + 302 }))).status).toBe(401)
-    expect((await post('/api/hooks/wake', body, signed(body, { key: 'another key of more than thirty-two characters' }))).status).toBe(401)
+    expect(
+      (
+        await post(
+          '/api/hooks/wake',
+          JSON.stringify({ text: 'pay ten' }),
+          signed(JSON.stringify({ text: 'pay ten' }), { id: 'msg-1' }),
+        )
+      ).status,
+    ).toBe(409)
+    expect(
+      (await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) - 301 }))).status,
+    ).toBe(401)
+    expect(
+      (await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) + 302 }))).status,
+    ).toBe(401)
+    expect(
+      (await post('/api/hooks/wake', body, signed(body, { key: 'another key of more than thirty-two characters' })))
+        .status,
+    ).toBe(401)
     expect((await post('/api/hooks/wake', body)).status).toBe(401)
     // As long as a signature in characters, and longer in bytes.
-    expect((await post('/api/hooks/wake', body, { ...signed(body), 'webhook-signature': `v1,${'\u00e9'.repeat(44)}` })).status).toBe(401)
+    expect(
+      (await post('/api/hooks/wake', body, { ...signed(body), 'webhook-signature': `v1,${'\u00e9'.repeat(44)}` }))
+        .status,
+    ).toBe(401)
     const { 'webhook-id': _, ...without } = signed(body)
     expect((await post('/api/hooks/wake', body, without)).status).toBe(400)
     await stage.fake.request(0)

@@ -4,7 +4,13 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface Received { readonly path: string; readonly headers: IncomingHttpHeaders; readonly raw: string; readonly body: any; readonly genuine: boolean }
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly raw: string
+  readonly body: any
+  readonly genuine: boolean
+}
 export interface Receiver extends AsyncDisposable {
   readonly url: string
   readonly port: number
@@ -19,17 +25,29 @@ export interface Receiver extends AsyncDisposable {
 export async function startReceiver(secret: string, port = 0): Promise<Receiver> {
   const received: Received[] = []
   let waiting: (() => void)[] = []
-  const receiver = { answer: (response: ServerResponse): void => { response.writeHead(204).end() } } as { answer: Receiver['answer'] }
+  const receiver = {
+    answer: (response: ServerResponse): void => {
+      response.writeHead(204).end()
+    },
+  } as { answer: Receiver['answer'] }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => { chunks.push(chunk) })
+    request.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+    })
     request.on('end', () => {
       const raw = Buffer.concat(chunks)
       const { headers } = request
       const plain = `sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`
       const standard = `v1,${createHmac('sha256', secret).update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`).update(raw).digest('base64')}`
       const body: unknown = JSON.parse(raw.toString('utf8'))
-      const one: Received = { path: request.url ?? '', headers, raw: raw.toString('utf8'), body, genuine: headers['x-webhook-signature'] === plain && headers['webhook-signature'] === standard }
+      const one: Received = {
+        path: request.url ?? '',
+        headers,
+        raw: raw.toString('utf8'),
+        body,
+        genuine: headers['x-webhook-signature'] === plain && headers['webhook-signature'] === standard,
+      }
       received.push(one)
       receiver.answer(response, one, received.length)
       const woken = waiting
@@ -41,9 +59,14 @@ export async function startReceiver(secret: string, port = 0): Promise<Receiver>
   await once(server, 'listening')
   const { port: listening } = server.address() as AddressInfo
   return Object.assign(receiver, {
-    url: `http://127.0.0.1:${listening}`, port: listening, received,
+    url: `http://127.0.0.1:${listening}`,
+    port: listening,
+    received,
     async count(times: number, fits: (one: Received) => boolean = () => true) {
-      while (received.filter(fits).length < times) await new Promise<void>((resolve) => { waiting.push(resolve) })
+      while (received.filter(fits).length < times)
+        await new Promise<void>((resolve) => {
+          waiting.push(resolve)
+        })
       return received.filter(fits)
     },
     async [Symbol.asyncDispose]() {

@@ -11,7 +11,18 @@ async function start(engine: EngineName) {
   await database.migrate('webhooks', migrations)
   return { store: new WebhookStore(database.sql), inbound: new InboundStore(database.sql) }
 }
-const target = (id: string): Target => ({ id, kind: 'outbound', name: 'x', url: 'https://example.com/', events: ['all'], enabled: true, has_secret: true, position: 7, created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' })
+const target = (id: string): Target => ({
+  id,
+  kind: 'outbound',
+  name: 'x',
+  url: 'https://example.com/',
+  events: ['all'],
+  enabled: true,
+  has_secret: true,
+  position: 7,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+})
 const at = (seconds: number): string => new Date(1_800_000_000_000 + seconds * 1000).toISOString()
 const event = (n: number) => ({ targetId: 't', eventId: `evt_${n}`, event: 'agent_spawned', at: at(n), data: '{}' })
 
@@ -19,10 +30,19 @@ describe.each(engines)('the outbox on %s', (engine) => {
   it('keeps the order of each target and takes an event once', async () => {
     const { store } = await start(engine)
     await store.commit([store.insert(target('t')), store.insert(target('u'))])
-    await store.commit([store.enqueue(event(1), at(0)), store.enqueue(event(2), at(0)), store.enqueue({ ...event(1), targetId: 'u' }, at(0)), store.told('t', 9)])
+    await store.commit([
+      store.enqueue(event(1), at(0)),
+      store.enqueue(event(2), at(0)),
+      store.enqueue({ ...event(1), targetId: 'u' }, at(0)),
+      store.told('t', 9),
+    ])
     await store.commit([store.enqueue(event(1), at(0)), store.enqueue(event(3), at(0)), store.told('t', 8)])
-    expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, seq }) => [id, seq])).toEqual([['evt_3', 3], ['evt_2', 2], ['evt_1', 1]])
-    expect((await store.find('t'))).toEqual({ ...target('t'), position: 9 })
+    expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, seq }) => [id, seq])).toEqual([
+      ['evt_3', 3],
+      ['evt_2', 2],
+      ['evt_1', 1],
+    ])
+    expect(await store.find('t')).toEqual({ ...target('t'), position: 9 })
     expect((await store.enabled()).map(({ id }) => id)).toEqual(['t', 'u'])
     expect(await store.count('t', 'pending')).toBe(3)
   })
@@ -30,10 +50,10 @@ describe.each(engines)('the outbox on %s', (engine) => {
   it('lets one claim a delivery, and another when the lease has ended', async () => {
     const { store } = await start(engine)
     await store.commit([store.insert(target('t')), store.enqueue(event(1), at(0)), store.enqueue(event(2), at(0))])
-    const head = await store.head('t') ?? expect.fail('nothing waits')
+    const head = (await store.head('t')) ?? expect.fail('nothing waits')
     const claims = await Promise.all([1, 2, 3].map(() => store.claim(head, at(0), at(60))))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    const claimed = await store.head('t') ?? expect.fail('nothing waits')
+    const claimed = (await store.head('t')) ?? expect.fail('nothing waits')
     expect(claimed).toMatchObject({ event_id: 'evt_1', attempts: 1, lease_until: at(60) })
     expect(await store.claim(claimed, at(59), at(120))).toBe(false)
     expect(await store.claim(claimed, at(60), at(120))).toBe(true)
@@ -41,18 +61,34 @@ describe.each(engines)('the outbox on %s', (engine) => {
     expect(await store.head('t')).toMatchObject({ event_id: 'evt_2' })
     await store.commit([store.revive('t', 'evt_1', at(62))])
     expect((await store.deliveries('t', 'pending', 10)).map(({ event_id: id }) => id)).toEqual(['evt_1', 'evt_2'])
-    await store.settle(await store.head('t') ?? expect.fail(''), { state: 'delivered', dueAt: at(0), status: 204, error: null, settledAt: at(63) })
+    await store.settle((await store.head('t')) ?? expect.fail(''), {
+      state: 'delivered',
+      dueAt: at(0),
+      status: 204,
+      error: null,
+      settledAt: at(63),
+    })
     await store.commit([store.forget(at(64))])
-    expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, state }) => [id, state])).toEqual([['evt_1', 'pending']])
+    expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, state }) => [id, state])).toEqual([
+      ['evt_1', 'pending'],
+    ])
   })
 
   it('what came in is remembered by its id, and wakes wait until they ended', async () => {
     const { inbound } = await start(engine)
     expect(await inbound.remember('msg', { fingerprint: 'a', effect_id: 'one' }, at(0))).toMatchObject({ first: true })
-    expect(await inbound.remember('msg', { fingerprint: 'b', effect_id: 'two' }, at(1))).toEqual({ first: false, row: { fingerprint: 'a', effect_id: 'one' } })
-    await inbound.commit([inbound.wake({ id: 'w', agent: null, mode: 'now', text: 'x', created_at: at(0) }), inbound.wake({ id: 'w', agent: null, mode: 'now', text: 'y', created_at: at(0) })])
+    expect(await inbound.remember('msg', { fingerprint: 'b', effect_id: 'two' }, at(1))).toEqual({
+      first: false,
+      row: { fingerprint: 'a', effect_id: 'one' },
+    })
+    await inbound.commit([
+      inbound.wake({ id: 'w', agent: null, mode: 'now', text: 'x', created_at: at(0) }),
+      inbound.wake({ id: 'w', agent: null, mode: 'now', text: 'y', created_at: at(0) }),
+    ])
     await inbound.attempted('w')
-    expect(await inbound.waiting(10)).toEqual([{ id: 'w', agent: null, mode: 'now', text: 'x', attempts: 1, created_at: at(0) }])
+    expect(await inbound.waiting(10)).toEqual([
+      { id: 'w', agent: null, mode: 'now', text: 'x', attempts: 1, created_at: at(0) },
+    ])
     expect([await inbound.has('w'), await inbound.has('v')]).toEqual([true, false])
     await inbound.ended('w', 'done')
     await inbound.commit([inbound.forgetSeen(at(2)), inbound.forgetWakes(at(2))])

@@ -14,14 +14,22 @@ const quick = { webhooks: { poll_ms: 20, back_off_min_ms: 10, back_off_max_ms: 4
 async function open(config: Record<string, unknown> = { ...allowed, plugins: quick }): Promise<void> {
   stage = await openChat({ config })
 }
-beforeEach(async () => { receiver = await startReceiver(SECRET) })
+beforeEach(async () => {
+  receiver = await startReceiver(SECRET)
+})
 afterEach(async () => {
   await stage[Symbol.asyncDispose]()
   await receiver[Symbol.asyncDispose]()
 })
 const api = (method: string, path: string, body?: unknown) => stage.host.json(method, path, body)
 async function subscribe(events: readonly string[], more: Record<string, unknown> = {}): Promise<any> {
-  const answer = await api('POST', '/api/webhooks', { name: 'test', url: `${receiver.url}/hook`, events, secret: SECRET, ...more })
+  const answer = await api('POST', '/api/webhooks', {
+    name: 'test',
+    url: `${receiver.url}/hook`,
+    events,
+    secret: SECRET,
+    ...more,
+  })
   expect(answer.status).toBe(201)
   return answer.body
 }
@@ -30,11 +38,23 @@ describe('outbound webhooks', () => {
   it('are added, read, changed and removed, and their secret is never told', async () => {
     await open()
     const made = await subscribe(['agent_spawned', 'all'])
-    expect(made).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), name: 'test', url: `${receiver.url}/hook`, secret: '***', events: ['agent_spawned', 'all'], enabled: true, created_at: expect.any(String), updated_at: expect.any(String) })
+    expect(made).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      name: 'test',
+      url: `${receiver.url}/hook`,
+      secret: '***',
+      events: ['agent_spawned', 'all'],
+      enabled: true,
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    })
     expect((await api('GET', '/api/webhooks')).body).toEqual({ webhooks: [made], total: 1 })
     expect((await api('GET', `/api/webhooks/${made.id}`)).body).toEqual(made)
     const changed = await api('PUT', `/api/webhooks/${made.id}`, { name: 'other', enabled: false, secret: '' })
-    expect(changed).toMatchObject({ status: 200, body: { name: 'other', enabled: false, secret: null, events: made.events } })
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { name: 'other', enabled: false, secret: null, events: made.events },
+    })
     expect((await api('DELETE', `/api/webhooks/${made.id}`)).status).toBe(204)
     expect((await api('GET', `/api/webhooks/${made.id}`)).status).toBe(404)
     expect((await api('GET', '/api/webhooks/not-a-uuid')).status).toBe(400)
@@ -45,36 +65,80 @@ describe('outbound webhooks', () => {
 
   it('are changed one after the other: nothing is lost, exceeded or removed twice', async () => {
     await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_webhooks: 3 } } })
-    const count = (answers: readonly { readonly status: number }[], status: number): number => answers.filter((answer) => answer.status === status).length
-    const added = await Promise.all(Array.from({ length: 8 }, (_, index) => api('POST', '/api/webhooks', { name: `w${index}`, url: `${receiver.url}/hook`, events: ['all'] })))
+    const count = (answers: readonly { readonly status: number }[], status: number): number =>
+      answers.filter((answer) => answer.status === status).length
+    const added = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        api('POST', '/api/webhooks', { name: `w${index}`, url: `${receiver.url}/hook`, events: ['all'] }),
+      ),
+    )
     expect([count(added, 201), count(added, 409)]).toEqual([3, 5])
     const path = `/api/webhooks/${added.find(({ status }) => status === 201)?.body.id}`
-    await Promise.all([api('PUT', path, { name: 'renamed' }), api('PUT', path, { events: ['agent_spawned'] }), api('PUT', path, { enabled: false }), api('PUT', path, { secret: SECRET })])
-    expect((await api('GET', path)).body).toMatchObject({ name: 'renamed', events: ['agent_spawned'], enabled: false, secret: '***' })
+    await Promise.all([
+      api('PUT', path, { name: 'renamed' }),
+      api('PUT', path, { events: ['agent_spawned'] }),
+      api('PUT', path, { enabled: false }),
+      api('PUT', path, { secret: SECRET }),
+    ])
+    expect((await api('GET', path)).body).toMatchObject({
+      name: 'renamed',
+      events: ['agent_spawned'],
+      enabled: false,
+      secret: '***',
+    })
     const removed = await Promise.all(Array.from({ length: 6 }, () => api('DELETE', path)))
     expect([count(removed, 204), count(removed, 404)]).toEqual([1, 5])
   })
 
   it.each([
-    [{ name: '' }, /name/], [{ events: [] }, /at least one/], [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/], [{ url: 'ftp://example.com/x' }, /http/], [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
-    [{ secret: '' }, /secret|empty/], [{ name: 'x'.repeat(129) }, /name|128/], [{ url: 'http://user:pass@example.com/' }, /user name or password/],
+    [{ name: '' }, /name/],
+    [{ events: [] }, /at least one/],
+    [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/],
+    [{ url: 'ftp://example.com/x' }, /http/],
+    [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
+    [{ secret: '' }, /secret|empty/],
+    [{ name: 'x'.repeat(129) }, /name|128/],
+    [{ url: 'http://user:pass@example.com/' }, /user name or password/],
   ])('%j is 400 and says why', async (wrong, why) => {
     await open()
-    const { status, body } = await api('POST', '/api/webhooks', { name: 'x', url: `${receiver.url}/`, events: ['all'], ...wrong })
+    const { status, body } = await api('POST', '/api/webhooks', {
+      name: 'x',
+      url: `${receiver.url}/`,
+      events: ['all'],
+      ...wrong,
+    })
     expect(status).toBe(400)
     expect(JSON.stringify(body)).toMatch(why)
   })
 
   it('to this machine, private networks and metadata services are 400 and name what permits them', async () => {
     await open({ plugins: quick })
-    for (const url of ['http://127.0.0.1:9/', 'http://localhost/', 'http://10.1.2.3/', 'http://[::1]/', 'http://[::ffff:127.0.0.1]/', 'http://2130706433/', 'http://192.168.0.1/', 'http://printer.local/', 'http://x.internal/', 'http://a.localhost/']) {
+    for (const url of [
+      'http://127.0.0.1:9/',
+      'http://localhost/',
+      'http://10.1.2.3/',
+      'http://[::1]/',
+      'http://[::ffff:127.0.0.1]/',
+      'http://2130706433/',
+      'http://192.168.0.1/',
+      'http://printer.local/',
+      'http://x.internal/',
+      'http://a.localhost/',
+    ]) {
       const { status, body } = await api('POST', '/api/webhooks', { name: 'x', url, events: ['all'] })
       expect(status, url).toBe(400)
       expect(JSON.stringify(body), url).toMatch(/\[outbound\] allow/)
       expect((await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url })).status, url).toBe(400)
     }
-    expect((await api('POST', '/api/webhooks', { name: 'x', url: 'http://169.254.169.254/latest', events: ['all'] })).status).toBe(400)
-    const fine = await api('POST', '/api/webhooks', { name: 'x', url: 'https://93.184.215.14/hook', events: ['all'], enabled: false })
+    expect(
+      (await api('POST', '/api/webhooks', { name: 'x', url: 'http://169.254.169.254/latest', events: ['all'] })).status,
+    ).toBe(400)
+    const fine = await api('POST', '/api/webhooks', {
+      name: 'x',
+      url: 'https://93.184.215.14/hook',
+      events: ['all'],
+      enabled: false,
+    })
     expect(fine.status).toBe(201)
     expect((await api('PUT', `/api/webhooks/${fine.body.id}`, { url: 'http://127.0.0.1/' })).status).toBe(400)
   })
@@ -82,12 +146,24 @@ describe('outbound webhooks', () => {
   it('a test is sent at once and tells what came back', async () => {
     await open()
     const { id } = await subscribe(['all'], { enabled: false })
-    receiver.answer = (response) => { response.writeHead(418).end() }
-    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({ status: 200, body: { status: 'sent', response_status: 418, webhook_id: id } })
+    receiver.answer = (response) => {
+      response.writeHead(418).end()
+    }
+    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({
+      status: 200,
+      body: { status: 'sent', response_status: 418, webhook_id: id },
+    })
     const [one] = receiver.received
-    expect(one).toMatchObject({ genuine: true, body: { event: 'test', webhook_id: id, message: expect.any(String), timestamp: expect.any(String) }, headers: { 'content-type': 'application/json', 'user-agent': 'Svc-Webhook/1.0' } })
+    expect(one).toMatchObject({
+      genuine: true,
+      body: { event: 'test', webhook_id: id, message: expect.any(String), timestamp: expect.any(String) },
+      headers: { 'content-type': 'application/json', 'user-agent': 'Svc-Webhook/1.0' },
+    })
     await receiver[Symbol.asyncDispose]()
-    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({ status: 502, body: { status: 'error', webhook_id: id, error: expect.stringMatching(/refused the connection/) } })
+    expect(await api('POST', `/api/webhooks/${id}/test`)).toMatchObject({
+      status: 502,
+      body: { status: 'error', webhook_id: id, error: expect.stringMatching(/refused the connection/) },
+    })
     receiver = await startReceiver(SECRET)
   })
 })
@@ -95,7 +171,13 @@ describe('outbound webhooks', () => {
 describe('events', () => {
   it('Outbound webhook forging/replay: those of agents and of their turns are delivered once, signed and in order', async () => {
     await open()
-    const { id: target } = await subscribe(['agent_spawned', 'message_received', 'message_completed', 'agent_stopped', 'tool_invoked'])
+    const { id: target } = await subscribe([
+      'agent_spawned',
+      'message_received',
+      'message_completed',
+      'agent_stopped',
+      'tool_invoked',
+    ])
     const agent = await stage.spawn('worker')
     stage.fake.script({ text: 'hello' })
     const answer = await api('POST', `/api/agents/${agent}/message`, { message: 'hi' })
@@ -103,17 +185,33 @@ describe('events', () => {
     await receiver.count(3)
     await api('DELETE', `/api/agents/${agent}`)
     const got = await receiver.count(4, ({ body }) => body.data.agent_id === agent)
-    expect(got.map(({ body }) => body.event)).toEqual(['agent_spawned', 'message_received', 'message_completed', 'agent_stopped'])
+    expect(got.map(({ body }) => body.event)).toEqual([
+      'agent_spawned',
+      'message_received',
+      'message_completed',
+      'agent_stopped',
+    ])
     for (const one of got) {
       expect(one.genuine).toBe(true)
       expect(one.headers['x-webhook-id']).toBe(one.body.id)
-      expect(one.body).toMatchObject({ id: expect.stringMatching(/^evt_[0-9a-f]{32}$/), webhook_id: target, timestamp: expect.stringMatching(/^\d{4}-.*Z$/) })
+      expect(one.body).toMatchObject({
+        id: expect.stringMatching(/^evt_[0-9a-f]{32}$/),
+        webhook_id: target,
+        timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      })
     }
-    expect(got[2]?.body.data).toMatchObject({ agent_id: agent, turn_id: expect.any(String), response: answer.body.response, usage: { input_tokens: expect.any(Number) } })
+    expect(got[2]?.body.data).toMatchObject({
+      agent_id: agent,
+      turn_id: expect.any(String),
+      response: answer.body.response,
+      usage: { input_tokens: expect.any(Number) },
+    })
     expect(new Set(got.map(({ body }) => body.id)).size).toBe(4)
     for (const { body } of got) expect(v.is(Payload, body), JSON.stringify(body)).toBe(true)
     const { body } = await api('GET', `/api/webhooks/${target}/deliveries?state=delivered`)
-    expect(body.deliveries.map((one: { id: string }) => one.id)).toEqual(expect.arrayContaining(got.map((one) => one.body.id)))
+    expect(body.deliveries.map((one: { id: string }) => one.id)).toEqual(
+      expect.arrayContaining(got.map((one) => one.body.id)),
+    )
   })
 
   it('before the subscription, and while it is off, are not told', async () => {
@@ -131,11 +229,29 @@ describe('events', () => {
 
   it('are named as they were subscribed to, with one event_type or with dotted names', async () => {
     await open()
-    const one = await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url: `${receiver.url}/one`, secret: SECRET })
-    expect(one).toMatchObject({ status: 201, body: { event_type: 'agent_spawned', events: ['agent_spawned'], url: `${receiver.url}/one`, secret: '***', enabled: true } })
-    const two = await api('POST', '/api/webhooks/events', { events: ['agent.spawned', 'agent.terminated'], url: `${receiver.url}/two` })
+    const one = await api('POST', '/api/webhooks/events', {
+      event_type: 'agent_spawned',
+      url: `${receiver.url}/one`,
+      secret: SECRET,
+    })
+    expect(one).toMatchObject({
+      status: 201,
+      body: {
+        event_type: 'agent_spawned',
+        events: ['agent_spawned'],
+        url: `${receiver.url}/one`,
+        secret: '***',
+        enabled: true,
+      },
+    })
+    const two = await api('POST', '/api/webhooks/events', {
+      events: ['agent.spawned', 'agent.terminated'],
+      url: `${receiver.url}/two`,
+    })
     expect(two).toMatchObject({ status: 201, body: { secret: null, events: ['agent.spawned', 'agent.terminated'] } })
-    expect((await api('POST', '/api/webhooks/events', { event_type: 'nothing', url: receiver.url })).body.error.message).toMatch(/agent_spawned/)
+    expect(
+      (await api('POST', '/api/webhooks/events', { event_type: 'nothing', url: receiver.url })).body.error.message,
+    ).toMatch(/agent_spawned/)
     expect((await api('POST', '/api/webhooks/events', { url: receiver.url })).status).toBe(400)
     expect((await api('GET', '/api/webhooks/events')).body).toEqual([one.body, two.body])
     expect((await api('GET', '/api/webhooks')).body.total).toBe(0)
@@ -143,8 +259,14 @@ describe('events', () => {
     await api('DELETE', `/api/agents/${agent}`)
     const got = await receiver.count(3)
     expect(got.filter(({ path }) => path === '/one').map(({ body }) => body.event)).toEqual(['agent_spawned'])
-    expect(got.filter(({ path }) => path === '/two').map(({ body }) => body.event)).toEqual(['agent.spawned', 'agent.terminated'])
-    expect(await api('PUT', `/api/webhooks/events/${one.body.id}`, { event_type: 'agent_stopped' })).toMatchObject({ status: 200, body: { event_type: 'agent_stopped' } })
+    expect(got.filter(({ path }) => path === '/two').map(({ body }) => body.event)).toEqual([
+      'agent.spawned',
+      'agent.terminated',
+    ])
+    expect(await api('PUT', `/api/webhooks/events/${one.body.id}`, { event_type: 'agent_stopped' })).toMatchObject({
+      status: 200,
+      body: { event_type: 'agent_stopped' },
+    })
     expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(204)
     expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(404)
     // The two kinds do not reach into each other.
@@ -156,7 +278,9 @@ describe('outbound webhook forging / replay', () => {
   it('a receiver that fails gets the same bytes under the same id again, and nothing overtakes them', async () => {
     await open()
     const { id } = await subscribe(['agent_spawned'])
-    receiver.answer = (response, _, nth) => { response.writeHead(nth <= 3 ? 500 : 204).end() }
+    receiver.answer = (response, _, nth) => {
+      response.writeHead(nth <= 3 ? 500 : 204).end()
+    }
     await stage.spawn('one')
     await stage.spawn('two')
     const got = await receiver.count(5)
@@ -165,7 +289,11 @@ describe('outbound webhook forging / replay', () => {
     expect(got.every(({ genuine }) => genuine)).toBe(true)
     expect(got.map(({ body }) => body.data.agent_name)).toEqual(['one', 'one', 'one', 'one', 'two'])
     const { body } = await api('GET', `/api/webhooks/${id}/deliveries`)
-    expect(body.deliveries.find((one: { id: string }) => one.id === got[0]?.body.id)).toMatchObject({ state: 'delivered', attempts: 4, response_status: 204 })
+    expect(body.deliveries.find((one: { id: string }) => one.id === got[0]?.body.id)).toMatchObject({
+      state: 'delivered',
+      attempts: 4,
+      response_status: 204,
+    })
   })
 
   it('a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again', async () => {
@@ -174,15 +302,20 @@ describe('outbound webhook forging / replay', () => {
     let fail = true
     receiver.answer = (response, { body }) => {
       if (!fail) response.writeHead(200).end('ok')
-      else if (body.data.agent_name === 'redirected') response.writeHead(307, { location: `${receiver.url}/elsewhere` }).end()
+      else if (body.data.agent_name === 'redirected')
+        response.writeHead(307, { location: `${receiver.url}/elsewhere` }).end()
       // The slow one is never answered.
     }
     await stage.spawn('slow')
     await stage.spawn('redirected')
     await receiver.count(4)
     let deliveries: any[] = []
-    while (deliveries.length < 2) deliveries = (await api('GET', `/api/webhooks/${id}/deliveries?state=dead`)).body.deliveries
-    expect(deliveries.map((one) => one.error)).toEqual([expect.stringMatching(/redirected to/), expect.stringMatching(/100 ms/)])
+    while (deliveries.length < 2)
+      deliveries = (await api('GET', `/api/webhooks/${id}/deliveries?state=dead`)).body.deliveries
+    expect(deliveries.map((one) => one.error)).toEqual([
+      expect.stringMatching(/redirected to/),
+      expect.stringMatching(/100 ms/),
+    ])
     expect(deliveries[1]).toMatchObject({ attempts: 2, state: 'dead', settled_at: expect.any(String) })
     expect(receiver.received.some(({ path }) => path === '/elsewhere')).toBe(false)
     fail = false
@@ -209,8 +342,13 @@ describe('outbound webhook forging / replay', () => {
   })
 
   it('beyond what may wait for one target deliveries are dead letters at once', async () => {
-    await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_waiting: 2, back_off_min_ms: 60_000, back_off_max_ms: 60_000 } } })
-    receiver.answer = (response) => { response.writeHead(503).end() }
+    await open({
+      ...allowed,
+      plugins: { webhooks: { ...quick.webhooks, max_waiting: 2, back_off_min_ms: 60_000, back_off_max_ms: 60_000 } },
+    })
+    receiver.answer = (response) => {
+      response.writeHead(503).end()
+    }
     const { id } = await subscribe(['agent_spawned'])
     for (const name of ['a', 'b', 'c']) await stage.spawn(name)
     let body: any = {}
