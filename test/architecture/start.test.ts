@@ -92,7 +92,9 @@ describe('what a start evaluates', () => {
   })
 
   it('no more source than this: routes and behaviour that a start does not need are imported on first use', () => {
-    const kilobytes = [...start.own].reduce((sum, path) => sum + (files.get(path)?.length ?? 0), 0) / 1000
+    // Indentation is the formatter's and does not reach the bundle.
+    const chars = (path: string): number => (files.get(path) ?? '').replace(/^ +/gm, '').length
+    const kilobytes = [...start.own].reduce((sum, path) => sum + chars(path), 0) / 1000
     expect(kilobytes).toBeLessThan(1_600)
   })
 

@@ -53,9 +53,8 @@ describe('a client that is loaded on first use', () => {
   it('that is left while it is loaded is not asked', async () => {
     const real = client()
     const loaded = Promise.withResolvers<ProviderClient>()
-    const events = lazyClient(() => loaded.promise)
-      .complete(request('x'), never)
-      [Symbol.asyncIterator]()
+    const answer = lazyClient(() => loaded.promise).complete(request('x'), never)
+    const events = answer[Symbol.asyncIterator]()
     const first = events.next()
     await events.return?.()
     loaded.resolve(real)

@@ -304,10 +304,11 @@ describe('drivers that come and go', () => {
     }),
   })
   const model = (provider: string) => ({ provider, model: 'm', price: undefined, contextWindow: 1 })
-  const begin = (part: Awaited<ReturnType<typeof createRig>>, provider: string) =>
-    part.inference
-      .complete(model(provider), { system: '', tools: [], turns: [] }, new AbortController().signal)
-      [Symbol.asyncIterator]()
+  const begin = (part: Awaited<ReturnType<typeof createRig>>, provider: string) => {
+    const request = { system: '', tools: [], turns: [] }
+    const answer = part.inference.complete(model(provider), request, new AbortController().signal)
+    return answer[Symbol.asyncIterator]()
+  }
   const gated = (name: string, gate: Promise<void>, text = 'old'): ProviderDriver => ({
     ...builtin,
     name,
@@ -382,9 +383,9 @@ describe('drivers that come and go', () => {
     }
     await using part = await createRig({ drivers: [] })
     part.registry.add(deaf)
-    const events = part.inference
-      .complete(model('deaf'), { system: '', tools: [], turns: [] }, new AbortController().signal)
-      [Symbol.asyncIterator]()
+    const request = { system: '', tools: [], turns: [] }
+    const answer = part.inference.complete(model('deaf'), request, new AbortController().signal)
+    const events = answer[Symbol.asyncIterator]()
     await events.next()
     const ended = expect(events.next()).rejects.toThrow('was unloaded')
     const removed = expect(part.registry.close()).rejects.toThrow('1 calls ignored the abort signal')
