@@ -52,6 +52,7 @@ import { completeSwap } from './storage/swap.ts'
 import { openVault } from './storage/vault-file.ts'
 import { ToolRegistry } from './tools/registry.ts'
 import { learning, SecretSieve } from './tools/sieve.ts'
+import { limitNesting } from './schema/nesting.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -191,6 +192,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
   })
   let settings = httpSettings(config)
+  limitNesting(settings.maxJsonDepth)
   const idempotency = owned(
     'idempotency keys',
     new Idempotency({
@@ -323,6 +325,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       providersPlugin: PROVIDERS,
       taken(next) {
         settings = httpSettings(next)
+        limitNesting(settings.maxJsonDepth)
         for (const secret of listSecrets(next)) sieve.learn(secret)
         options.onConfig?.(next)
         http.renewed()

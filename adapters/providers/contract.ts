@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, defineService } from 'svc/sdk'
+import { definePlugin, defineService, readJson } from 'svc/sdk'
 import type { ConfigSchema, Fetch, Spawn } from 'svc/sdk'
 
 export interface CompletionRequest {
@@ -239,7 +239,7 @@ export function defineProviders(
 export function readArgs(text: string): unknown {
   if (text.trim() === '') return {}
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return text /* as said above */
   }

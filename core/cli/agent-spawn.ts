@@ -4,6 +4,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
+import { readJson } from '../schema/nesting.ts'
 
 const Spawned = v.looseObject({ agent_id: v.string(), name: v.string() })
 
@@ -59,7 +60,7 @@ function named(error: unknown, file: string | undefined): unknown {
 function signedBody(text: string): { readonly signed_manifest: unknown } | undefined {
   if (!text.trimStart().startsWith('{')) return undefined
   try {
-    return { signed_manifest: JSON.parse(text) as unknown }
+    return { signed_manifest: readJson(text) as unknown }
   } catch {
     return { signed_manifest: text }
   }

@@ -80,7 +80,7 @@ export const RateLimit = section('How much one client address may ask for.', {
 export const HttpSection = section('Limits and addresses of the HTTP server.', {
   max_body_bytes: count('Largest request body.', 8_388_608, 1024, 1_073_741_824),
   max_header_bytes: count('Largest head of a request: its line and all headers.', 16_384, 2048, 1_048_576, atStart),
-  max_json_depth: count('How deep JSON may be nested.', 64, 4, 1000),
+  max_json_depth: count('How deep JSON and TOML from outside may be nested.', 64, 4, 1000),
   headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day, atStart),
   request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day, atStart),
   sse_keep_alive_ms: count('Pause after which an idle event stream gets a comment.', 15_000, 100, day),

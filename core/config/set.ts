@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { parse } from 'smol-toml'
 import { checkLayer, nest, overlay, splitKey } from './layer.ts'
 import { findNearest } from './nearest.ts'
 import { ConfigError } from './problem.ts'
@@ -14,7 +13,7 @@ import { readText, readToml } from './sources.ts'
 import { fromText } from './text-value.ts'
 import { indexToml } from './toml-index.ts'
 import type { KeyPlace } from './toml-index.ts'
-import { toToml } from './toml-text.ts'
+import { parseToml, toToml } from './toml-text.ts'
 
 /**
  * Writes one dotted key into a `config.toml` (made when missing) and leaves every other line and comment as it is. The file is
@@ -70,8 +69,8 @@ function checkKey(file: string, path: readonly string[]): void {
 export function editToml(text: string, path: readonly string[], value: unknown, file = 'config.toml'): string {
   const places = indexToml(text)
   const edited = replaceValue(text, places, path, value) ?? insertValue(text, places, path, value)
-  const wanted = overlay(without(plain(parse(text)), path), nest(path, value))
-  if (!isDeepStrictEqual(plain(parse(edited)), wanted)) {
+  const wanted = overlay(without(plain(parseToml(text)), path), nest(path, value))
+  if (!isDeepStrictEqual(plain(parseToml(edited)), wanted)) {
     throw new ConfigError([
       {
         file,
@@ -92,7 +91,7 @@ function replaceValue(
   const place = places.findLast((one) => one.kind === 'value' && one.path.every((part, depth) => path[depth] === part))
   if (!place) return undefined
   const inside = path.slice(place.path.length)
-  const old = plain(parse(`x = ${text.slice(place.start, place.end)}`))['x']
+  const old = plain(parseToml(`x = ${text.slice(place.start, place.end)}`))['x']
   const next = inside.length === 0 ? value : overlay(without(isTree(old) ? old : {}, inside), nest(inside, value))
   return `${text.slice(0, place.start)}${toToml(next)}${text.slice(place.end)}`
 }

@@ -9,6 +9,7 @@ import { ConfigSchema } from './schema.ts'
 import { findSchema, isTree } from './shape.ts'
 import type { Tree } from './shape.ts'
 import { fromText } from './text-value.ts'
+import { TooDeep } from '../schema/nesting.ts'
 
 /** Variables that speak to the command line and not to the configuration. */
 const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG', 'SVC_WEBHOOK_TOKEN'])
@@ -90,12 +91,13 @@ function findLine(text: string, key: string | undefined): number | undefined {
 }
 
 export async function readToml(file: string): Promise<Layer> {
-  const { parse, TomlError } = await import('smol-toml')
+  const [{ TomlError }, { parseToml }] = await Promise.all([import('smol-toml'), import('./toml-text.ts')])
   const text = readText(file)
   let tree: unknown
   try {
-    tree = parse(text)
+    tree = parseToml(text)
   } catch (error) {
+    if (error instanceof TooDeep) throw new ConfigError([{ file, message: error.message }], { cause: error })
     if (!(error instanceof TomlError)) throw error
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '') ?? 'not valid TOML'
     throw new ConfigError([{ file, line: error.line, column: error.column, message: `not valid TOML: ${reason}` }], {

@@ -1,5 +1,6 @@
 import { unwrap } from './shape.ts'
 import type { Schema } from './shape.ts'
+import { readJson } from '../schema/nesting.ts'
 
 /**
  * A text from the environment or a command line as the value the schema wants. A text that does not fit stays a text, so that the
@@ -31,7 +32,7 @@ export function fromText(schema: Schema | undefined, text: string): unknown {
 }
 function fromJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return readJson(text) as unknown
   } catch {
     return text /* a plain text needs no quotes */
   }

@@ -1,3 +1,4 @@
+import { readOwnJson } from '../schema/nesting.ts'
 /** Where one key of a TOML file is written. Offsets count UTF-16 units of the text. */
 export interface KeyPlace {
   readonly path: readonly string[]
@@ -123,7 +124,7 @@ export function indexToml(text: string): KeyPlace[] {
 function unescape(quoted: string): string {
   // Keys with escapes beyond those of JSON are legal and do not occur; the raw text serves for the message.
   try {
-    return String(JSON.parse(quoted))
+    return String(readOwnJson(quoted))
   } catch {
     return quoted.slice(1, -1)
   }

@@ -1,7 +1,22 @@
-import { stringify } from 'smol-toml'
+import { parse, stringify, TomlError } from 'smol-toml'
+import type { TomlTable } from 'smol-toml'
+import { checkDepth, nestingLimit, TooDeep } from '../schema/nesting.ts'
 import { isTree } from './shape.ts'
 import type { Tree } from './shape.ts'
 
+/** Throws `TomlError`, and `TooDeep` for what nests too deep in brackets, in headers or in dotted keys. */
+export function parseToml(text: string): TomlTable {
+  const most = nestingLimit()
+  let table: TomlTable
+  try {
+    table = parse(text, { maxDepth: most })
+  } catch (error) {
+    if (error instanceof TomlError && error.message.includes('excessively nested')) throw new TooDeep(most)
+    throw error
+  }
+  checkDepth(table, most)
+  return table
+}
 /** A whole TOML text. */
 export function renderToml(tree: Tree): string {
   return stringify(tree)

@@ -4,6 +4,7 @@ import type { OnDefect } from '../errors/defect.ts'
 import type { Place, Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
 import { Answer } from './answer.ts'
 import type { EventStream } from './route.ts'
+import { readJson } from '../schema/nesting.ts'
 
 /** One request that carries an Idempotency-Key. */
 export interface Work {
@@ -227,7 +228,7 @@ export function fingerprintOf(query: string, body: Uint8Array): string {
   let text: string | Uint8Array = body
   // What is no JSON is compared as it is.
   try {
-    text = JSON.stringify(sorted(JSON.parse(Buffer.from(body).toString('utf8'))))
+    text = JSON.stringify(sorted(readJson(Buffer.from(body).toString('utf8'))))
   } catch {
     text = body
   }

@@ -1,16 +1,21 @@
 import { isUtf8 } from 'node:buffer'
 import { Refusal } from '../errors/error.ts'
+import { nestingLimit, readJson, TooDeep } from '../schema/nesting.ts'
 
 /** Bytes as a JSON value. Throws `invalid_request` with the position of the first error (Interface 7). */
-export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
+export function parseJson(bytes: Uint8Array, maxDepth: number = nestingLimit()): unknown {
   if (!isUtf8(bytes)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   const text = raw.charCodeAt(0) === 0xfeff ? raw.slice(1) : raw
-  if (text.length > maxDepth * 2) checkDepth(text, maxDepth)
   let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
+    value = readJson(text, maxDepth)
+  } catch (error) {
+    if (error instanceof TooDeep)
+      throw new Refusal('invalid_request', `The body is ${error.message}`, {
+        details: error.position === undefined ? {} : { position: error.position },
+        cause: error,
+      })
     const position = errorPosition(text)
     const before = text.slice(0, position)
     const line = before.split('\n').length
@@ -23,37 +28,6 @@ export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
   // The key may be written with escapes, so either sign asks for a look at the value itself.
   if (text.includes('__proto__') || text.includes('\\u')) dropProto(value)
   return value
-}
-
-/** Nesting alone can exhaust the stack of everything that walks the value later; counted before it is built. */
-function checkDepth(text: string, maxDepth: number): void {
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x22) {
-      at = stringEnd(text, at)
-      continue
-    }
-    if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth)
-        throw new Refusal(
-          'invalid_request',
-          `The body is nested deeper than ${maxDepth} levels (http.max_json_depth)`,
-          { details: { position: at } },
-        )
-    } else if (code === 0x7d || code === 0x5d) depth--
-  }
-}
-
-function stringEnd(text: string, start: number): number {
-  let at = start
-  for (;;) {
-    at = text.indexOf('"', at + 1)
-    if (at === -1) return text.length
-    let slashes = 0
-    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
-    if (slashes % 2 === 0) return at
-  }
 }
 
 /** `__proto__` is an own key after JSON.parse; copied into another object it would become its prototype. */

@@ -1,5 +1,6 @@
 import type { FetchOptions } from 'ofetch'
 import * as v from 'valibot'
+import { readJson } from '../schema/nesting.ts'
 
 /** The daemon answered with an error. `code` and `message` are what it said. */
 export class DaemonRefusal extends Error {
@@ -138,7 +139,7 @@ async function readAll(stream: ReadableStream<string>): Promise<string> {
 }
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return text /* an error page of a proxy, or plain data */
   }

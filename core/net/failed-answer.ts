@@ -1,5 +1,6 @@
 import { UpstreamFailure } from '../errors/error.ts'
 import type { OutboundResponse } from './fetch.ts'
+import { readJson } from '../schema/nesting.ts'
 
 const MOST_ERROR_BYTES = 65_536
 const MOST_MESSAGE_CHARS = 300
@@ -23,7 +24,7 @@ export async function readFailedBody(response: OutboundResponse): Promise<string
 /** A failed body as JSON, not yet checked; `undefined` when it is a page or nothing, whose text is shown as it is. */
 export function readFailedJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return undefined /* said above */
   }

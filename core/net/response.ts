@@ -4,6 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { UpstreamFailure } from '../errors/error.ts'
 import type { OutboundResponse } from './fetch.ts'
 import type { Watch, Watchdog } from './watchdog.ts'
+import { readJson } from '../schema/nesting.ts'
 
 export interface ReadLimits {
   readonly dog: Watchdog
@@ -93,7 +94,7 @@ export class Answer implements OutboundResponse {
   async json(): Promise<unknown> {
     const text = await this.text()
     try {
-      return JSON.parse(text)
+      return readJson(text)
     } catch (cause) {
       throw new UpstreamFailure(
         this.#system,

@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { readOwnJson } from './nesting.ts'
 
 export type JsonObject = Record<string, unknown>
 /** Turns schemas into the dialect of OpenAPI 3.0; recursive parts go to `components.schemas`, where every `$ref` points. */
@@ -31,7 +32,7 @@ export async function openApiSchemas(): Promise<SchemaWriter> {
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
+const plain = (value: object): JsonObject => readOwnJson(JSON.stringify(value)) as JsonObject
 
 const keywords = new Set([
   'title',

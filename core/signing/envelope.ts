@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import * as v from 'valibot'
 import { enforced } from '../scope/enforcement.ts'
 import { keyProblem, signatureProblem } from './ed25519.ts'
+import { readJson } from '../schema/nesting.ts'
 
 /** What is signed says what it is for, so that a signature made for anything else is none here. */
 const PURPOSE = 'svc-agent-manifest-1'
@@ -147,7 +148,7 @@ function checked(envelope: unknown, trusted: readonly Buffer[]): SignedManifest 
 
 function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     throw new SignatureProblem('malformed', 'signed_manifest is not JSON')
   }

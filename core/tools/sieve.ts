@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto'
 import type { Vault } from '../storage/vault.ts'
+import { readJson } from '../schema/nesting.ts'
 
 const WINDOW = 16
 /** Shorter values would be found in ordinary words. */
@@ -99,7 +100,7 @@ export function learning(sieve: SecretSieve, vault: Vault): Vault {
 function secretsIn(secret: string): readonly string[] {
   if (!secret.startsWith('{') && !secret.startsWith('[')) return [secret]
   try {
-    return valuesIn(JSON.parse(secret))
+    return valuesIn(readJson(secret))
   } catch {
     return [secret]
   }

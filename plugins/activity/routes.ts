@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineRoute } from 'svc/sdk'
+import { defineRoute, readJson } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
@@ -213,7 +213,7 @@ function toReceipt(send: Send): v.InferOutput<typeof Deliveries>['receipts'][num
 function json(text: string): unknown {
   // Written by whoever sends; a receipt is shown even if that was no JSON.
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return undefined
   }

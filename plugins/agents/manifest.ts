@@ -1,6 +1,6 @@
-import { parse as parseToml, stringify, TomlError } from 'smol-toml'
+import { stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
-import { parse, Refusal } from 'svc/sdk'
+import { parse, parseToml, Refusal, TooDeep } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
 import { profileTools } from './profiles.ts'
@@ -76,6 +76,8 @@ function readTable(toml: string): TomlTable {
   try {
     return parseToml(toml)
   } catch (error) {
+    if (error instanceof TooDeep)
+      throw new Refusal('invalid_request', `manifest_toml: ${error.message}`, { cause: error })
     if (!(error instanceof TomlError)) throw error
     const { line, column } = error
     const reason = (error.message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')

@@ -8,6 +8,7 @@ import type { ManifestDocument } from './manifest-schema.ts'
 import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
 import type { AgentStore } from './store.ts'
+import { readOwnJson } from 'svc/sdk'
 
 /** An agent as this plugin holds it: its row, with the manifest parsed. */
 export interface HeldAgent extends Agent {
@@ -87,7 +88,7 @@ export class Roster {
       sessionId: row.session_id,
       manifestToml: row.manifest_toml,
       clonedFrom: row.cloned_from ?? undefined,
-      identity: row.identity === '{}' ? nobody : v.parse(Identity, JSON.parse(row.identity)),
+      identity: row.identity === '{}' ? nobody : v.parse(Identity, readOwnJson(row.identity)),
       ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
     }
     this.drop(row.id)
@@ -100,7 +101,7 @@ export class Roster {
   #read(row: AgentRow, parsed?: ParsedManifest): { manifest: ManifestDocument; warnings: readonly string[] } {
     try {
       const { document, warnings } = parsed ?? parseManifest(row.manifest_toml)
-      return { manifest: row.pin === null ? document : withPin(document, v.parse(Pin, JSON.parse(row.pin))), warnings }
+      return { manifest: row.pin === null ? document : withPin(document, v.parse(Pin, readOwnJson(row.pin))), warnings }
     } catch (error) {
       // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)

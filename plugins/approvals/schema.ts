@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { TimeoutSecs } from './config.ts'
 import type { Approval } from './contract.ts'
+import { readOwnJson } from 'svc/sdk'
 
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
 const Risk = v.picklist(['low', 'medium', 'high', 'critical'])
@@ -113,7 +114,7 @@ export function toApproval(row: RequestRow): Approval {
     action: row.action,
     description: row.description,
     summary: row.summary,
-    payload: JSON.parse(row.payload),
+    payload: readOwnJson(row.payload),
     actionHash: row.action_hash,
     risk: row.risk,
     state: row.state,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { readJson, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Entry } from './data.ts'
@@ -99,7 +99,7 @@ export class RemoteRegistry {
     const [{ toEntries }, { readRegistry }] = await Promise.all([import('./offer.ts'), import('./registry-format.ts')])
     let entries: readonly Entry[]
     try {
-      entries = toEntries(readRegistry(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))))
+      entries = toEntries(readRegistry(readJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))))
     } catch (cause) {
       throw malformed(
         `sent something that is no list of models: ${cause instanceof v.ValiError ? `${v.getDotPath(cause.issues[0]) ?? 'it'}: ${cause.issues[0].message}` : 'it is not JSON'}`,

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
 import type { Entry } from './data.ts'
+import { readOwnJson } from 'svc/sdk'
 
 const FILE = 'models.json'
 /** Each entry was checked when the file was made, and a test compares the file with the packages: to check them again here would take 25 ms. */
@@ -15,7 +16,7 @@ export async function readShipped(moduleUrl: string): Promise<Contents> {
   let folder = dirname(fileURLToPath(moduleUrl))
   for (;;) {
     const file = [join(folder, FILE), join(folder, 'catalog', FILE)].find((candidate) => existsSync(candidate))
-    if (file !== undefined) return v.parse(Contents, JSON.parse(await readFile(file, 'utf8')))
+    if (file !== undefined) return v.parse(Contents, readOwnJson(await readFile(file, 'utf8')))
     const parent = dirname(folder)
     if (parent === folder || existsSync(join(folder, 'package.json')))
       throw new Error(`${FILE} was not found beside the code: the installation is incomplete`)

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Target } from './aliases.ts'
 import { Entry } from './data.ts'
+import { readOwnJson } from 'svc/sdk'
 
 /** There is one registry; the column is there for the day there are more. */
 const REGISTRY = 'registry'
@@ -20,7 +21,8 @@ const RegistryState = v.object({
 })
 export type RegistryState = v.InferOutput<typeof RegistryState>
 const Text = v.object({ entry: v.string() })
-const json = <S extends v.GenericSchema>(schema: S, text: string): v.InferOutput<S> => v.parse(schema, JSON.parse(text))
+const json = <S extends v.GenericSchema>(schema: S, text: string): v.InferOutput<S> =>
+  v.parse(schema, readOwnJson(text))
 
 export class CatalogStore {
   readonly #db: PluginDatabase

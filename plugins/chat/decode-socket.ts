@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
+import { readJson, TooDeep } from 'svc/sdk'
 
 export type ClientFrame =
   | {
@@ -45,6 +46,7 @@ const Frame = v.object({
 /** Both listings of the interface: `{type, content}` and `{message}`, with `content` as text or as an object. What is no JSON object is a message. */
 export function decodeFrame(raw: string): ClientFrame {
   const json = parseJson(raw)
+  if (json instanceof TooDeep) return { type: 'invalid', why: `The frame is ${json.message}` }
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     return toMessage(typeof json === 'string' ? json : raw)
   const parsed = v.safeParse(Frame, json)
@@ -79,8 +81,8 @@ const CONTROL = /(?![\t\n\r])\p{Cc}/gu
 function parseJson(text: string): unknown {
   // Plain text is a chat message by the interface, so this failure is an answer.
   try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return readJson(text)
+  } catch (error) {
+    return error instanceof TooDeep ? error : undefined
   }
 }

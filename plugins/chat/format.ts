@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
 import { firstFault } from './json-fault.ts'
+import { readJson } from 'svc/sdk'
 
 // A list is an object as well, and no schema.
 const schema = v.pipe(
@@ -66,7 +67,7 @@ export function checkAnswer(
     .trim()
   let value: unknown
   try {
-    value = JSON.parse(bare)
+    value = readJson(bare)
   } catch (error) {
     return { fault: `it is not JSON (${error instanceof Error ? error.message : 'unreadable'})` }
   }

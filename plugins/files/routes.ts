@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { defineRoute, parse, rawBody, Refusal, reply } from 'svc/sdk'
+import { defineRoute, parse, rawBody, readJsonBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
@@ -130,7 +130,7 @@ export function fileRoutes(
 
 function contentOf(body: Uint8Array, type: string | undefined): Uint8Array {
   if (!/^application\/json\s*(;|$)/i.test(type ?? '')) return body
-  const { content, encoding } = parse(NewContent, json(body))
+  const { content, encoding } = parse(NewContent, readJsonBody(body))
   if (encoding === 'base64') {
     if (!/^[A-Za-z0-9+/]*={0,2}$/.test(content) || content.length % 4 !== 0)
       throw new Refusal('invalid_request', 'content: is not base64')
@@ -138,17 +138,4 @@ function contentOf(body: Uint8Array, type: string | undefined): Uint8Array {
   }
   if (!content.isWellFormed()) throw new Refusal('invalid_request', 'content: is not well-formed Unicode')
   return Buffer.from(content)
-}
-
-function json(body: Uint8Array): unknown {
-  if (!isUtf8(body)) throw new Refusal('invalid_request', 'The body is not valid UTF-8')
-  try {
-    return JSON.parse(new TextDecoder().decode(body))
-  } catch (error) {
-    throw new Refusal(
-      'invalid_request',
-      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
-      { cause: error },
-    )
-  }
 }

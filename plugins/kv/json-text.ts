@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { Refusal } from 'svc/sdk'
+import { readOwnJson, Refusal } from 'svc/sdk'
 
 /**
  * The JSON text of a value, out of a request body: that of the member `value` when the body is an object that has one, else the
@@ -27,7 +27,7 @@ function readJson(body: Uint8Array, what: string): string {
   const text = new TextDecoder().decode(body)
   if (text.trim() === '') throw new Refusal('invalid_request', `${what}: a JSON body is needed`)
   try {
-    JSON.parse(text)
+    readOwnJson(text)
   } catch (error) {
     throw new Refusal(
       'invalid_request',
@@ -54,7 +54,7 @@ function scan(text: string, maxDepth: number): ReadonlyMap<string, string> {
     if (sign === '"') {
       const end = endOfString(text, at)
       if (inObject && depth === 1 && name === undefined) {
-        const decoded: unknown = JSON.parse(text.slice(at, end + 1))
+        const decoded: unknown = readOwnJson(text.slice(at, end + 1))
         name = String(decoded)
         from = text.indexOf(':', end) + 1
       }

@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { readOwnJson, Refusal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import type { KeyValue } from './contract.ts'
@@ -21,10 +21,10 @@ export class Pairs implements KeyValue {
 
   async find(agentId: string, key: string): Promise<{ readonly value: unknown } | undefined> {
     const text = await this.read(agentId, key)
-    return text === undefined ? undefined : { value: JSON.parse(text) }
+    return text === undefined ? undefined : { value: readOwnJson(text) }
   }
   async list(agentId: string): Promise<readonly { readonly key: string; readonly value: unknown }[]> {
-    return (await this.rows(agentId)).map(({ key, value }) => ({ key, value: JSON.parse(value) }))
+    return (await this.rows(agentId)).map(({ key, value }) => ({ key, value: readOwnJson(value) }))
   }
   async put(agentId: string, key: string, value: unknown): Promise<void> {
     await this.write(agentId, key, encode(value))

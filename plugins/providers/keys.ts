@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { readOwnJson, Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
@@ -145,7 +145,7 @@ export class Keys {
   ): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
     const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
     if (stored === undefined) return undefined
-    const held = v.parse(StoredKeys, JSON.parse(stored))
+    const held = v.parse(StoredKeys, readOwnJson(stored))
     return 'key' in held ? { keys: [held.key], address: held.address } : held
   }
 

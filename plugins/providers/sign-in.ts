@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { Refusal, shortened, UpstreamFailure } from 'svc/sdk'
+import { readJson, Refusal, shortened, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn } from 'svc/providers'
 
@@ -189,7 +189,7 @@ export class SignIns {
     const text = await response.text()
     let data: unknown
     try {
-      data = JSON.parse(text)
+      data = readJson(text)
     } catch {
       data = undefined /* a page: told by its status */
     }

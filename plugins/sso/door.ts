@@ -1,4 +1,4 @@
-import { Refusal, reply } from 'svc/sdk'
+import { readJson, Refusal, reply } from 'svc/sdk'
 import type { PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
 import * as v from 'valibot'
 import type { Identity, Provider } from './config.ts'
@@ -153,7 +153,7 @@ function readForm(body: Uint8Array, type = ''): URLSearchParams {
     throw new Refusal('invalid_request', 'Send a form (application/x-www-form-urlencoded) or application/json')
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch (cause) {
     throw new Refusal('invalid_request', 'The body is not JSON', { cause })
   }

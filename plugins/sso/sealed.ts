@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { readOwnJson } from 'svc/sdk'
 
 const IV = 12,
   TAG = 16
@@ -25,7 +26,7 @@ export class Sealed {
       authTagLength: TAG,
     }).setAuthTag(bytes.subarray(IV, IV + TAG))
     try {
-      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(IV + TAG)), decipher.final()]).toString('utf8'))
+      return readOwnJson(Buffer.concat([decipher.update(bytes.subarray(IV + TAG)), decipher.final()]).toString('utf8'))
     } catch {
       return undefined
     } // Sealed by another process, or forged: to the caller both are nothing.

@@ -1,6 +1,7 @@
 import type { Daemon, Guards, RawAnswer } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { publicHealth } from './public-health.ts'
+import { readOwnJson } from 'svc/sdk'
 
 const keys = 'panic_count,restart_count,status,uptime_seconds'
 
@@ -21,7 +22,7 @@ export async function probe(guards: Guards, daemon: Daemon): Promise<Finding> {
   const head = await ask('HEAD', '/api/health')
   const detail = await ask('GET', '/api/health/detail')
   const body = health?.body ?? ''
-  const parsed: unknown = health?.status === 200 ? JSON.parse(body) : undefined
+  const parsed: unknown = health?.status === 200 ? readOwnJson(body) : undefined
   const { dataDir, homeDir, apiKeySet } = daemon.config()
   const leaks = [daemon.build.version, daemon.build.gitSha, dataDir, homeDir, process.version].filter(
     (word) => word.length > 3 && body.includes(word),

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
-import { parse } from 'svc/sdk'
+import { parse, readOwnJson } from 'svc/sdk'
 
 export const Encoding = v.picklist(['br', 'gzip'])
 export type Encoding = v.InferOutput<typeof Encoding>
@@ -71,7 +71,7 @@ export class Page {
       return
     }
     if (built.mtimeMs === this.#builtMs && folder === this.#read) return
-    const { assets } = parse(AssetList, JSON.parse(await readFile(join(folder, listName), 'utf8')), listName)
+    const { assets } = parse(AssetList, readOwnJson(await readFile(join(folder, listName), 'utf8')), listName)
     this.#assets = new Map(assets.map((asset) => [asset.path, asset]))
     this.#bytes.clear()
     this.#read = folder

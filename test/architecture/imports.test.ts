@@ -212,6 +212,17 @@ describe('one door for each danger', () => {
     expect(wrong).toEqual([])
   })
 
+  it('JSON and TOML are parsed where their depth is checked', () => {
+    const wrong = server
+      .filter(
+        ({ path, text }) =>
+          (path !== 'core/schema/nesting.ts' && /\bJSON\.parse\b/.test(code(text))) ||
+          (path !== 'core/config/toml-text.ts' && /\bparse\b[^;\n]*'smol-toml'/.test(code(text))),
+      )
+      .map(({ path }) => path)
+    expect(wrong).toEqual([])
+  })
+
   it('the environment is read by what takes the secrets out of it, the configuration and the command line only', () => {
     const wrong = server
       .filter((file) => /process\.env\b/.test(code(file.text)))

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { StreamedText } from 'svc/sdk'
+import { readJson, StreamedText } from 'svc/sdk'
 import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
@@ -98,7 +98,7 @@ export class Decoder {
       )
     let json: unknown
     try {
-      json = JSON.parse(payload.toString())
+      json = readJson(payload.toString())
     } catch {
       return this.#said.skip()
     }

@@ -1,4 +1,5 @@
 import type { CompletionRequest } from 'svc/providers'
+import { readJson } from 'svc/sdk'
 
 export interface Command {
   readonly tool: string
@@ -28,7 +29,7 @@ function readArgs(text: string): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return {}
   try {
-    return JSON.parse(trimmed)
+    return readJson(trimmed)
   } catch {
     return trimmed /* told to the model's side by the tool's parser */
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EventStreamReader, StreamedText, UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, readJson, StreamedText, UpstreamFailure } from 'svc/sdk'
 import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { writeReplay } from './replay.ts'
@@ -74,7 +74,7 @@ export class Decoder {
     if (data === '[DONE]') return
     let json: unknown
     try {
-      json = JSON.parse(data)
+      json = readJson(data)
     } catch {
       return this.#said.skip()
     }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { readJson } from 'svc/sdk'
 
 /** What an answer with calls thought and planned, which Cohere wants back with it while its turn goes on. */
 const Replay = v.object({ plan: v.string(), thinking: v.string() })
@@ -11,7 +12,7 @@ export function readReplay(text: string | undefined): Replay | undefined {
   if (!text) return undefined
   let data: unknown
   try {
-    data = JSON.parse(text)
+    data = readJson(text)
   } catch {
     return undefined /* not ours */
   }

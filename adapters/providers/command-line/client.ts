@@ -1,4 +1,4 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { readJson, UpstreamFailure } from 'svc/sdk'
 import type { Exit, Spawn } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
@@ -43,7 +43,7 @@ export function createClient(
       if (!line.startsWith('{')) return []
       let json: unknown
       try {
-        json = JSON.parse(line)
+        json = readJson(line)
       } catch {
         if (++malformed >= MOST_MALFORMED) throw broken('wrote an answer that cannot be read')
         return []

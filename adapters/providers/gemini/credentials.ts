@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
-import { shortened, UpstreamFailure } from 'svc/sdk'
+import { readJson, shortened, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
@@ -58,7 +58,7 @@ export async function readCredentials(name: string, key: string): Promise<Creden
   if (text.length > MOST_FILE_CHARS) throw refuse('the file is too long')
   let data: unknown
   try {
-    data = JSON.parse(text)
+    data = readJson(text)
   } catch {
     throw refuse('they are not JSON')
   }
@@ -134,7 +134,7 @@ export function accessTokens(
     if (!response.ok) throw failed(response.status, text)
     let data: unknown
     try {
-      data = JSON.parse(text)
+      data = readJson(text)
     } catch {
       data = undefined /* told apart below */
     }
@@ -151,7 +151,7 @@ export function accessTokens(
   function failed(status: number, text: string): UpstreamFailure {
     let problem: v.InferOutput<typeof TokenProblem> | undefined
     try {
-      problem = v.parse(TokenProblem, JSON.parse(text))
+      problem = v.parse(TokenProblem, readJson(text))
     } catch {
       problem = undefined /* the status says enough */
     }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ToolCall } from 'svc/providers'
 import { WirePart } from './wire.ts'
+import { readJson } from 'svc/sdk'
 
 /** What an answer with calls has to be given back with: its parts as they came, because the signature of a thought belongs to one of them. */
 const Replay = v.object({ parts: v.array(WirePart) })
@@ -16,7 +17,7 @@ export function readReplay(replay: string | undefined, calls: readonly ToolCall[
   if (!replay) return undefined
   let data: unknown
   try {
-    data = JSON.parse(replay)
+    data = readJson(replay)
   } catch {
     return undefined /* not ours: the answer is put together from what it said */
   }

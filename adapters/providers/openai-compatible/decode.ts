@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EventStreamReader, StreamedText } from 'svc/sdk'
+import { EventStreamReader, readJson, StreamedText } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
@@ -102,7 +102,7 @@ export class Decoder {
     }
     let json: unknown
     try {
-      json = JSON.parse(data)
+      json = readJson(data)
     } catch {
       return this.#said.skip()
     }

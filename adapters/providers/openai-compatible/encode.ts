@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { CompletionRequest, Part, ResponseFormat, Turn } from 'svc/providers'
 import type { Quirks } from './vendors.ts'
+import { readJson } from 'svc/sdk'
 
 /** The body of a chat completion request. */
 export function encode(request: CompletionRequest, quirks: Quirks): string {
@@ -104,7 +105,7 @@ function replayed(replay: string | undefined, { replay: field }: Quirks): object
   if (replay === undefined || field === undefined) return {}
   let value: unknown
   try {
-    value = JSON.parse(replay)
+    value = readJson(replay)
   } catch {
     value = undefined /* not from here */
   }

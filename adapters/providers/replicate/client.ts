@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, readJson, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink, Usage } from 'svc/providers'
@@ -142,7 +142,7 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   ): Promise<v.InferOutput<T>> {
     const text = await response.text()
     try {
-      return parse(schema, JSON.parse(text))
+      return parse(schema, readJson(text))
     } catch (cause) {
       throw new UpstreamFailure(
         link.name,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EventStreamReader, StreamedText, UpstreamFailure } from 'svc/sdk'
+import { EventStreamReader, readJson, StreamedText, UpstreamFailure } from 'svc/sdk'
 import type { StreamedEvent } from 'svc/sdk'
 import type { CompletionEvent } from 'svc/providers'
 import { failed } from './errors.ts'
@@ -68,7 +68,7 @@ export class Decoder {
 
 function read(data: string): v.InferOutput<typeof Trouble> {
   try {
-    return v.parse(Trouble, JSON.parse(data))
+    return v.parse(Trouble, readJson(data))
   } catch {
     return { detail: undefined, reason: undefined } /* the kind of the event says enough */
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { EventStreamReader, StreamedText } from 'svc/sdk'
+import { EventStreamReader, readJson, StreamedText } from 'svc/sdk'
 import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
@@ -86,7 +86,7 @@ export class Decoder {
     if (this.done || data === '[DONE]') return
     let json: unknown
     try {
-      json = JSON.parse(data)
+      json = readJson(data)
     } catch {
       return this.#said.skip()
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type * as v from 'valibot'
-import { defineRoute, parse, rawBody, Refusal } from 'svc/sdk'
+import { defineRoute, parse, rawBody, readJsonBody, Refusal } from 'svc/sdk'
 import type { AnyRoute, Hooks } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, TurnResult, Turns } from '../../chat/contract.ts'
@@ -30,7 +30,6 @@ const HOW =
   'then it counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
 const MODEL =
   "With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent's provider. `deliver` is refused: there is no channel an answer could be delivered to."
-const decoder = new TextDecoder('utf-8', { fatal: true })
 
 export function inboundRoutes({
   gate,
@@ -61,7 +60,7 @@ export function inboundRoutes({
     },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
-      const { text, mode, agent } = parse(Wake, read(input.body), 'body')
+      const { text, mode, agent } = parse(Wake, readJsonBody(input.body), 'body')
       // Between the memory of a request and its effect a crash may have come.
       if (isRepeat && (await waker.has(effectId)))
         return { status: 'accepted' as const, mode, id: effectId, duplicate: true as const }
@@ -96,7 +95,7 @@ export function inboundRoutes({
         deliver,
         model,
         timeout_secs: timeoutSecs,
-      } = parse(AgentCall, read(input.body), 'body')
+      } = parse(AgentCall, readJsonBody(input.body), 'body')
       if (deliver)
         throw new Refusal(
           'invalid_request',
@@ -160,12 +159,5 @@ async function within<T>(result: Promise<T>, seconds: number, turnId: string): P
     ])
   } finally {
     late.abort()
-  }
-}
-function read(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(decoder.decode(body))
-  } catch (error) {
-    throw new Refusal('invalid_request', 'The body is not valid JSON', { cause: error })
   }
 }

@@ -1,0 +1,66 @@
+/** How deep a value from outside may be nested: what walks it later calls itself once for each level. */
+const USUAL = 64
+const state = { most: USUAL }
+
+/** `http.max_json_depth`, for everything this process reads. */
+export function limitNesting(levels: number): void {
+  state.most = levels
+}
+export const nestingLimit = (): number => state.most
+
+/** A text or a value is nested deeper than the limit. A `SyntaxError`, so that whoever answers malformed text answers this too. */
+export class TooDeep extends SyntaxError {
+  override readonly name = 'TooDeep'
+  readonly most: number
+  /** In the text; absent for a value. */
+  readonly position: number | undefined
+  constructor(most: number, position?: number) {
+    super(`nested deeper than ${most} levels (http.max_json_depth)`)
+    this.most = most
+    this.position = position
+  }
+}
+
+/** JSON from outside. Throws `SyntaxError`, and `TooDeep` before anything is built. */
+export function readJson(text: string, most: number = state.most): unknown {
+  checkTextDepth(text, most)
+  return JSON.parse(text)
+}
+/** JSON that this daemon wrote itself: it was checked when it came in, and a limit lowered since does not lose it. */
+export function readOwnJson(text: string): unknown {
+  return JSON.parse(text)
+}
+
+/** Throws `TooDeep`. Counts brackets outside of strings, so it holds for texts that turn out not to be JSON as well. */
+export function checkTextDepth(text: string, most: number): void {
+  // Each level takes two characters.
+  if (text.length <= most * 2) return
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) at = stringEnd(text, at)
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > most) throw new TooDeep(most, at)
+    } else if (code === 0x7d || code === 0x5d) depth--
+  }
+}
+function stringEnd(text: string, start: number): number {
+  let at = start
+  for (;;) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at
+  }
+}
+
+/** The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Throws `TooDeep`. */
+export function checkDepth(value: unknown, most: number = state.most): void {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    const objects = level.filter((each) => typeof each === 'object' && each !== null)
+    if (objects.length > 0 && depth >= most) throw new TooDeep(most)
+    level = objects.flatMap((each) => Object.values(each as object))
+  }
+}
