@@ -4,6 +4,8 @@ import { Refusal } from '../errors/error.ts'
 export interface OriginRules {
   /** The address listened on. */
   readonly host: string
+  /** The port listened on; absent while there is none, such as for a request that comes without a socket. */
+  readonly port: number | undefined
   readonly keySet: boolean
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
@@ -28,29 +30,49 @@ export function isLoopback(host: string): boolean {
   return family !== 0 && loopback.check(name, family === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Host without its port; `undefined` when it is not a host at all. */
-export function hostName(header: string): string | undefined {
-  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i.exec(header)?.[1]?.toLowerCase()
+/** Ports that development servers of web pages use: their pages may call a daemon that asks for no key. */
+const developmentPorts: ReadonlySet<number> = new Set([3000, 8080])
+
+interface Authority {
+  /** Lower-case, an IPv6 address with its brackets. */
+  readonly name: string
+  readonly port: number | undefined
+}
+/** A host with or without a port; `undefined` when it is not a host at all. */
+function parseAuthority(text: string): Authority | undefined {
+  const [, name, port] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(text) ?? []
+  return name === undefined
+    ? undefined
+    : { name: name.toLowerCase(), port: port === undefined ? undefined : Number(port) }
+}
+/** Whether an entry of `http.allowed_hosts` names this host; one without a port stands for every port, because a proxy has its own. */
+function names(entry: string, { name, port }: Authority): boolean {
+  const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
+  const wanted = parseAuthority(entry)
+  return wanted?.port === undefined
+    ? bare(entry) === bare(name)
+    : bare(wanted.name) === bare(name) && wanted.port === port
 }
 
 /**
- * Without a key the address bar is the only proof that a page is ours, so a rebound name must not reach us: the Host must be
- * a loopback name, the bound address or a configured name. With a key the key is the protection.
+ * Without a key the address bar is the only proof that a page is ours, so neither a rebound name nor another port of this machine
+ * must reach us: the Host must be a loopback name or the bound address with the port listened on, or a configured name. With a key
+ * the key is the protection.
  */
 function checkHost(rules: OriginRules, header: string): void {
-  const name = hostName(header)
-  if (name === undefined) throw new Refusal('invalid_request', 'The Host header is not one host name')
-  if (rules.keySet) return
-  const bare = name.replace(/^\[(.*)\]$/, '$1')
-  if (
-    isLoopback(name) ||
-    bare === rules.host.toLowerCase() ||
-    rules.allowedHosts.some((allowed) => allowed.toLowerCase() === bare)
+  const authority = parseAuthority(header)
+  if (authority === undefined) throw new Refusal('invalid_request', 'The Host header is not one host name')
+  if (rules.keySet || rules.allowedHosts.some((entry) => names(entry, authority))) return
+  const bare = authority.name.replace(/^\[(.*)\]$/, '$1')
+  // Browsers leave out only the port of the scheme; a client that sends none is no page of another port.
+  const isOurPort = rules.port === undefined || authority.port === undefined || authority.port === rules.port
+  if (isOurPort && (isLoopback(bare) || bare === rules.host.toLowerCase())) return
+  // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping neither it nor the port need be ours.
+  if ((rules.host === '0.0.0.0' || rules.host === '::') && (isIP(bare) !== 0 || isLoopback(bare))) return
+  throw new Refusal(
+    'forbidden',
+    `The Host ${authority.name}${authority.port === undefined ? '' : `:${authority.port}`} is not served; add it to http.allowed_hosts`,
   )
-    return
-  // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping it need not be one of ours.
-  if ((rules.host === '0.0.0.0' || rules.host === '::') && isIP(bare) !== 0) return
-  throw new Refusal('forbidden', 'This Host is not served; add it to http.allowed_hosts')
 }
 
 function allowed(rules: OriginRules, origin: string, host: string): boolean {
@@ -59,8 +81,10 @@ function allowed(rules: OriginRules, origin: string, host: string): boolean {
   const authority = origin.slice(origin.indexOf('//') + 2)
   // Host is trustworthy here: it was checked, or a key protects the answer.
   if (authority.toLowerCase() === host.toLowerCase()) return true
-  const name = hostName(authority)
-  return !rules.keySet && name !== undefined && isLoopback(name)
+  const { name, port } = parseAuthority(authority) ?? {}
+  if (rules.keySet || name === undefined || !isLoopback(name)) return false
+  const shown = port ?? (origin.startsWith('https:') ? 443 : 80)
+  return rules.port === undefined || shown === rules.port || developmentPorts.has(shown)
 }
 
 /**

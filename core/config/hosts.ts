@@ -15,6 +15,11 @@ export function isHost(text: string): boolean {
     (/^[\p{L}\p{N}._-]+$/u.test(host) && URL.canParse(`http://${host}/`))
   )
 }
+/** As `isHost`, with or without a port. */
+export function isHostAndPort(text: string): boolean {
+  const [, host, port] = /^(.*?)(?::(\d{1,5}))?$/.exec(text.trim()) ?? []
+  return isHost(text) || (host !== undefined && Number(port) <= 65_535 && isHost(host))
+}
 /** What browsers send as Origin: scheme, host and port, and nothing behind them. */
 export function isOrigin(text: string): boolean {
   return /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+$/i.test(text)

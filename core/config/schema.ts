@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isHost, isOrigin, isRange } from './hosts.ts'
+import { isHost, isHostAndPort, isOrigin, isRange } from './hosts.ts'
 import { isListenAddr } from './listen.ts'
 import { secret } from './secret.ts'
 
@@ -94,9 +94,9 @@ export const HttpSection = section('Limits and addresses of the HTTP server.', {
   socket_idle_ms: count('Silence of a client after which its WebSocket is closed.', 1_800_000, 1000, day),
   sockets_per_address: count('WebSockets one client address may have open.', 256, 1, 1_000_000),
   allowed_hosts: names(
-    'Names the Host header may have beside the listen address and localhost, such as "svc.example.org".',
-    isHost,
-    'a list of host names without ports, such as "svc.example.org"',
+    'Names the Host header may have beside the listen address and localhost with its port, such as "svc.example.org"; one without a port stands for every port.',
+    isHostAndPort,
+    'a list of host names with or without a port, such as "svc.example.org" or "localhost:8080"',
   ),
   allowed_origins: names(
     'Web origins that may call the API beside localhost, such as "https://app.example.org".',

@@ -25,11 +25,21 @@ export class Admission {
   readonly limiter: Limiter
   readonly auth: Auth
   #settings: () => HttpSettings
-  #rules: OriginRules = { host: '', keySet: true, allowedHosts: [], allowedOrigins: [], accepted: new Set() }
+  #port: () => number | undefined
+  #rules: OriginRules = {
+    host: '',
+    port: undefined,
+    keySet: true,
+    allowedHosts: [],
+    allowedOrigins: [],
+    accepted: new Set(),
+  }
   #proxies: { readonly from: readonly string[]; readonly trusted: TrustedProxies } | undefined
 
-  constructor(settings: () => HttpSettings, limiter: Limiter, auth: Auth) {
+  /** `port` is the one listened on, as soon as there is one. */
+  constructor(settings: () => HttpSettings, port: () => number | undefined, limiter: Limiter, auth: Auth) {
     this.#settings = settings
+    this.#port = port
     this.limiter = limiter
     this.auth = auth
   }
@@ -37,15 +47,17 @@ export class Admission {
   /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
   origin(caller: Caller, crossSite = false): void {
     const { host, allowedHosts, allowedOrigins } = this.#settings()
+    const port = this.#port()
     const keySet = this.auth.required()
     let rules = this.#rules
     if (
       rules.host !== host ||
+      rules.port !== port ||
       rules.keySet !== keySet ||
       rules.allowedHosts !== allowedHosts ||
       rules.allowedOrigins !== allowedOrigins
     ) {
-      rules = this.#rules = { host, keySet, allowedHosts, allowedOrigins, accepted: new Set() }
+      rules = this.#rules = { host, port, keySet, allowedHosts, allowedOrigins, accepted: new Set() }
     }
     const cors = checkOrigin(rules, caller, crossSite)
     if (cors) caller.setCors(cors)

@@ -104,7 +104,8 @@ export function createHttp(options: HttpOptions): HttpServer {
     },
     onChange: sweep,
   })
-  const admission = new Admission(settings, limiter, auth)
+  let listener: Listener | undefined
+  const admission = new Admission(settings, () => listener?.address.port, limiter, auth)
   const holds = new Holds()
   const count = new RequestCount(metrics)
   const pipeline: Pipeline = new Pipeline(
@@ -126,7 +127,6 @@ export function createHttp(options: HttpOptions): HttpServer {
   const own = new Scope('http')
   table.add(own, tickets.route())
   metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [{ value: upgrades.size }])
-  let listener: Listener | undefined
 
   let document: { readonly version: number; readonly made: Promise<object> } | undefined
   const describe = async (): Promise<object> => {

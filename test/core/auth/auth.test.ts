@@ -95,10 +95,10 @@ test('without a key only a loopback, bound or configured Host is served', async 
     (await raw(port, `GET /api/ping HTTP/1.1\r\nHost: ${value}\r\nConnection: close\r\n\r\n`)).status
   for (const fine of [
     'localhost',
-    'localhost:4545',
-    '127.0.0.1:1',
+    `localhost:${port}`,
+    `127.0.0.1:${port}`,
     '127.0.0.2',
-    '[::1]:80',
+    `[::1]:${port}`,
     'LOCALHOST',
     'svc.internal:9',
   ])
@@ -154,7 +154,7 @@ test('what a foreign page embeds is refused without a key, following a link is n
 
 test('a local page may use the daemon while no key is set', async () => {
   const { url } = await open([{ ...guarded, method: 'POST' }])
-  for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8080', 'http://[::1]:1', url]) {
+  for (const origin of ['http://localhost:3000', 'http://127.0.0.1:8080', 'http://[::1]:8080', url]) {
     const answer = await fetch(`${url}/api/secret`, { method: 'POST', headers: { origin } })
     expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, origin])
   }

@@ -292,14 +292,14 @@ describe('what is wrong', () => {
     ['http.trusted_proxies', '10.0.0.0/33', 'a list of addresses or CIDRs'],
     ['outbound.allow', 'not a host!', 'a list of host names, addresses and CIDRs without ports'],
     ['outbound.allow', 'ollama.lan:11434', 'without ports'],
-    ['http.allowed_hosts', 'svc.example.org:443', 'a list of host names'],
+    ['http.allowed_hosts', 'svc.example.org:99999', 'a list of host names'],
     ['http.allowed_origins', 'https://app.example.org/', 'a list of origins without a path'],
   ])('refuses %s = ["%s"], which would never fit anything', async (key, value, expected) => {
     expect((await failure({ toml: `${key} = ["${value}"]\n` })).expected).toContain(expected)
   })
   it('takes what does fit', async () => {
     const toml =
-      '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
+      '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org", "localhost:8080", "[::1]:8080"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
     expect((await load({ toml })).config.outbound.allow).toHaveLength(5)
   })
   it('refuses a database of another kind', async () => {

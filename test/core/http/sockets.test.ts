@@ -6,7 +6,7 @@ import { Refusal } from '../../../core/errors/error.ts'
 import { defineSocket } from '../../../core/http/route.ts'
 import type { Socket } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'
-import { missingHeaders, open, parseAnswer, ping } from './harness.ts'
+import { missingHeaders, open, parseAnswer, ping, raw } from './harness.ts'
 
 const known = '0d2f2f3e-5f0a-4a58-8b0a-6b1c3f0f7f11'
 interface Seen {
@@ -150,6 +150,31 @@ test('without a key a foreign page cannot open a socket, a local one can', async
   expect((await upgrade(port, path, { Origin: 'null' })).status).toBe(403)
   expect((await upgrade(port, path, { Host: 'evil.example' })).status).toBe(403)
   expect((await upgrade(port, path, { Origin: 'http://localhost:3000' })).status).toBe(101)
+})
+
+test('without a key another port of this machine is let in nowhere, unless it is configured', async () => {
+  const { port } = await open([{ ...ping, method: 'POST' }], {
+    sockets: [echoSocket()],
+    settings: { allowedHosts: ['localhost:8443', 'proxy.internal'] },
+  })
+  const answers = async (headers: Record<string, string>): Promise<number[]> => {
+    const lines = Object.entries({ Connection: 'close', 'Content-Length': '0', ...headers })
+    const posted = await raw(
+      port,
+      `POST /api/ping HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+    )
+    return [posted.status, (await upgrade(port, path, headers)).status]
+  }
+  for (const Host of ['localhost:9999', '127.0.0.1:1', '[::1]:80', '127.0.0.2:9999'])
+    expect([Host, await answers({ Host })]).toEqual([Host, [403, 403]])
+  for (const Host of [`localhost:${port}`, 'localhost:8443', 'proxy.internal:9999', 'proxy.internal'])
+    expect([Host, await answers({ Host })]).toEqual([Host, [200, 101]])
+  const Host = `localhost:${port}`
+  for (const Origin of ['http://localhost:9999', 'http://localhost', 'https://127.0.0.1'])
+    expect([Origin, await answers({ Host, Origin })]).toEqual([Origin, [403, 403]])
+  // Beside its own port those of development servers.
+  for (const Origin of [`http://localhost:${port}`, `http://127.0.0.1:${port}`, 'http://localhost:3000'])
+    expect([Origin, await answers({ Host, Origin })]).toEqual([Origin, [200, 101]])
 })
 
 test('too many wrong keys are refused before they are compared', async () => {
