@@ -3,6 +3,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect, requireAgent } from './connect.ts'
 import { Conversation } from './conversation.ts'
 import { exits } from './failure.ts'
+import { requireSession } from './sessions.ts'
 
 export default command({
   description:
@@ -15,20 +16,34 @@ export default command({
       valueHint: 'text',
       description: 'Send this one message, print the answer and end',
     },
+    session: {
+      type: 'string',
+      alias: 's',
+      valueHint: 'session',
+      description: 'Go on in this conversation: its number in `svc session list`, its label or its id',
+    },
     ...clientArgs,
   },
   examples: [
     ['svc chat', 'talk to the agent "assistant"'],
+    ['svc chat --session 2', 'go on with an earlier conversation'],
     ['svc chat scout -m "What is new?"', 'one question, one answer'],
     ['echo "Hello" | svc chat', 'from a script'],
     ['svc chat --json -m Hello', 'every event as a JSON line'],
   ],
   async run(args) {
     const connection = await connect(args)
-    const agent = await ask(connection, (client) => requireAgent(client, args.agent))
+    const { agent, session } = await ask(connection, async (client) => {
+      const found = await requireAgent(client, args.agent)
+      return {
+        agent: found,
+        session: args.session === undefined ? undefined : await requireSession(client, args.session, found.id),
+      }
+    })
     const talk = new Conversation({
       connection,
       agent,
+      session,
       json: args.json === true,
       colored: process.stdout.isTTY === true && !process.env['NO_COLOR'],
     })

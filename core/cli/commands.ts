@@ -22,6 +22,16 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       kill: { summary: 'End an agent and remove it', load: () => import('./agent-kill.ts') },
     },
   },
+  session: {
+    summary: 'List, show, label, switch and delete conversations',
+    commands: {
+      list: { summary: 'List the conversations with an agent', load: () => import('./session-list.ts') },
+      show: { summary: 'Show what was said in one', load: () => import('./session-show.ts') },
+      label: { summary: 'Give one a label', load: () => import('./session-label.ts') },
+      switch: { summary: 'Make one the active one of its agent', load: () => import('./session-switch.ts') },
+      delete: { summary: 'Delete one with its messages', load: () => import('./session-delete.ts') },
+    },
+  },
   approval: {
     summary: 'List, approve and reject what agents want to do',
     commands: {

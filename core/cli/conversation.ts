@@ -5,6 +5,7 @@ import { ApprovalWatch } from './approval-watch.ts'
 import { AgentItem, explain, requireAgent } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
+import type { Session } from './sessions.ts'
 import { note, renderTable } from './output.ts'
 import { renderFailure, toFailure } from './report.ts'
 import { Whereabouts } from './whereabouts.ts'
@@ -38,6 +39,8 @@ const help: readonly (readonly [command: string, meaning: string])[] = [
 interface ConversationParts {
   readonly connection: Connection
   readonly agent: AgentItem
+  /** Talks here whatever the active session is; in the active one when absent. */
+  readonly session: Session | undefined
   /** Every event as one JSON line on standard output. */
   readonly json: boolean
   readonly colored: boolean
@@ -49,6 +52,7 @@ export class Conversation {
   readonly #approvals: ApprovalWatch
   readonly #whereabouts: Whereabouts
   #agent: AgentItem
+  #sessionId: string | undefined
   #answer: AbortController | undefined
   /** Whether the last answer was ended by the user. */
   cancelled = false
@@ -56,6 +60,7 @@ export class Conversation {
   constructor(parts: ConversationParts) {
     this.#parts = parts
     this.#agent = parts.agent
+    this.#sessionId = parts.session?.id
     this.#approvals = new ApprovalWatch(parts.connection.client)
     this.#whereabouts = new Whereabouts(parts.connection.client, (text) => this.#dim(text))
   }
@@ -95,7 +100,8 @@ export class Conversation {
     if (!json) this.#whereabouts.heard(this.#agent.id)
     try {
       const path = `/api/agents/${this.#agent.id}/message/stream`
-      for await (const event of connection.client.stream(path, { body: { message }, signal: this.#answer.signal })) {
+      const body = { message, ...(this.#sessionId === undefined ? {} : { session_id: this.#sessionId }) }
+      for await (const event of connection.client.stream(path, { body, signal: this.#answer.signal })) {
         if (json) process.stdout.write(`${JSON.stringify(event)}\n`)
         if (event.event === 'done') finished = true
         if (!json) this.#whereabouts.heard(this.#agent.id)

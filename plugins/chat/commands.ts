@@ -9,17 +9,27 @@ import { describe, describeUndo } from './compact-routes.ts'
 import type { Chat } from './contract.ts'
 import { explain } from './failure.ts'
 import { listModels, listProviders } from './model-commands.ts'
+import { listSessions, switchSession, titleOf } from './session-commands.ts'
 
 /** What one conversation over a socket has switched on. */
 export class Conversation {
   readonly agentId: string
   /** Who speaks, as a record names them. */
   readonly speaker: string
+  /** The agent's active session while it is undefined. */
+  sessionId: string | undefined
   /** What the agent's manifest says while it is undefined. */
   thinking: boolean | undefined
-  constructor(agentId: string, speaker: string) {
+  constructor(agentId: string, speaker: string, sessionId?: string) {
     this.agentId = agentId
     this.speaker = speaker
+    this.sessionId = sessionId
+  }
+
+  /** The conversation goes on in another session, which is the active one now. */
+  moved(sessionId: string): string {
+    if (this.sessionId !== undefined) this.sessionId = sessionId
+    return sessionId
   }
 }
 export interface CommandParts {
@@ -37,14 +47,24 @@ type Command = (parts: CommandParts, conversation: Conversation, argument: strin
 const commands: Readonly<Record<string, { readonly does: string; readonly run: Command }>> = {
   new: {
     does: 'a new, empty session',
-    async run({ sessions }, { agentId }) {
-      return `New session ${await sessions.reset(agentId)}.`
+    async run({ sessions }, conversation) {
+      return `New session ${conversation.moved(await sessions.reset(conversation.agentId))}.`
+    },
+  },
+  sessions: {
+    does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
+    async run({ sessions, agents }, conversation, wanted) {
+      const agent = await agents.require(conversation.agentId)
+      if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
+      const session = await switchSession({ sessions, agents }, agent.id, wanted)
+      conversation.moved(session.id)
+      return `Back in session ${session.id}: ${titleOf(session)}, ${session.messageCount} messages.`
     },
   },
   compact: {
     does: 'summarise older messages; with undo, take the newest summary back',
-    async run({ chat }, { agentId }, argument) {
-      return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId)) : describe(await chat.compact(agentId))}.`
+    async run({ chat }, { agentId, sessionId }, argument) {
+      return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId, sessionId)) : describe(await chat.compact(agentId, sessionId))}.`
     },
   },
   model: {
@@ -69,7 +89,8 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   },
   stop: {
     does: 'cancel the running answer',
-    run: ({ chat }, { agentId }) => (chat.stop(agentId) ? 'Agent run cancelled.' : 'No active run.'),
+    run: ({ chat }, { agentId, sessionId }) =>
+      chat.stop(agentId, sessionId) ? 'Agent run cancelled.' : 'No active run.',
   },
   approvals: {
     does: 'what of this agent waits for approval',
@@ -85,10 +106,10 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   },
   usage: {
     does: 'tokens and cost of this session and of this agent',
-    async run({ agents, usage }, { agentId }) {
+    async run({ agents, usage }, { agentId, sessionId: chosen }) {
       const ledger = usage()
       if (!ledger) return 'Nobody counts: the usage plugin is not loaded.'
-      const { sessionId } = await agents.require(agentId)
+      const sessionId = chosen ?? (await agents.require(agentId)).sessionId
       const [session, agent] = await Promise.all([ledger.totals(agentId, sessionId), ledger.totals(agentId)])
       return `This session: ${toText(session)}\nThis agent: ${toText(agent)}`
     },
@@ -129,6 +150,17 @@ function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTo
 /** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
 export function isCommand(text: string): boolean {
   return /^\/[a-zA-Z]+(\s|$)/.test(text)
+}
+
+/** The commands in the forms that clients ask for. */
+export function listCommands() {
+  return Object.entries(commands).map(([name, { does }]) => ({
+    cmd: `/${name}`,
+    desc: does,
+    name,
+    aliases: Object.keys(aliases).filter((alias) => aliases[alias] === name),
+    description: does,
+  }))
 }
 
 /** The answer to a slash command. Throws what the service behind it throws. */

@@ -11,6 +11,7 @@ import { ProbesListed } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { ApprovalFeed } from './approval-feed.ts'
+import { commandRoutes } from './command-routes.ts'
 import { compactRoutes } from './compact-routes.ts'
 import { ChatConfig } from './config.ts'
 import { Chat, Turns } from './contract.ts'
@@ -64,14 +65,12 @@ export default definePlugin({
     )
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     const approvalFeed = new ApprovalFeed()
+    const commandParts = { ...services, chat, approvals, usage, catalog }
+    routes.add(...commandRoutes(commandParts))
     routes.addSocket(
       chatSocket({
-        ...services,
-        chat,
-        approvals,
-        usage,
+        ...commandParts,
         uploads,
-        catalog,
         approvalFeed,
         roster,
         background,

@@ -112,6 +112,8 @@ export interface Sessions {
   remove(session: Pick<Session, 'id' | 'agentId'>): Promise<void>
   /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
   reset(agentId: string): Promise<string>
+  /** Makes a session of the agent the active one. Throws `agent_not_found`. */
+  activate(agentId: string, sessionId: string): Promise<void>
 }
 export const Sessions = defineService<Sessions>()('sessions')
 

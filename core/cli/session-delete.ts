@@ -1,0 +1,31 @@
+import * as v from 'valibot'
+import { escapeControls } from '../log/text.ts'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits } from './failure.ts'
+import { print, printJson } from './output.ts'
+import { requireSession, sessionArgs, titleOf } from './sessions.ts'
+
+export default command({
+  description:
+    'Delete a conversation and its messages, for good. When it is the active one, the agent gets a new, empty one.',
+  args: { ...sessionArgs, ...clientArgs },
+  examples: [
+    ['svc session delete 0f6a9c1e', 'by the beginning of its id'],
+    ['svc session delete taxes --agent scout', 'by its label'],
+  ],
+  async run(args) {
+    const { session, answer } = await ask(await connect(args), async (client) => {
+      const found = await requireSession(client, args.session, args.agent)
+      return { session: found, answer: await client.call('DELETE', `/api/sessions/${found.id}`, v.unknown()) }
+    })
+    if (args.json) printJson(answer)
+    else {
+      const title = titleOf(session)
+      print(
+        `session ${session.id}${title === '' ? '' : ` (${escapeControls(title)})`} is gone, with its ${session.message_count} messages`,
+      )
+    }
+    return exits.ok
+  },
+})

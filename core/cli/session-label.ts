@@ -1,0 +1,43 @@
+import * as v from 'valibot'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits, Failure } from './failure.ts'
+import { print, printJson } from './output.ts'
+import { requireSession, sessionArgs } from './sessions.ts'
+
+const Labelled = v.looseObject({ session_id: v.string(), label: v.nullable(v.string()) })
+
+export default command({
+  description: 'Give a conversation a label, by which it can be named, or take it away.',
+  args: {
+    session: sessionArgs.session,
+    label: { type: 'positional', required: false, description: 'Letters, digits, spaces, hyphens and underscores' },
+    agent: sessionArgs.agent,
+    remove: { type: 'boolean', description: 'Take the label away' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc session label 1 taxes', 'then: svc chat --session taxes'],
+    ['svc session label taxes --remove', 'without a label again'],
+  ],
+  async run(args) {
+    if ((args.label === undefined) !== (args.remove === true))
+      throw new Failure(exits.usage, 'give a label or --remove', 'for example: svc session label 1 taxes')
+    const answer = await ask(await connect(args), async (client) =>
+      client.call(
+        'PUT',
+        `/api/sessions/${(await requireSession(client, args.session, args.agent)).id}/label`,
+        Labelled,
+        { body: { label: args.label ?? null } },
+      ),
+    )
+    if (args.json) printJson(answer)
+    else
+      print(
+        answer.label === null
+          ? `session ${answer.session_id} has no label now`
+          : `session ${answer.session_id} is labelled "${answer.label}"`,
+      )
+    return exits.ok
+  },
+})

@@ -1,0 +1,42 @@
+import { clientArgs, command } from './command.ts'
+import { ask, connect, requireAgent } from './connect.ts'
+import { exits } from './failure.ts'
+import { print, printJson, renderTable } from './output.ts'
+import { listSessions, titleOf } from './sessions.ts'
+
+export default command({
+  description:
+    'List the conversations with an agent, newest first. The active one (*) is where the next message goes unless one says otherwise.',
+  args: {
+    agent: { type: 'positional', required: false, description: 'Name or id of the agent (default: assistant)' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc session list', 'those with the agent "assistant"'],
+    ['svc chat --session 2', 'go on with the second one of the list'],
+    ["svc session list scout --json | jq -r '.[].id'", 'ids for a script'],
+  ],
+  async run(args) {
+    const { agent, sessions } = await ask(await connect(args), async (client) => {
+      const found = await requireAgent(client, args.agent)
+      return { agent: found, sessions: await listSessions(client, found.id) }
+    })
+    if (args.json) printJson(sessions)
+    else if (sessions.length === 0) print(`There is no conversation with "${agent.name}" yet.`)
+    else
+      print(
+        renderTable(
+          ['', 'NUMBER', 'TITLE', 'MESSAGES', 'BEGUN', 'ID'],
+          sessions.map((session, index) => [
+            session.active ? '*' : '',
+            String(index + 1),
+            titleOf(session),
+            String(session.message_count),
+            `${session.created_at.slice(0, 16).replace('T', ' ')} UTC`,
+            session.id,
+          ]),
+        ),
+      )
+    return exits.ok
+  },
+})

@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import { escapeControls } from '../log/text.ts'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits, Failure } from './failure.ts'
+import { print, printJson } from './output.ts'
+import { requireSession, sessionArgs, titleOf } from './sessions.ts'
+
+const Message = v.looseObject({
+  role: v.string(),
+  content: v.string(),
+  created_at: v.optional(v.string(), ''),
+  mark: v.optional(v.string()),
+  failed: v.optional(v.boolean(), false),
+  error: v.optional(v.looseObject({ message: v.optional(v.string(), '') })),
+  tools: v.optional(v.array(v.looseObject({ name: v.string(), is_error: v.optional(v.boolean(), false) })), []),
+})
+const Shown = v.looseObject({
+  session_id: v.string(),
+  message_count: v.number(),
+  active: v.optional(v.boolean(), false),
+  messages: v.array(Message),
+})
+
+export default command({
+  description: 'Show what was said in a conversation.',
+  args: {
+    ...sessionArgs,
+    limit: { type: 'string', valueHint: 'number', description: 'Newest messages to show, at most 1000 (default: 100)' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc session show 2', 'the second one of `svc session list`'],
+    ['svc session show taxes --agent scout', 'by its label'],
+    ['svc session show 2 --json', 'every message with its tools, for a script'],
+  ],
+  async run(args) {
+    const limit = args.limit ?? '100'
+    if (!/^\d{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > 1000)
+      throw new Failure(exits.usage, `--limit: expected 1 to 1000, found "${limit}"`)
+    const { session, shown } = await ask(await connect(args), async (client) => {
+      const found = await requireSession(client, args.session, args.agent)
+      return {
+        session: found,
+        shown: await client.call('GET', `/api/sessions/${found.id}?limit=${Number(limit)}`, Shown),
+      }
+    })
+    if (args.json) {
+      printJson(shown)
+      return exits.ok
+    }
+    const title = titleOf(session)
+    print(
+      `${title === '' ? '' : `${escapeControls(title)}, `}${shown.message_count} messages, ${session.id}${shown.active ? ', active' : ''}`,
+    )
+    const agent = session.agent_name ?? 'agent'
+    for (const { role, content, created_at: at, tools, mark, failed, error } of shown.messages) {
+      const who = role === 'User' ? 'you' : role === 'Assistant' ? agent : role.toLowerCase()
+      print(
+        `\n${escapeControls(who)}, ${at.slice(0, 16).replace('T', ' ')} UTC${mark === undefined ? '' : ` (${mark})`}:`,
+      )
+      if (content !== '') print(escapeControls(content, true))
+      for (const tool of tools) print(`[${escapeControls(tool.name)}${tool.is_error ? ' failed' : ''}]`)
+      if (failed) print(`(failed: ${escapeControls(error?.message ?? 'it was not answered')})`)
+    }
+    return exits.ok
+  },
+})
