@@ -174,8 +174,11 @@ export interface Agents {
   checkMemory(id: string, access: 'read' | 'write', key: string): Promise<void>
   /** Those of an agent's own memory keys that it may read. Throws `agent_not_found`. */
   readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]>
-  /** Changes the model; `provider/model` names the provider too. What is in force then. Throws `agent_not_found`, and `conflict` in mode Stable. */
-  setModel(id: string, model: string): Promise<ModelChoice>
+  /**
+   * Changes the model, by a name as `Inference.choose` takes it. What is in force then, and what is doubtful about it. Throws
+   * `agent_not_found`, and `conflict` in mode Stable.
+   */
+  setModel(id: string, model: string): Promise<ModelChoice & { readonly warnings: readonly string[] }>
   /** Makes a session the active one. Throws `agent_not_found`. */
   activate(id: string, sessionId: string): Promise<void>
 }

@@ -11,7 +11,7 @@ import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
-import { chooseModel, modelNames, splitModel } from './model-names.ts'
+import { modelNames, modelWarnings } from './model-names.ts'
 import { profileRoutes } from './profile-routes.ts'
 import { Roster } from './roster.ts'
 import { agentRoutes } from './routes.ts'
@@ -43,8 +43,8 @@ export default definePlugin({
       maxManifestBytes: config.max_manifest_bytes,
       signatures: new Signatures(config.manifest_signing, services.audit),
       names: () => modelNames(inference(), catalog()),
-      split: (model) => splitModel(inference(), model),
-      choose: (model) => chooseModel(inference(), catalog(), model),
+      choose: async (model, own) => (await inference()?.choose(model, own)) ?? { provider: own, model },
+      modelWarnings: (manifest) => modelWarnings(inference(), manifest),
       skills: () => assignable('skills'),
     })
     await agents.recover()

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
-import type { ModelChoice } from './contract.ts'
+import type { Manifest, ModelChoice } from './contract.ts'
 
 /** Shows a manifest's model as what it stands for now. Without a provider plugin `default` stays as it is. */
 export type NameModel = (choice: ModelChoice) => ModelChoice
@@ -21,22 +21,24 @@ export async function modelNames(inference: Inference | undefined, catalog?: Cat
   }
 }
 
-/** The model somebody asks for by an alias, with or without its provider. Without a provider in it, that of the manifest stays. */
-export async function chooseModel(
-  inference: Inference | undefined,
-  catalog: Catalog | undefined,
-  id: string,
-): Promise<{ readonly provider?: string; readonly model: string }> {
-  return (await catalog?.aliasLookup())?.(id) ?? splitModel(inference, id)
-}
+/** The model a name stands for, for an agent of provider `own`. Without providers it is a model of its own provider. */
+export type ChooseModel = (wanted: string, own: string) => Promise<ModelChoice>
 
-/** `groq/llama-3.3-70b` names the provider too, when there is one of that name; the ids of some models have slashes of their own. */
-export function splitModel(
+/** What a caller is told of the models a manifest names. An address of its own may have any model. */
+export async function modelWarnings(
   inference: Inference | undefined,
-  id: string,
-): { readonly provider?: string; readonly model: string } {
-  const slash = id.indexOf('/')
-  const prefix = id.slice(0, Math.max(slash, 0))
-  const known = inference?.providers().some((provider) => provider.name === prefix) ?? false
-  return known && slash < id.length - 1 ? { provider: prefix, model: id.slice(slash + 1) } : { model: id }
+  { model, fallback_models: fallbacks }: Pick<Manifest, 'model' | 'fallback_models'>,
+): Promise<readonly string[]> {
+  if (!inference) return []
+  const named = [
+    { at: 'model', ...model },
+    ...fallbacks.map((choice, index) => ({ at: `fallback_models.${index}`, ...choice })),
+  ].filter(({ base_url: address }) => address === undefined)
+  const doubts = await Promise.all(
+    named.map(async ({ at, provider, model: id }) => {
+      const doubt = await inference.doubt({ provider, model: id })
+      return doubt === undefined ? [] : [`${at}: ${doubt}`]
+    }),
+  )
+  return doubts.flat()
 }

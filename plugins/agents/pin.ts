@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
 import type { ManifestDocument } from './manifest-schema.ts'
-import type { NameModel } from './model-names.ts'
+import type { ChooseModel, NameModel } from './model-names.ts'
 
 const Choice = v.object({ provider: v.string(), model: v.string() })
 /** What mode `Stable` holds on to: the model and the fallbacks that `default` stood for, and the skills there were. */
@@ -9,16 +9,14 @@ export const Pin = v.object({ model: Choice, fallback_models: v.array(Choice), s
 export type Pin = v.InferOutput<typeof Pin>
 
 /** `available` are the skills there are now; a manifest that names none has them all. */
-export function pinOf(
+export async function pinOf(
   document: ManifestDocument,
   name: NameModel,
-  split: (id: string) => { readonly provider?: string; readonly model: string },
+  choose: ChooseModel,
   available: readonly string[],
-): Pin {
-  const wanted =
-    document.pinned_model === undefined || document.pinned_model === ''
-      ? document.model
-      : { provider: document.model.provider, ...split(document.pinned_model) }
+): Promise<Pin> {
+  const { pinned_model: pinned, model } = document
+  const wanted = pinned === undefined || pinned === '' ? model : await choose(pinned, model.provider)
   return {
     model: name(wanted),
     fallback_models: document.fallback_models.map(name),

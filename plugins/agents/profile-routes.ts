@@ -101,7 +101,9 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
         ...shown
       } = body
       const chosen =
-        model === undefined ? { provider } : provider === undefined ? await agents.choose(model) : { provider, model }
+        model === undefined
+          ? { provider, model }
+          : await agents.modelOf(await agents.require(params.id), model, provider)
       const edits = Object.fromEntries(
         Object.entries({
           name,
@@ -110,7 +112,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
           web_search_augmentation,
           'model.system_prompt': system_prompt,
           'model.provider': chosen.provider,
-          'model.model': 'model' in chosen ? chosen.model : undefined,
+          'model.model': chosen.model,
           'model.api_key_env': api_key_env,
           'model.base_url': base_url,
           'model.max_tokens': max_tokens,
@@ -139,7 +141,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     idempotent: true,
     async recall(id) {
       const agent = await agents.find(id)
-      return agent && toSpawned(agent)
+      return agent && toSpawned(agent, await agents.warnings(agent))
     },
     async handle({ params, body, effectId }) {
       const name = body.new_name ?? body.name
@@ -151,7 +153,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
         tools: body.include_tools,
         id: effectId,
       })
-      return toSpawned(agent)
+      return toSpawned(agent, await agents.warnings(agent))
     },
   })
 

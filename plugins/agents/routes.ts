@@ -59,12 +59,12 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     example: { body: { manifest_toml: 'name = "scribe"\n\n[capabilities]\ntools = ["kv_get", "kv_set"]\n' } },
     async recall(id) {
       const agent = await agents.find(id)
-      return agent ? toSpawned(agent) : undefined
+      return agent ? toSpawned(agent, await agents.warnings(agent)) : undefined
     },
     async handle({ body, effectId }) {
       const { toml, signedBy } = await agents.open(body)
       const agent = await agents.spawn(toml, { name: body.name, id: effectId, signedBy })
-      return toSpawned(agent, agents.unsigned(agent))
+      return toSpawned(agent, [...(await agents.warnings(agent)), ...agents.unsigned(agent)])
     },
   })
 
@@ -102,7 +102,8 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     method: 'PUT',
     path: '/api/agents/:id/model',
     summary: 'Change the model of an agent',
-    description: '`model` may be `provider/model` or an alias. Without a provider the one of the manifest stays.',
+    description:
+      "A model that the agent's own provider lists stays there; else `model` may be an alias or `provider/model`. `warnings` says when nobody knows such a model.",
     auth: 'bearer',
     cost: 5,
     params: AgentParams,
@@ -110,7 +111,8 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     returns: ModelChanged,
     errors: ['agent_not_found', 'conflict'],
     async handle({ params, body }) {
-      return { status: 'updated' as const, ...(await agents.setModel(params.id, body.model, body.provider)) }
+      const { warnings, ...choice } = await agents.setModel(params.id, body.model, body.provider)
+      return { status: 'updated' as const, ...choice, warnings: [...warnings] }
     },
   })
 
@@ -144,7 +146,12 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       const agent = await change(agents, assignable, params.id, body)
       // Who signed it stands for the manifest: another one without a signature is told like one that comes first.
       const unsigned = body.manifest_toml === undefined ? [] : agents.unsigned(agent)
-      return { status: 'ok' as const, agent_id: agent.id, name: agent.name, warnings: [...agent.warnings, ...unsigned] }
+      return {
+        status: 'ok' as const,
+        agent_id: agent.id,
+        name: agent.name,
+        warnings: [...(await agents.warnings(agent)), ...unsigned],
+      }
     },
   })
 
@@ -152,8 +159,8 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
 }
 
 /** Existing clients read `id`, the interface says `agent_id`. */
-export function toSpawned(agent: HeldAgent, more: readonly string[] = []) {
-  return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...agent.warnings, ...more] }
+export function toSpawned(agent: HeldAgent, warnings: readonly string[]) {
+  return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...warnings] }
 }
 
 async function change(
@@ -171,14 +178,16 @@ async function change(
     ...model
   }: AgentChange,
 ): Promise<HeldAgent> {
+  const agent = await agents.require(id)
+  const chosen = model.model === undefined ? model : await agents.modelOf(agent, model.model, model.provider)
   const given = Object.entries({
     name,
     description,
     tags,
     mcp_servers: servers,
     skills,
-    'model.provider': model.provider,
-    'model.model': model.model,
+    'model.provider': chosen.provider,
+    'model.model': chosen.model,
     'model.system_prompt': model.system_prompt,
     'model.temperature': model.temperature,
     'model.max_tokens': model.max_tokens,
@@ -193,14 +202,11 @@ async function change(
         ? { toml: manifestToml ?? '', signedBy: null }
         : await agents.open({ manifest_toml: manifestToml, signed_manifest: signedManifest }),
     )
-  if (given.length === 0) {
-    await agents.require(id)
+  if (given.length === 0)
     throw new Refusal(
       'invalid_request',
       `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`,
     )
-  }
-  const agent = await agents.require(id)
   const edits = Object.fromEntries(given)
   if (servers)
     Object.assign(edits, {

@@ -121,4 +121,9 @@ export const Patched = v.object({
   name: v.string(),
   warnings: v.array(v.string()),
 })
-export const ModelChanged = v.object({ status: v.literal('updated'), model: v.string(), provider: v.string() })
+export const ModelChanged = v.object({
+  status: v.literal('updated'),
+  model: v.string(),
+  provider: v.string(),
+  warnings: v.array(v.string()),
+})

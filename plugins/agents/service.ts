@@ -12,7 +12,7 @@ import { exceeds } from './inherit.ts'
 import { editManifest, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
-import type { NameModel } from './model-names.ts'
+import type { ChooseModel, NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
 import type { HeldAgent, Roster } from './roster.ts'
 import type { AgentRow, NewAgent } from './schema.ts'
@@ -35,10 +35,8 @@ export interface AgentParts {
   readonly maxManifestBytes: number
   readonly signatures: Signatures
   names(): Promise<NameModel>
-  /** `provider/model` in two, when there is a provider of that name. */
-  split(model: string): { readonly provider?: string; readonly model: string }
-  /** The same for what somebody types: aliases are looked up. */
-  choose(model: string): Promise<{ readonly provider?: string; readonly model: string }>
+  readonly choose: ChooseModel
+  modelWarnings(manifest: Agent['manifest']): Promise<readonly string[]>
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
 }
@@ -50,6 +48,27 @@ export interface SpawnOptions {
   readonly permission?: Agent['permission']
   /** Who signed it; `null` when nobody did. */
   readonly signedBy?: string | null
+}
+
+/** `what` is for the audit log. */
+type Change = Partial<AgentRow> & { readonly what?: string }
+/** Of the model's section, what belongs to the provider and not to the agent. */
+const OF_PROVIDER = ['base_url', 'api_key_env'] as const
+
+/** The edits that go with a move to another provider: its requests do not go to the address of the old one. */
+function leaving({ manifest: { model } }: HeldAgent, edits: ManifestEdits): ManifestEdits {
+  const provider = edits['model.provider']
+  if (provider === undefined || provider === model.provider) return {}
+  return Object.fromEntries(
+    OF_PROVIDER.filter((key) => model[key] !== undefined).map((key) => [`model.${key}`, undefined]),
+  )
+}
+/** What went with the old provider, for whoever moved the agent. */
+export function leftBehind({ manifest: { model: before } }: HeldAgent, { manifest: { model } }: HeldAgent): string[] {
+  if (before.provider === model.provider) return []
+  return OF_PROVIDER.filter((key) => before[key] !== undefined && model[key] === undefined).map(
+    (key) => `"model.${key}" was that of provider ${before.provider} and is removed`,
+  )
 }
 
 /** What is registered, and every change to it. A change and its audit entry are on disk before it is told to anyone. */
@@ -79,8 +98,9 @@ export class AgentService implements Agents {
   names(): Promise<NameModel> {
     return this.#parts.names()
   }
-  choose(model: string): ReturnType<AgentParts['choose']> {
-    return this.#parts.choose(model)
+  /** What is known of the manifest and of the models it names, for the answer to who made or changed the agent. */
+  async warnings(agent: HeldAgent): Promise<readonly string[]> {
+    return [...agent.warnings, ...(await this.#parts.modelWarnings(agent.manifest))]
   }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
@@ -214,9 +234,9 @@ export class AgentService implements Agents {
   /** `Stable` pins what the model and the skills are now; pinning again changes nothing. */
   async setMode(id: string, mode: 'Normal' | 'Stable'): Promise<HeldAgent> {
     const [names, skills] = await Promise.all([this.#parts.names(), this.#parts.skills()])
-    return this.#change(id, (agent) => {
+    return this.#change(id, async (agent) => {
       if (agent.mode === mode) return undefined
-      const pin = mode === 'Stable' ? pinOf(agent.manifest, names, this.#parts.split, skills) : undefined
+      const pin = mode === 'Stable' ? await pinOf(agent.manifest, names, this.#parts.choose, skills) : undefined
       return {
         mode,
         pin: pin ? JSON.stringify(pin) : null,
@@ -272,14 +292,26 @@ export class AgentService implements Agents {
     await this.#change(id, (agent) => (agent.sessionId === sessionId ? undefined : { session_id: sessionId }))
   }
 
-  /** By an alias, a model of its provider, or `provider/model`. Throws like `edit`. */
-  async setModel(id: string, model: string, provider?: string): Promise<ModelChoice> {
-    const chosen = provider === undefined ? await this.#parts.choose(model) : { provider, model }
-    const { manifest } = await this.edit(id, {
-      'model.model': chosen.model,
-      ...(chosen.provider === undefined ? {} : { 'model.provider': chosen.provider }),
-    })
-    return (await this.#parts.names())(manifest.model)
+  /** What a name stands for as the model of an agent. An address of its own may have a model of any name. */
+  async modelOf({ manifest: { model } }: HeldAgent, wanted: string, provider?: string): Promise<ModelChoice> {
+    if (provider !== undefined) return { provider, model: wanted }
+    if (model.base_url !== undefined) return { provider: model.provider, model: wanted }
+    return this.#parts.choose(wanted, model.provider)
+  }
+  /** By a model of its provider, an alias, or `provider/model`. Throws like `edit`. */
+  async setModel(
+    id: string,
+    wanted: string,
+    provider?: string,
+  ): Promise<ModelChoice & { readonly warnings: readonly string[] }> {
+    const agent = await this.require(id)
+    const chosen = await this.modelOf(agent, wanted, provider)
+    const changed = await this.edit(id, { 'model.model': chosen.model, 'model.provider': chosen.provider })
+    const [names, warnings] = await Promise.all([
+      this.#parts.names(),
+      this.#parts.modelWarnings({ ...changed.manifest, fallback_models: [] }),
+    ])
+    return { ...names(changed.manifest.model), warnings: [...warnings, ...leftBehind(agent, changed)] }
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */
@@ -305,7 +337,9 @@ export class AgentService implements Agents {
   /** Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none, `conflict` for a name that is taken. */
   edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<HeldAgent> {
     return this.#change(id, (agent) => ({
-      ...(Object.keys(edits).length === 0 ? {} : { manifest_toml: editManifest(agent.manifestToml, edits) }),
+      ...(Object.keys(edits).length === 0
+        ? {}
+        : { manifest_toml: editManifest(agent.manifestToml, { ...leaving(agent, edits), ...edits }) }),
       ...(identity ? { identity: JSON.stringify(changeIdentity(agent.identity, identity)) } : {}),
       what: `changed ${[...Object.keys(edits), ...Object.keys(identity ?? {})].join(', ')}`,
     }))
@@ -314,11 +348,11 @@ export class AgentService implements Agents {
   /** `what` is for the audit log; without it nothing is written there. */
   #change(
     id: string,
-    change: (agent: HeldAgent) => (Partial<AgentRow> & { readonly what?: string }) | undefined,
+    change: (agent: HeldAgent) => Change | undefined | Promise<Change | undefined>,
   ): Promise<HeldAgent> {
     return this.#serial(id.toLowerCase(), async () => {
       const agent = await this.require(id)
-      const changed = change(agent)
+      const changed = await change(agent)
       if (!changed) return agent
       const { what, ...values } = changed
       const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }

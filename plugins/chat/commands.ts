@@ -70,7 +70,8 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   model: {
     does: '<name>: the model of this agent; without a name, which it is',
     async run({ agents, inference }, { agentId }, argument) {
-      if (argument !== '') await agents.setModel(agentId, argument)
+      const { warnings } = argument === '' ? { warnings: [] } : await agents.setModel(agentId, argument)
+      const doubts = warnings.map((warning) => ` Note: ${warning}.`).join('')
       const { model } = (await agents.require(agentId)).manifest
       try {
         const resolved = await inference.resolve({
@@ -79,11 +80,11 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
           ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }),
           ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
         })
-        return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.`
+        return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.${doubts}`
       } catch (error) {
         const why = explain(error)
         if (why === undefined) throw error
-        return `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}, which cannot be used: ${why}`
+        return `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}, which cannot be used: ${why}${doubts}`
       }
     },
   },

@@ -1,4 +1,5 @@
 import type { Agent, Manifest } from '../agents/contract.ts'
+import type { Inference } from '../providers/contract.ts'
 import type { Message } from '../sessions/contract.ts'
 
 /** What of a question is counted. */
@@ -57,13 +58,14 @@ export function isRouted({ mode, manifest: { routing } }: Agent): boolean {
 }
 
 /** The agent as it answers a question: with the model for its level first, and its own model as the first one to fall back to. */
-export function routed(agent: Agent, messages: readonly Message[], providers: readonly string[]): Agent {
+export async function routed(agent: Agent, messages: readonly Message[], choose: Inference['choose']): Promise<Agent> {
   const { manifest } = agent
   const { routing, model: own } = manifest
   const level = levelOf(score(questionOf(messages)), routing)
   const named = { simple: routing.simple_model, medium: routing.medium_model, complex: routing.complex_model }[level]
   if (!named) return agent
-  const choice = split(named, own.provider, providers)
+  const choice =
+    own.base_url === undefined ? await choose(named, own.provider) : { provider: own.provider, model: named }
   return withModel(agent, choice, [own, ...manifest.fallback_models])
 }
 
@@ -97,17 +99,4 @@ function questionOf(messages: readonly Message[]): Question {
     if (block.type === 'text') text += `${block.text}\n`
     else if (block.type === 'image') images++
   return { text: text.trim(), images, earlier: Math.max(0, asked.length - 1) }
-}
-
-/** `groq/llama-3.3-70b` names the provider too, when there is one of that name. */
-function split(
-  name: string,
-  own: string,
-  providers: readonly string[],
-): { readonly provider: string; readonly model: string } {
-  const slash = name.indexOf('/')
-  const prefix = name.slice(0, Math.max(0, slash))
-  return providers.includes(prefix) && slash < name.length - 1
-    ? { provider: prefix, model: name.slice(slash + 1) }
-    : { provider: own, model: name }
 }

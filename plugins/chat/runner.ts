@@ -80,15 +80,7 @@ export class TurnRunner {
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
     const wanted = live.options.model
     const asked = wanted === undefined && isRouted(named) ? await this.#messages(live, named) : undefined
-    const agent = wanted
-      ? withModel(named, wanted, [])
-      : asked
-        ? routed(
-            named,
-            asked,
-            inference.providers().map(({ name }) => name),
-          )
-        : named
+    const agent = wanted ? withModel(named, wanted, []) : asked ? await routed(named, asked, inference.choose) : named
     const [{ model, index }, messages] = await Promise.all([
       chooseModel(inference, agent),
       asked ?? this.#messages(live, agent),

@@ -46,6 +46,13 @@ export interface Inference {
     readonly apiKeyEnv?: string
   }): Promise<ResolvedModel>
   /**
+   * The provider and model a name stands for when an agent of provider `own` is asked for it: a model that provider lists, else
+   * an alias, else `provider/model`, else a model of that provider that nobody knows.
+   */
+  choose(wanted: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
+  /** One sentence on why there may be no such model; `undefined` when it is known, or nobody can tell. */
+  doubt(choice: { readonly provider: string; readonly model: string }): Promise<string | undefined>
+  /**
    * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
    * comes last.
    */

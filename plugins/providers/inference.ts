@@ -14,6 +14,7 @@ import type { DefaultModel } from './default-model.ts'
 import { createEmbedder } from './embed.ts'
 import { variablesOf, withoutKey } from './keys.ts'
 import type { Keys } from './keys.ts'
+import { createNaming } from './naming.ts'
 import type { Ollama } from './ollama.ts'
 import type { KeyRota } from './rota.ts'
 import { createResolver } from './resolve.ts'
@@ -43,7 +44,8 @@ export function createInference(parts: InferenceParts): Inference {
     'Calls of a provider that failed, each try counted, by reason.',
   )
 
-  const resolve = createResolver(parts)
+  const naming = createNaming(parts)
+  const resolve = createResolver({ ...parts, place: naming.place })
 
   /** `through` stands between the call and the client: an answer goes straight through. */
   async function* complete(
@@ -238,6 +240,8 @@ export function createInference(parts: InferenceParts): Inference {
     resolve,
     complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs),
     embed,
+    choose: naming.choose,
+    doubt: naming.doubt,
     providers: states,
     fallbacks: () => config.fallback_models,
     defaultModel: async () => {

@@ -5,39 +5,26 @@ import type { Connections } from './connection.ts'
 import type { Inference, ResolvedModel } from './contract.ts'
 import { isDefault } from './default-model.ts'
 import type { DefaultModel } from './default-model.ts'
+import { BUILTIN } from './naming.ts'
+import type { Naming } from './naming.ts'
 
 /** What is assumed of a model whose window nobody knows. */
 export const CONTEXT_WINDOW = 128_000
 const GENERIC = 'openai-compatible'
-const BUILTIN = 'builtin'
 
 export interface ResolverParts {
   readonly connections: Connections
   readonly defaults: DefaultModel
   readonly catalog: () => Catalog | undefined
+  readonly place: Naming['place']
 }
 
 /** Decides which provider and model a choice stands for, and what is known of that model. */
-export function createResolver({ connections, defaults, catalog }: ResolverParts): Inference['resolve'] {
+export function createResolver({ connections, defaults, catalog, place }: ResolverParts): Inference['resolve'] {
   async function read(): Promise<Catalog | undefined> {
     const found = catalog()
     await found?.ready()
     return found
-  }
-
-  /** Whose a model is that an agent names without its provider. */
-  async function place(model: string): Promise<{ readonly provider: string; readonly model: string }> {
-    const usual = await defaults.find()
-    // A model that was meant for a real provider is unknown to the offline one.
-    if (isDefault(model) || usual.provider === BUILTIN) return usual
-    const known = await read()
-    if (!known || known.find(connections.catalogName(usual.provider), model)) return { provider: usual.provider, model }
-    const alias = known.resolveAlias(model)
-    if (alias) return alias
-    const prefix = model.slice(0, Math.max(0, model.indexOf('/')))
-    if (prefix !== '' && connections.driver(prefix)) return { provider: prefix, model: model.slice(prefix.length + 1) }
-    const other = defaults.keyed().find((provider) => known.find(connections.catalogName(provider), model))
-    return { provider: other ?? usual.provider, model }
   }
 
   return async (choice) => {

@@ -1,7 +1,6 @@
 import { createLimiter, DaemonListening, definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
-import { Catalog } from '../catalog/contract.ts'
 import { Chat, TurnEnded, TurnFailed, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { createDelivering } from './delivering.ts'
@@ -20,7 +19,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Settings,
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
-  optional: { inference: Inference, catalog: Catalog },
+  optional: { inference: Inference },
   migrations,
   setup(ctx) {
     const { config, db, hooks, jobs, log, routes, run, services } = ctx
@@ -53,7 +52,7 @@ export default definePlugin({
         turns,
         audit,
         hooks,
-        models: { hooks, inference: () => ctx.optional('inference'), catalog: () => ctx.optional('catalog') },
+        models: { inference: () => ctx.optional('inference') },
         maxBytes: triggers.max_payload_bytes,
         background,
       }),

@@ -254,11 +254,13 @@ describe('changing an agent', () => {
       status: 'updated',
       model: 'c',
       provider: 'a',
+      warnings: [],
     })
     expect((await host.json('PUT', `/api/agents/${id}/model`, { model: 'd', provider: 'e' })).body).toEqual({
       status: 'updated',
       model: 'd',
       provider: 'e',
+      warnings: [],
     })
     expect((await host.json('GET', `/api/agents/${id}`)).body.model).toMatchObject({ provider: 'e', model: 'd' })
   })

@@ -102,6 +102,7 @@ describe('with the providers loaded', () => {
       status: 'updated',
       provider: 'builtin',
       model: 'other',
+      warnings: [],
     })
   })
 })

@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest'
 import type { Inference } from '../../../plugins/providers/contract.ts'
-import { modelNames, splitModel } from '../../../plugins/agents/model-names.ts'
+import { modelNames, modelWarnings } from '../../../plugins/agents/model-names.ts'
 
 const inference: Inference = {
   resolve: () => Promise.reject(new Error('not asked for')),
   fallbacks: () => [],
+  choose: () => Promise.reject(new Error('not asked for')),
+  doubt: () => Promise.resolve(undefined),
   complete: () => {
     throw new Error('not asked for')
   },
@@ -45,13 +47,14 @@ it('without providers the manifest is shown as it is', async () => {
   expect(names({ provider: 'default', model: 'x' })).toEqual({ provider: 'default', model: 'x' })
 })
 
-it.each([
-  ['openai/gpt-4o', { provider: 'openai', model: 'gpt-4o' }],
-  ['gpt-4o', { model: 'gpt-4o' }],
-  ['meta-llama/llama-3', { model: 'meta-llama/llama-3' }],
-  ['openai/', { model: 'openai/' }],
-  ['/x', { model: '/x' }],
-])('%s names %j', (id, named) => {
-  expect(splitModel(inference, id)).toEqual(named)
-  expect(splitModel(undefined, id)).toEqual({ model: id })
+it('warns of each model whose name is doubtful, unless it has an address of its own', async () => {
+  const doubtful: Inference = { ...inference, doubt: ({ model }) => Promise.resolve(`no ${model}`) }
+  const choice = { provider: 'openai', model: 'a' }
+  const model = { ...choice, system_prompt: '', max_tokens: 1, temperature: 0, extra_params: {} }
+  const fallbacks = [choice, { ...choice, base_url: 'http://127.0.0.1:1/v1' }]
+  expect(await modelWarnings(doubtful, { model, fallback_models: fallbacks })).toEqual([
+    'model: no a',
+    'fallback_models.0: no a',
+  ])
+  expect(await modelWarnings(undefined, { model, fallback_models: fallbacks })).toEqual([])
 })

@@ -38,6 +38,8 @@ const inference = (defaultModel: string): Inference => ({
   complete: never,
   embed: never,
   fallbacks: () => [],
+  choose: never,
+  doubt: never,
   defaultModel: never,
   providers: () => [
     { name: 'p', title: '', authStatus: 'configured', envVar: undefined, baseUrl: undefined, defaultModel },
