@@ -31,7 +31,7 @@ import { installedGuards } from './host/installed.ts'
 import { parseSection, sectionWarnings } from './host/section.ts'
 import { PluginWatch } from './host/watch.ts'
 import { Idempotency } from './http/idempotency.ts'
-import type { AnyRoute } from './http/route.ts'
+import type { AnyRoute, AnySocketRoute } from './http/route.ts'
 import { createHttp } from './http/server.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { LogFeed } from './log/feed.ts'
@@ -96,6 +96,7 @@ export interface App extends AsyncDisposable {
   registrations(): readonly string[]
   /** The routes that are live. */
   routes(): readonly AnyRoute[]
+  sockets(): readonly AnySocketRoute[]
   /** Settles with what was asked for; whoever made the app disposes it then. */
   readonly closed: Promise<Stop>
 }
@@ -390,6 +391,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     daemon,
     defect: onDefect,
     routes: () => http.routes(),
+    sockets: () => http.sockets(),
     registrations: () =>
       [
         ...http.routes().map(({ method, path }) => `route ${method} ${path}`),

@@ -1,9 +1,12 @@
 import type { ConsolaInstance } from 'consola'
+import { checkAuthority } from '../auth/authority.ts'
 import { preflight } from '../auth/origin.ts'
+import { actorOf } from '../auth/principal.ts'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { errorBody, outcomeOf } from '../errors/render.ts'
 import { parse } from '../schema/parse.ts'
+import { runAs } from '../scope/actor.ts'
 import type { Admission } from './admission.ts'
 import { Answer, answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
@@ -117,11 +120,7 @@ export class Pipeline {
         address,
         entry.route.token?.(),
       ))
-      if (entry.route.ownerOnly === true && 'id' in principal)
-        throw new Refusal(
-          'forbidden',
-          `${principal.kind === 'device' ? 'A paired device' : 'Somebody who signed in'} cannot do this: use the API key`,
-        )
+      checkAuthority(principal, entry.route.effect)
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
       return this.#serve(exchange, entry, { address, principal }, passage.context.params)
     } catch (error) {
@@ -210,7 +209,7 @@ export class Pipeline {
 
   #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
     try {
-      const value: unknown = entry.route.handle(input)
+      const value: unknown = runAs(actorOf(input), () => handled(entry.route, input))
       if (!(value instanceof Promise)) return this.#render(exchange, entry, run, input, value)
       return value
         .then((settled: unknown) => this.#render(exchange, entry, run, input, settled))
@@ -238,7 +237,7 @@ export class Pipeline {
         fingerprint: fingerprintOf(exchange.query, bytes),
         handle: (id) => {
           input.effectId = id
-          return route.handle(input)
+          return runAs(actorOf(input), () => handled(route, input))
         },
         ...(recall ? { recall: (id: string) => recall(id, input) } : {}),
         render: (value) =>
@@ -351,6 +350,10 @@ export class Pipeline {
   }
 }
 
+function handled(route: AnyRoute, input: Input): unknown {
+  if (route.effectOf) checkAuthority(input.principal, route.effectOf(input))
+  return route.handle(input)
+}
 function restart(cause: unknown): Refusal {
   return new Refusal('service_unavailable', 'service restart', { cause, retryAfterSecs: 1 })
 }

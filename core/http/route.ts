@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import type { ErrorCode } from '../errors/error.ts'
 import type { Problem } from '../errors/render.ts'
+import type { Effect } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
 
 type Schema = v.GenericSchema<any, any>
@@ -93,8 +94,13 @@ export interface Route<
   token?(): string | undefined
   /** A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not checked, the handler has to. */
   readonly crossSite?: boolean
-  /** Not for a paired device or somebody who signed in: what this changes would outlive their removal, lets others in or ends the daemon. */
-  readonly ownerOnly?: true
+  /**
+   * What a request leaves behind, from which follows who may make it: a paired device and somebody who signed in cannot do what is
+   * `lasting`. The methods do not tell: a GET may send a message.
+   */
+  readonly effect: Effect
+  /** Where it depends on what is sent: this counts then, and `effect` is the most that can be known before. */
+  effectOf?(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Effect
   /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
   readonly cost: number
   /** Charged besides when the body is read: what the items of a bulk request cost, so that many at once are no cheaper than one by one. */
@@ -175,6 +181,8 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   readonly path: `/${string}`
   readonly summary: string
   readonly auth: 'public' | 'bearer'
+  /** Of the frames that arrive, as of a route. */
+  readonly effect: Effect
   /** Limiter tokens of the upgrade, and of every frame that arrives. */
   readonly cost: number
   readonly frameCost: number

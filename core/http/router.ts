@@ -1,5 +1,6 @@
 import { H3 } from 'h3'
 import type { H3Event } from 'h3'
+import { effects } from '../auth/authority.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Answer } from './answer.ts'
 import { compilePattern, matchPattern } from './pattern.ts'
@@ -38,7 +39,8 @@ export class RouteTable {
     this.#handler = handler
   }
 
-  add(scope: Scope, route: AnyRoute): void {
+  add(scope: Scope, declared: AnyRoute): void {
+    const route = withEffect(declared)
     const pattern = compilePattern(route.path)
     const key = `${route.method} ${pattern.shape}`
     const taken = this.#entries.get(key)
@@ -54,7 +56,8 @@ export class RouteTable {
     })
   }
 
-  addSocket(scope: Scope, route: AnySocketRoute): void {
+  addSocket(scope: Scope, declared: AnySocketRoute): void {
+    const route = withEffect(declared)
     const pattern = compilePattern(route.path)
     const taken = this.#sockets.get(pattern.shape)
     if (taken)
@@ -136,6 +139,14 @@ export class RouteTable {
     for (const entry of this.#entries.values()) on(entry)
     return app
   }
+}
+
+/** A plugin that was written without types may say nothing about its effect: then it is for the owner. Throws for an effect there is none of. */
+function withEffect<R extends AnyRoute | AnySocketRoute>(route: R): R {
+  const declared: unknown = route.effect
+  if (declared === undefined) return { ...route, effect: 'lasting' }
+  if (effects.some((effect) => effect === declared)) return route
+  throw new Error(`route ${route.path} has the effect "${String(declared)}"; there are ${effects.join(', ')}`)
 }
 
 /** Letters, digits and the like are the same path written with an escape or without (RFC 3986, 6.2.2.2). */

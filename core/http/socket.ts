@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { ConsolaInstance } from 'consola'
+import { actorOf } from '../auth/principal.ts'
 import type { Principal } from '../auth/principal.ts'
+import { runAs } from '../scope/actor.ts'
 import { Refusal } from '../errors/error.ts'
 import { outcomeOf } from '../errors/render.ts'
 import type { SocketEntry } from './router.ts'
@@ -193,7 +195,7 @@ export class LiveSocket implements Socket {
   /** What a route's handler throws ends this socket and nothing else. */
   async #guard(step: string, run: () => unknown): Promise<void> {
     try {
-      await run()
+      await runAs(actorOf(this), run)
     } catch (error) {
       if (this.closed) {
         this.#parts.log.debug('a socket handler ended after its socket', { step, error })

@@ -50,6 +50,7 @@ export class Tickets {
       description:
         'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
       auth: 'bearer',
+      effect: 'own',
       cost: 1,
       returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
       handle: ({ principal }) => {

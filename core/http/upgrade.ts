@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
 import type { NodeAdapter } from 'crossws/adapters/node'
+import { checkAuthority } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { limiterKey } from '../limit/client.ts'
@@ -172,6 +173,7 @@ export class Upgrades {
       if (!again) throw new Refusal('not_found', 'No such path')
       // A ticket is used up by now; a route that asks for more than before refuses it.
       if (again.entry.route.auth !== found.entry.route.auth) this.#authenticate(again.entry, caller, address)
+      else checkAuthority(principal, again.entry.route.effect)
       found = again
     }
     const { entry, params } = found
@@ -198,7 +200,9 @@ export class Upgrades {
       entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined
         ? this.#parts.tickets.redeem(ticket)
         : undefined
-    return offered ?? this.#parts.admission.authenticate(entry.route.auth, caller, address)
+    const principal = offered ?? this.#parts.admission.authenticate(entry.route.auth, caller, address)
+    checkAuthority(principal, entry.route.effect)
+    return principal
   }
 
   #refuse(caller: UpgradeCaller, socket: Duplex, error: unknown): void {

@@ -125,6 +125,7 @@ function operation(plugin: string, route: AnyRoute, named: Names, id: string, sc
     ...(route.callback ? { callbacks: callbacks(route.callback, id, schemas) } : {}),
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
     'x-cost': route.cost,
+    'x-effect': route.effect,
   }
 }
 
@@ -181,6 +182,7 @@ function socketOperation(
     },
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
     'x-cost': route.cost,
+    'x-effect': route.effect,
     'x-frame-cost': route.frameCost,
   }
 }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { runAs } from './actor.ts'
 
 /** Which calls the present code runs in: a queued change must not wait for the very call that asked for it. */
 const calls = new AsyncLocalStorage<Call | undefined>()
@@ -58,7 +59,7 @@ export function runningCalls(): readonly Call[] {
   return found
 }
 
-/** Runs work that belongs to no call, whoever asks for it. */
+/** Runs work that belongs to no call and to nobody, whoever asks for it. */
 export function outsideCalls<T>(work: () => T): T {
-  return calls.run(undefined, work)
+  return calls.run(undefined, () => runAs(undefined, work))
 }

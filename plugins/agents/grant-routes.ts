@@ -57,6 +57,7 @@ export function grantRoutes(
     description:
       '`tools` are the patterns the manifest grants; an empty allowlist lets all of them through; the blocklist comes after it.',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     params: AgentParams,
     returns: ToolsView,
@@ -70,6 +71,7 @@ export function grantRoutes(
     description:
       'At least one list. `tools` and `capabilities_tools` replace what the manifest grants. Names may end in `*`; a tool that is not there yet may be named.',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 5,
     params: AgentParams,
     body: ToolsChange,
@@ -116,6 +118,7 @@ export function grantRoutes(
         summary: `List the ${what} of an agent`,
         description: '`mode` is `all` when none is assigned by name and `none` when it is to have none.',
         auth: 'bearer',
+        effect: 'read',
         cost: 2,
         params: AgentParams,
         returns: v.object(listed),
@@ -129,6 +132,7 @@ export function grantRoutes(
         description:
           'An empty list, or `*`, assigns all of them; `mode: none` takes all of them away. The list alone is taken for the body, too.',
         auth: 'bearer',
+        effect: 'lasting',
         cost: 5,
         params: AgentParams,
         errors: ['agent_not_found', 'conflict'],

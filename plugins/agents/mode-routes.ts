@@ -19,6 +19,7 @@ export function modeRoutes(agents: AgentService): readonly AnyRoute[] {
     description:
       '`Stable` pins the model and the skills of this moment, `Normal` lets both go again. `observe`, `assist` and `full` say which tools it may use: none, those that only read, all it is granted.',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 5,
     params: AgentParams,
     body: v.object({ mode: ModeName }),
@@ -47,6 +48,7 @@ export function modeRoutes(agents: AgentService): readonly AnyRoute[] {
       summary,
       description: `${description} Asking again changes nothing; a move that the state does not allow is 409.`,
       auth: 'bearer',
+      effect: 'lasting',
       cost: 5,
       params: AgentParams,
       returns: Moved,

@@ -61,6 +61,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     description:
       '`avatar` is `avatar_url`, or `emoji` when it is no address; `persona` is `vibe`. `null` clears a field.',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 5,
     params: AgentParams,
     body: IdentityBody,
@@ -79,6 +80,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     summary: 'Change settings of an agent',
     description: 'All of them or none. `model` may be `provider/model` or an alias.',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 10,
     params: AgentParams,
     body: ConfigBody,
@@ -131,6 +133,7 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     description:
       'A new agent by the same manifest, mode and identity, with a session of its own and copies of the identity files in its workspace. It is called `<name>-clone` unless `new_name` says otherwise.',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 50,
     params: AgentParams,
     body: CloneBody,

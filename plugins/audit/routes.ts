@@ -13,6 +13,7 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
       description:
         'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
       auth: 'bearer',
+      effect: 'read',
       cost: 5,
       query: RecentQuery,
       returns: Recent,
@@ -36,6 +37,7 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
     description:
       'Reads every entry of the database, and compares the end of the chain with the anchor outside it and the entries with the signed checkpoints.',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: Verdict,
     handle: () => trail.verify(),
@@ -48,6 +50,7 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
       "The leaf is SHA-256 of 0x00 and the 32 bytes of the entry's hash, a node that of 0x01 and both its children (RFC 6962). The signature is Ed25519 over " +
       '`svc-audit-checkpoint-1:<size>:<root>:<timestamp>`.',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: ProofParams,
     returns: Proof,

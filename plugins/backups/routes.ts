@@ -13,7 +13,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, ' +
       'which is not in the archive unless a passphrase is given to seal it with.',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 50,
     body: NewBackup,
     returns: Made,
@@ -46,6 +46,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     path: '/api/backups',
     summary: 'The backups, the newest first',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: List,
     async handle() {
@@ -69,7 +70,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     path: '/api/backups/:filename',
     summary: 'Delete a backup',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 5,
     params: BackupParams,
     returns: v.null(),
@@ -88,7 +89,7 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. ' +
       'Whatever is written between this answer and the restart is in what was set aside, not in what was restored. The configuration stays as it is.',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 100,
     body: RestoreBody,
     returns: Restored,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineRoute, nameOf, orAbsent, Refusal } from 'svc/sdk'
+import { defineRoute, orAbsent, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'
@@ -37,6 +37,7 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
     path: '/api/commands',
     summary: 'List the slash commands of a conversation',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     returns: v.object({ commands: v.array(Item) }),
     handle: () => ({ commands: listCommands() }),
@@ -46,6 +47,7 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
     path: '/api/commands/:name',
     summary: 'Read a slash command',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
     returns: Item,
@@ -64,6 +66,7 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
     description:
       'Without `session_id` it is for the active session of the agent. `thinking` is what the conversation has switched on; the answer says what it is afterwards.',
     auth: 'bearer',
+    effect: 'conversation',
     cost: 30,
     params: AgentParams,
     body: CommandBody,
@@ -77,7 +80,7 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
         if (session?.agentId !== agent.id)
           throw new Refusal('session_not_found', `No session ${body.session_id} of this agent`)
       }
-      const conversation = new Conversation(agent.id, nameOf(principal), body.session_id)
+      const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
       const content = await runCommand(parts, conversation, body.command)
       return {

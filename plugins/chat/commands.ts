@@ -1,3 +1,5 @@
+import { checkAuthority, nameOf } from 'svc/sdk'
+import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
 import type { Catalog } from '../catalog/contract.ts'
@@ -14,16 +16,19 @@ import { listSessions, switchSession, titleOf } from './session-commands.ts'
 /** What one conversation over a socket has switched on. */
 export class Conversation {
   readonly agentId: string
-  /** Who speaks, as a record names them. */
-  readonly speaker: string
+  readonly principal: Principal
   /** The agent's active session while it is undefined. */
   sessionId: string | undefined
   /** What the agent's manifest says while it is undefined. */
   thinking: boolean | undefined
-  constructor(agentId: string, speaker: string, sessionId?: string) {
+  constructor(agentId: string, principal: Principal, sessionId?: string) {
     this.agentId = agentId
-    this.speaker = speaker
+    this.principal = principal
     this.sessionId = sessionId
+  }
+  /** Who speaks, as a record names them. */
+  get speaker(): string {
+    return nameOf(this.principal)
   }
 
   /** The conversation goes on in another session, which is the active one now. */
@@ -44,7 +49,13 @@ export interface CommandParts {
 }
 type Command = (parts: CommandParts, conversation: Conversation, argument: string) => Promise<string> | string
 
-const commands: Readonly<Record<string, { readonly does: string; readonly run: Command }>> = {
+interface Entry {
+  readonly does: string
+  readonly run: Command
+  /** What is left behind, as of a route; a conversation when it is not said. */
+  effectOf?(argument: string): Effect
+}
+const commands: Readonly<Record<string, Entry>> = {
   new: {
     does: 'a new, empty session',
     async run({ sessions }, conversation) {
@@ -69,6 +80,7 @@ const commands: Readonly<Record<string, { readonly does: string; readonly run: C
   },
   model: {
     does: '<name>: the model of this agent; without a name, which it is',
+    effectOf: (argument) => (argument === '' ? 'read' : 'lasting'),
     async run({ agents, inference }, { agentId }, argument) {
       const { warnings } = argument === '' ? { warnings: [] } : await agents.setModel(agentId, argument)
       const doubts = warnings.map((warning) => ` Note: ${warning}.`).join('')
@@ -170,7 +182,8 @@ export async function runCommand(parts: CommandParts, conversation: Conversation
   const name = word.toLowerCase()
   const known = aliases[name] ?? name
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-  return command
-    ? command.run(parts, conversation, rest.join(' '))
-    : `Unknown command /${word.slice(0, 50)}. /help lists the commands.`
+  if (!command) return `Unknown command /${word.slice(0, 50)}. /help lists the commands.`
+  const argument = rest.join(' ')
+  checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
+  return command.run(parts, conversation, argument)
 }

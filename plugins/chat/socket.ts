@@ -1,4 +1,4 @@
-import { defineSocket, nameOf } from 'svc/sdk'
+import { defineSocket } from 'svc/sdk'
 import type { AnySocketRoute, Socket } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Uploads } from '../files/contract.ts'
@@ -39,12 +39,13 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
     summary: 'Chat with an agent over a WebSocket',
     auth: 'bearer',
     cost: 5,
+    effect: 'conversation',
     frameCost: MESSAGE_COST,
     costOf: (raw) => (raw.length <= PING.length + 10 && PINGS.test(raw) ? 1 : MESSAGE_COST),
     params: AgentParams,
     errors: ['agent_not_found'],
     async accept({ params, principal }) {
-      return new Conversation((await agents.require(params.id)).id, nameOf(principal))
+      return new Conversation((await agents.require(params.id)).id, principal)
     },
     open(socket, { agentId }) {
       socket.send(JSON.stringify({ type: 'connected', agent_id: agentId }))

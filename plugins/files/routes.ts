@@ -31,6 +31,7 @@ export function fileRoutes(
     summary: 'List the files in the workspace of an agent',
     description: 'By name, the identity files first, whether or not they exist. Links are left out.',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: AgentParams,
     query: ListQuery,
@@ -64,6 +65,7 @@ export function fileRoutes(
     description:
       'As JSON, what is no text in base64. The bytes themselves with `?raw=true` or `Accept: application/octet-stream`.',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: FileParams,
     query: ReadQuery,
@@ -88,6 +90,7 @@ export function fileRoutes(
       'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other Content-Type. Missing folders are made.',
     // Base64 and escapes make the body larger than the file.
     auth: 'bearer',
+    effect: 'lasting',
     cost: 5,
     params: FileParams,
     body: rawBody(maxFileBytes * 2 + 65_536, NewContent),
@@ -112,6 +115,7 @@ export function fileRoutes(
     path: '/api/agents/:id/files/**:filename',
     summary: 'Delete a file of a workspace',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 5,
     params: FileParams,
     returns: Removed,

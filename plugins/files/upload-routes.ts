@@ -15,6 +15,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     description:
       '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. It is stored in the workspace under `path`.',
     auth: 'bearer',
+    effect: 'conversation',
     cost: 10,
     params: AgentParams,
     body: { ...rawBody(maxBytes + 65_536), form: 'file' },
@@ -35,6 +36,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     path: '/api/uploads/:file_id',
     summary: 'Download a file that was sent for an agent',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: UploadParams,
     returns: v.string(),

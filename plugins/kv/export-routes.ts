@@ -18,6 +18,7 @@ export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): read
       summary,
       description: 'Every key with its value, for an import into this or another agent.',
       auth: 'bearer',
+      effect: 'read',
       cost: 10,
       params: AgentParams,
       returns: Export,
@@ -39,6 +40,7 @@ export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): read
       description:
         'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
       auth: 'bearer',
+      effect: 'lasting',
       cost: 50,
       params: AgentParams,
       body: rawBody(limits.max_import_bytes, NewImport),

@@ -1,5 +1,5 @@
 import { defineRoute, Refusal, reply } from 'svc/sdk'
-import type { AnyRoute, Fetch, RequestFacts } from 'svc/sdk'
+import type { AnyRoute, Fetch } from 'svc/sdk'
 import type { Settings } from './config.ts'
 import { Completion, DeviceList, DeviceParams, Notification, Notified, Paired, Removed, Requested } from './schema.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -43,14 +43,13 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     description:
       'Whoever sends this code to `/api/pairing/complete` in time gets a key for this daemon, once. Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 5,
     returns: Requested,
     errors: ['not_found', 'forbidden', 'conflict'],
     example: { returns: code },
     async handle(input) {
       checkEnabled()
-      checkOwner(input, 'pair a device')
       const { code: made, expiresAt } = await (await pairing()).request(input)
       return {
         pairing_code: made,
@@ -69,6 +68,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
       'The device sends this itself: while pairing is enabled no key is needed. `api_key` is shown here and never again; the device sends it as `Authorization: Bearer` from then on. ' +
       'Capitals, spaces and hyphens of the code do not matter. A wrong code counts as a wrong API key does.',
     auth: enabled ? 'public' : 'bearer',
+    effect: 'own',
     cost: 50,
     body: Completion,
     returns: Paired,
@@ -102,6 +102,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     description:
       'Through ntfy or gotify, as `push_provider` under `[pairing]` says. Answers how many devices it is on its way to, and 502 with what failed when the service did not take it.',
     auth: 'bearer',
+    effect: 'conversation',
     cost: 20,
     body: Notification,
     returns: Notified,
@@ -121,6 +122,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     summary: 'List the paired devices, the oldest first',
     description: '`last_seen` is when a request with the key of the device came.',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     returns: DeviceList,
     errors: ['not_found'],
@@ -139,6 +141,9 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     description:
       'Its key opens nothing from then on, and its open connections end at once. A device can remove itself; others are removed with the API key.',
     auth: 'bearer',
+    effect: 'own',
+    effectOf: ({ principal, params }) =>
+      principal.kind === 'device' && principal.id === params.id ? 'own' : 'lasting',
     cost: 5,
     params: DeviceParams,
     returns: Removed,
@@ -146,20 +151,12 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     example: { returns: { ok: true, device_id: example.device_id } },
     async handle(input) {
       checkEnabled()
-      const { principal, params } = input
-      if (!(principal.kind === 'device' && principal.id === params.id)) checkOwner(input, 'remove a device')
-      await devices.remove(params.id, input)
-      return { ok: true as const, device_id: params.id }
+      await devices.remove(input.params.id, input)
+      return { ok: true as const, device_id: input.params.id }
     },
   })
 
   return [request, complete, notify, list, remove]
-}
-
-/** Decision: who is let in is up to whoever holds the API key. A lost phone must not be able to make itself another key. */
-function checkOwner({ principal }: Pick<RequestFacts, 'principal'>, what: string): void {
-  if (principal.kind === 'device' || principal.kind === 'user')
-    throw new Refusal('forbidden', `Only the API key can ${what}`)
 }
 
 /** What a QR code of the pairing holds: with the address where one is configured, so that nothing but the code has to be scanned. */

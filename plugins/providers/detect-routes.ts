@@ -19,6 +19,7 @@ export function detectRoutes({
     path: '/api/providers/ollama/detect',
     summary: 'Look whether a local Ollama answers, and which models it has',
     auth: 'bearer',
+    effect: 'read',
     cost: 20,
     returns: Detection,
     async handle() {
@@ -32,6 +33,7 @@ export function detectRoutes({
     path: '/api/providers/:name/detect',
     summary: 'Look whether a local server of models answers, and which models it has',
     auth: 'bearer',
+    effect: 'read',
     cost: 20,
     description: 'For providers without a key, such as vllm and lmstudio.',
     params: ProviderParams,

@@ -96,6 +96,7 @@ export function providerRoutes({
     path: '/api/providers',
     summary: 'List the providers and whether they can be used',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     returns: ProviderList,
     async handle() {
@@ -109,6 +110,7 @@ export function providerRoutes({
     path: '/api/providers/:name',
     summary: 'Read one provider',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     params: ProviderParams,
     returns: ProviderDetail,
@@ -124,6 +126,7 @@ export function providerRoutes({
     path: '/api/providers/:name/test',
     summary: 'Call a provider once to prove its address and key',
     auth: 'bearer',
+    effect: 'conversation',
     cost: 20,
     description: 'A provider that fails is an answer of 200 with `status` error, so that the reason can be shown.',
     params: ProviderParams,
@@ -137,7 +140,7 @@ export function providerRoutes({
     path: '/api/providers/:name/key',
     summary: "Store a provider's key, encrypted; it holds at once",
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 10,
     description:
       'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
@@ -164,7 +167,7 @@ export function providerRoutes({
     path: '/api/providers/:name/key',
     summary: "Remove a provider's stored key",
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 10,
     description:
       'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
@@ -184,7 +187,7 @@ export function providerRoutes({
     path: '/api/providers/:name/url',
     summary: "Send a provider's requests to another address",
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 10,
     description:
       'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',

@@ -26,7 +26,7 @@ export function signInRoutes({
     path: '/api/providers/:name/oauth/start',
     summary: 'Begin to sign in to a provider with a device code',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 20,
     description:
       'Show `user_code` and `verification_uri` to a person and poll with `poll_id`. `device_code` is the same id: the code of the vendor stays here.',
@@ -58,6 +58,7 @@ export function signInRoutes({
     path: '/api/providers/:name/oauth/poll/:poll_id',
     summary: 'How a sign-in stands',
     auth: 'bearer',
+    effect: 'lasting',
     cost: 2,
     description:
       'Poll every `interval` seconds. With `authorized` the key is stored and holds; with `expired` `error` says why.',

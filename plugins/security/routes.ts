@@ -20,6 +20,7 @@ export function securityRoutes(
         '`active`; `degraded`, which held in a weaker form; `failed`; `unknown`, which was not tried in the last three minutes. ' +
         `A question runs the probes when the last run is older than ${onDemandMs / 1000} s.`,
       auth: 'bearer',
+      effect: 'read',
       cost: 5,
       returns: SecurityStatus,
       async handle() {

@@ -17,6 +17,7 @@ export function configRoutes(
     path: '/api/config',
     summary: 'Read the configuration without its secrets',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     returns: Config,
     async handle() {
@@ -43,6 +44,7 @@ export function configRoutes(
     path: '/api/config/schema',
     summary: 'JSON Schema of the configuration file',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: Schema,
     description:
@@ -55,7 +57,7 @@ export function configRoutes(
     path: '/api/config/set',
     summary: 'Change one key of the configuration file',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 10,
     description:
       'The value is checked, written into config.toml with every comment kept, and holds at once where the schema does not say `restart`.',
@@ -87,7 +89,7 @@ export function configRoutes(
     path: '/api/config/reload',
     summary: 'Read the configuration again',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 10,
     returns: Changes,
     description:

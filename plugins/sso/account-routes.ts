@@ -25,6 +25,7 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
     description:
       'For somebody who signed in, what the provider told at that time (its ID token and its userinfo endpoint); nothing about anybody else.',
     auth: 'bearer',
+    effect: 'read',
     cost: 2,
     returns: UserInfo,
     example: {
@@ -68,6 +69,7 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: those of others, of devices and the API key itself are answered as one that never was. ' +
       'An answer that a token is not active counts as a wrong key does.',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     body: Introspection,
     returns: Introspected,
@@ -126,6 +128,7 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
     description:
       'Ends the sign-in this request is made with: its token opens nothing from then on, and its open connections end at once. The person stays signed in at the provider.',
     auth: 'bearer',
+    effect: 'own',
     cost: 2,
     returns: SignedOut,
     errors: ['conflict'],
@@ -146,7 +149,7 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
     path: '/api/auth/sessions',
     summary: 'List who is signed in, the oldest first',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 2,
     returns: SignIns,
     example: { returns: { sessions: [example], total: 1 } },
@@ -169,7 +172,7 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
     summary: "End somebody's sign-in",
     description: 'Its token opens nothing from then on, and its open connections end at once.',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 5,
     params: SignInParams,
     returns: SignedOut,

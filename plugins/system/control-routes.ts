@@ -11,6 +11,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     path: '/api/metrics',
     summary: 'Metrics in the Prometheus text format',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: v.string(),
     produces: 'text/plain; version=0.0.4; charset=utf-8',
@@ -25,6 +26,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     path: '/api/openapi.json',
     summary: 'OpenAPI 3.0 of the routes that are live now',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: Document,
     async handle() {
@@ -37,7 +39,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     path: '/api/shutdown',
     summary: 'Stop the daemon',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 5,
     returns: ShuttingDown,
     async handle() {
@@ -52,7 +54,7 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     path: '/api/restart',
     summary: 'Stop the daemon and start it again',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 5,
     returns: Restarting,
     async handle() {

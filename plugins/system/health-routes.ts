@@ -22,6 +22,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     path: '/api/health',
     summary: 'Whether the daemon is well',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: Health,
     handle: short,
@@ -32,6 +33,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     path: '/api/health/detail',
     summary: 'Health with what is wrong',
     auth: 'bearer',
+    effect: 'read',
     cost: 1,
     returns: HealthDetail,
     async handle() {
@@ -54,6 +56,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     path: '/api/status',
     summary: 'What runs here',
     auth: 'bearer',
+    effect: 'read',
     cost: 1,
     returns: Status,
     async handle() {
@@ -84,6 +87,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     path: '/api/version',
     summary: 'Which build runs here',
     auth: 'bearer',
+    effect: 'read',
     cost: 1,
     returns: Version,
     handle() {
@@ -105,6 +109,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     path: '/api/versions',
     summary: 'Which versions of the API are served',
     auth: 'bearer',
+    effect: 'read',
     cost: 1,
     returns: Versions,
     handle: () => ({

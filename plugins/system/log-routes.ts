@@ -15,6 +15,7 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
       path: '/api/logs/stream',
       summary: 'Follow the log',
       auth: 'bearer',
+      effect: 'read',
       cost: 5,
       description:
         'The last lines, then each as it is written, secrets masked. No line below the level of the daemon itself (`log_level`). A reader that is too slow misses lines and is told how many.',

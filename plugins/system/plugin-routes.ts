@@ -19,6 +19,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
     path: '/api/plugins',
     summary: 'List the plugins',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     returns: Plugins,
     handle() {
@@ -32,6 +33,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
     path: '/api/plugins/:name',
     summary: 'Read one plugin with everything it registered',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: PluginParams,
     returns: PluginDetail,
@@ -50,7 +52,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
       'Answers `reloaded` when it is done. A plugin that this route itself depends on is reloaded after the answer, ' +
       '202 with `reloading`: its `reloads` and `error` tell the outcome.',
     auth: 'bearer',
-    ownerOnly: true,
+    effect: 'lasting',
     cost: 50,
     params: PluginParams,
     returns: Reloaded,

@@ -8,6 +8,7 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
     path: '/api/tools',
     summary: 'List the tools agents can be given',
     auth: 'bearer',
+    effect: 'read',
     cost: 1,
     returns: ToolNames,
     handle() {
@@ -21,6 +22,7 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
     path: '/api/tools/:name',
     summary: 'Read one tool with its input schema',
     auth: 'bearer',
+    effect: 'read',
     cost: 5,
     params: ToolParams,
     returns: ToolDetail,

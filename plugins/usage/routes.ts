@@ -25,6 +25,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     description:
       'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     query: PeriodQuery,
     returns: UsageTotal,
@@ -49,6 +50,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     description:
       '`hourly_token_limit` is the sum of what the agents may use in an hour, null while nothing limits them.',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     returns: Summary,
     async handle() {
@@ -79,6 +81,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     path: '/api/usage/by-model',
     summary: 'Use of each model, the most called first',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     returns: ByModel,
     async handle() {
@@ -96,6 +99,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     path: '/api/usage/providers',
     summary: 'Use of each provider, the most called first',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     returns: ByProvider,
     async handle() {
@@ -108,6 +112,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     summary: 'Use of each agent, the busiest first',
     description: 'Agents that are gone are counted too; their name is null.',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     returns: ByAgent,
     async handle() {
@@ -129,6 +134,7 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     path: '/api/usage/daily',
     summary: 'Use of each of the last seven days (UTC), oldest first',
     auth: 'bearer',
+    effect: 'read',
     cost: 3,
     returns: Daily,
     async handle() {

@@ -13,7 +13,7 @@ const OWN = 5
 
 /** A stream that says a number every few milliseconds until its reader leaves. */
 const ticking = pluginText('ticking', {
-  setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/ticking', summary: 'Ticks', auth: 'public', cost: 1, returns: v.object({}), streams: v.number(),
+  setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/ticking', summary: 'Ticks', auth: 'public', effect: 'read', cost: 1, returns: v.object({}), streams: v.number(),
       async *handle({ signal }: any) {
         for (let tick = 0; !signal.aborted; tick++) { yield { data: String(tick) }; await new Promise((resolve) => setTimeout(resolve, 10)) }
       } } as any)); return {}`,

@@ -32,7 +32,7 @@ export default definePlugin({
 }
 /** A route that answers `{ text }`. */
 export function routeText(path: string, text: string, before = ''): string {
-  return `ctx.routes.add(defineRoute({ method: 'GET', path: '${path}', summary: 'A test', auth: 'public', cost: 1, returns: v.object({ text: v.string() }),
+  return `ctx.routes.add(defineRoute({ method: 'GET', path: '${path}', summary: 'A test', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }),
       async handle({ signal }: any) { ${before}; return { text: ${JSON.stringify(text)} } } }))`
 }
 

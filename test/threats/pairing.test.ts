@@ -94,8 +94,8 @@ describe('threats: Device pairing', () => {
     const [lost, kept] = [await pair(host, 'lost'), await pair(host, 'kept')]
     const owners = host.app
       .routes()
-      .filter(({ ownerOnly }) => ownerOnly === true)
-      .map(({ method, path }) => [method, path.replaceAll(/:\w+/g, 'x')] as const)
+      .filter(({ effect, auth }) => effect === 'lasting' && auth === 'bearer')
+      .map(({ method, path }) => [method, path.replaceAll(/(?:\*\*)?:\w+/g, 'x')] as const)
     expect(owners.map(([method, path]) => `${method} ${path}`)).toEqual(
       expect.arrayContaining([
         'POST /api/pairing/request',

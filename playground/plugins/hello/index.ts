@@ -27,6 +27,7 @@ export default definePlugin({
         path: '/api/hello/:name',
         summary: 'Greet someone',
         auth: 'bearer',
+        effect: 'read',
         cost: 2,
         params: v.object({ name: v.pipe(v.string(), v.maxLength(100)) }),
         returns: Greeting,

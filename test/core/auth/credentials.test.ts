@@ -21,6 +21,7 @@ const socket = defineSocket({
   summary: 'Live',
   auth: 'bearer',
   cost: 1,
+  effect: 'conversation',
   frameCost: 1,
   accept: () => ({}),
   open: (live) => {
@@ -33,6 +34,7 @@ const stream = defineRoute({
   path: '/api/events',
   summary: 'Events',
   auth: 'bearer',
+  effect: 'read',
   cost: 1,
   returns: v.unknown(),
   async *handle({ signal }) {
@@ -142,4 +144,35 @@ test('what a plugin accepted ends with it, except for the moment it is reloaded 
   await next.close(0)
   expect(await ended).toBe('cut')
   expect(await who(opened, 'session')).toBe(401)
+})
+
+test('what a route leaves behind decides who may call it; one that does not say is for the key', async () => {
+  const phone: Holder = { kind: 'device', name: 'phone', id: 'd1' }
+  const route = (path: `/${string}`, effect?: unknown) =>
+    // As a plugin that was written without types has it.
+    ({ ...ping, path, auth: 'bearer', ...(effect === undefined ? { effect: undefined } : { effect }) }) as typeof ping
+  const opened = await open(
+    [guarded, route('/api/chat', 'conversation'), route('/api/settings', 'lasting'), route('/api/undeclared')],
+    { sockets: [{ ...socket, effect: undefined as never }], settings: { apiKey: 'key' } },
+  )
+  opened.http.credentials(new Scope('pairing')).accept({
+    name: 'pairing',
+    find: (one) => (one === digest('phone') ? phone : undefined),
+  })
+  const status = async (path: string, key: string) => (await fetch(opened.url + path, { headers: bearer(key) })).status
+  expect(
+    await Promise.all(['/api/chat', '/api/settings', '/api/undeclared'].map((path) => status(path, 'phone'))),
+  ).toEqual([200, 403, 403])
+  expect(
+    await Promise.all(['/api/chat', '/api/settings', '/api/undeclared'].map((path) => status(path, 'key'))),
+  ).toEqual([200, 200, 200])
+  const { ticket } = (await (
+    await fetch(`${opened.url}/api/auth/ws-ticket`, { method: 'POST', headers: bearer('phone') })
+  ).json()) as { ticket: string }
+  const refused = new WebSocket(`${opened.url.replace('http', 'ws')}/api/live`, ['svc', `svc.ticket.${ticket}`])
+  const [event] = await once(refused, 'close')
+  expect((event as CloseEvent).wasClean).toBe(false)
+  await expect(open([route('/api/odd', 'harmless')])).rejects.toThrow(
+    /"harmless"; there are read, conversation, own, lasting/,
+  )
 })

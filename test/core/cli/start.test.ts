@@ -26,7 +26,7 @@ async function addPlugin(name: string, setup: string): Promise<void> {
   )
 }
 const route = (body: string): string =>
-  `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
+  `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', effect: 'conversation', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
 
 describe('svc start', () => {
   it('names the key of a certificate it cannot read', async () => {

@@ -38,7 +38,7 @@ const needing = (name: string, needs: string, setup = '') =>
     before: `const Needed = defineService<{ value(): string }>()('${needs}'); const Own = defineService<{ value(): string }>()('${name}')`,
     members: 'requires: { needed: Needed }, provides: { own: Own },',
     setup: `${setup}
-    ctx.routes.add(defineRoute({ method: 'GET', path: '/api/${name}', summary: 'A test', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.services.needed.value() }) }))
+    ctx.routes.add(defineRoute({ method: 'GET', path: '/api/${name}', summary: 'A test', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.services.needed.value() }) }))
     return { own: { value: () => '${name} of ' + ctx.services.needed.value() } }`,
   })
 
@@ -272,7 +272,7 @@ describe('reloading a plugin', () => {
       'one',
       pluginText('one', {
         before: `import { text } from './text.ts'`,
-        setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/one', summary: 'x', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text }) })); return {}`,
+        setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/one', summary: 'x', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text }) })); return {}`,
       }),
     )
     await writePlugin(folder, `export const text: string = 'old'\n`, 'text.ts')
@@ -385,7 +385,7 @@ describe('reloading a plugin', () => {
     const text = pluginText('one', {
       before: `import { Daemon } from 'svc/sdk'`,
       members: 'requires: { daemon: Daemon },',
-      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', cost: 1, status: 202, returns: v.object({ state: v.string() }),
+      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, status: 202, returns: v.object({ state: v.string() }),
         handle() { ctx.services.daemon.reload('one'); return { state: ctx.services.daemon.plugins()[0].state } } })); return {}`,
     })
     await it.host.app.host.load(await it.write('one', text))
@@ -400,7 +400,7 @@ describe('reloading a plugin', () => {
     const admin = pluginText('admin', {
       before: `import { Daemon } from 'svc/sdk'`,
       members: 'requires: { daemon: Daemon },',
-      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', cost: 1, returns: v.object({ done: v.boolean() }),
+      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({ done: v.boolean() }),
         async handle() { await ctx.services.daemon.reload('one'); return { done: true } } })); return {}`,
     })
     await it.host.app.host.load(await it.write('admin', admin))
@@ -440,7 +440,7 @@ describe('a service that may come and go', () => {
     const asking = pluginText('asking', {
       before: `const Maybe = defineService<{ value(): string }>()('base')`,
       members: 'optional: { maybe: Maybe },',
-      setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/asking', summary: 'x', auth: 'public', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.optional('maybe')?.value() ?? 'none' }) })); return {}`,
+      setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/asking', summary: 'x', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.optional('maybe')?.value() ?? 'none' }) })); return {}`,
     })
     await it.host.app.host.load(await it.write('asking', asking))
     expect((await it.host.json('GET', '/api/asking')).body).toEqual({ text: 'none' })

@@ -13,6 +13,7 @@ const throwing = (path: `/${string}`, error: () => unknown) =>
     path,
     summary: 'Throws',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     handle: () => {
@@ -26,6 +27,7 @@ test('every answer carries the security headers and a fresh id', async () => {
     summary: 'S',
     auth: 'bearer',
     cost: 1,
+    effect: 'conversation',
     frameCost: 1,
     accept: () => null,
     open() {},
@@ -93,6 +95,7 @@ test('an answer cannot say who serves it, nor take away what every answer carrie
     path: '/api/boast',
     summary: 'Boasts',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     handle: () =>
@@ -189,6 +192,7 @@ test('a route may have an error format of its own, for every refusal after its l
     path: '/v1/x',
     summary: 'X',
     auth: 'bearer',
+    effect: 'conversation',
     cost: 1,
     body: v.object({ a: v.string() }),
     returns: v.unknown(),
@@ -238,6 +242,7 @@ test('while draining, an open connection gets 503 and is told to close', async (
     path: '/api/slow',
     summary: 'Slow',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     handle: async () => {

@@ -11,6 +11,7 @@ const version = (n: number, path: `/${string}` = '/api/v/:id') =>
     path,
     summary: 'V',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     handle: ({ params }) => ({ n, params }),

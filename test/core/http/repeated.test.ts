@@ -7,6 +7,7 @@ const socket = defineSocket({
   summary: 'A socket',
   auth: 'bearer',
   cost: 1,
+  effect: 'conversation',
   frameCost: 1,
   accept: () => undefined,
   open: () => undefined,

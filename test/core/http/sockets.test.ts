@@ -20,6 +20,7 @@ const echoSocket = (seen: Seen = { sockets: [], frames: [], closed: 0 }, auth: '
     summary: 'Echo',
     auth,
     cost: 5,
+    effect: 'conversation',
     frameCost: 10,
     params: v.object({ id: v.pipe(v.string(), v.uuid('not a UUID')) }),
     accept: ({ params }) => {

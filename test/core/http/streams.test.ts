@@ -16,6 +16,7 @@ const streaming = (
     path: '/api/events',
     summary: 'Events',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     streams: v.unknown(),
@@ -331,6 +332,7 @@ test('the signal of an ordinary request aborts when its client leaves or its plu
     path: '/api/slow',
     summary: 'S',
     auth: 'public',
+    effect: 'read',
     cost: 1,
     returns: v.unknown(),
     handle: async ({ signal }) => {

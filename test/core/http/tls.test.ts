@@ -14,6 +14,7 @@ test('TLS with a certificate of its own serves requests, upgrades and errors wit
     summary: 'S',
     auth: 'public',
     cost: 1,
+    effect: 'conversation',
     frameCost: 1,
     accept: () => null,
     open() {},

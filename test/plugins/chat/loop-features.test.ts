@@ -26,9 +26,9 @@ const EXTRA = pluginText('extra', {
       if (tool !== 'gated') return
       await Promise.race([open.promise, new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))])
     })
-    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/open', summary: 'A test', auth: 'public', cost: 1, returns: v.object({}),
+    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/open', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({}),
       async handle() { open.resolve(); open = Promise.withResolvers(); return {} } }))
-    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/door', summary: 'A test', auth: 'public', cost: 1, body: v.object({ agentId: v.string(), door: v.string(), text: v.string() }), returns: v.any(),
+    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/door', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, body: v.object({ agentId: v.string(), door: v.string(), text: v.string() }), returns: v.any(),
       async handle({ body }) { return { ...await (await ctx.services.chat.accept(body)).result() } } }))
     return {}`,
 })
