@@ -245,6 +245,9 @@ export function readArgs(text: string): unknown {
   }
 }
 
+/** The pictures that models with eyes take. */
+export const pictureTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
 /** A conversation written down with its speakers, for models that take a text and no turns. */
 export function transcriptOf(turns: readonly Turn[]): string {
   return turns

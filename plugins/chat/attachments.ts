@@ -4,6 +4,7 @@ import type { SentImage } from '../sessions/contract.ts'
 import type { TurnRequest } from './contract.ts'
 import { screenOutside } from './screening.ts'
 import type { ScreeningPolicy } from './screening.ts'
+import { pictureTypes } from 'svc/providers'
 
 export type Attachments = readonly { readonly file_id: string }[]
 /** `attachmentChars`: of the text of one attached file. */
@@ -33,22 +34,22 @@ export async function withAttachments(
     if (!upload || upload.agentId !== agentId) throw new Refusal('file_not_found', `No upload ${id} of this agent`)
     const { contentType, filename, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
-    if (contentType.startsWith('image/'))
-      images.push({
-        mime: contentType,
-        fileId: id,
-        filename,
-        base64: Buffer.from(await uploads.read(upload)).toString('base64'),
-      })
-    notes.push(
-      contentType.startsWith('text/')
-        ? `${note}\n${(await screenOutside(`the file ${path}`, quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars), screening)).text}`
-        : note,
-    )
+    if (pictureTypes.has(contentType)) {
+      const base64 = Buffer.from(await uploads.read(upload)).toString('base64')
+      images.push({ mime: contentType, fileId: id, filename, base64 })
+      notes.push(note)
+    } else if (isText(contentType)) {
+      const quoted = quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars)
+      notes.push(`${note}\n${(await screenOutside(`the file ${path}`, quoted, screening)).text}`)
+    } else
+      notes.push(
+        `${note.slice(0, -1)}. What it holds is not part of this message: the file is in your workspace, under that path.]`,
+      )
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }
 }
 
+const isText = (type: string): boolean => type.startsWith('text/') || type === 'application/json'
 function quote(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}\n[cut: the rest is in the file]` : text
 }

@@ -37,7 +37,7 @@ export interface Upload {
   readonly filename: string
   /** In the workspace. */
   readonly path: string
-  /** One of an allow list, whatever the sender said. */
+  /** What its bytes were when it came, whatever the sender said. */
   readonly contentType: string
   readonly sizeBytes: number
 }

@@ -68,11 +68,11 @@ export class UploadService implements Uploads {
         details: { limit_bytes: maxBytes },
       })
     if (given.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
-    const type = storedType(given.type, given.filename)
+    const type = await storedType(given.content, given.type, given.filename)
     if (type === undefined)
       throw new Refusal(
         'invalid_request',
-        `file: a file of type ${(given.type ?? 'unknown').slice(0, 100)} is not accepted; text, images, audio, PDF, JSON and ZIP are`,
+        `file: it is sent as ${(given.type ?? '').slice(0, 100)}, and its bytes are no picture; send what it is, or application/octet-stream`,
       )
     const name = safeName(given.filename)
     const row: UploadRow = {

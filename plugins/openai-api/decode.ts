@@ -1,4 +1,5 @@
-import { Refusal } from 'svc/sdk'
+import { mediaTypeOf, Refusal } from 'svc/sdk'
+import { pictureTypes } from 'svc/providers'
 import type { ResponseFormat } from 'svc/providers'
 import type { CompletionBody, Message, Part } from './schema.ts'
 
@@ -19,13 +20,28 @@ export interface Asked {
   readonly history: readonly Said[]
   readonly question: Said
 }
-/** Roles that are not the user's; an unknown one counts as the user's. */
-const others = new Set(['system', 'developer', 'assistant', 'tool', 'function'])
 const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/
+
+/** The same with each picture as what its bytes are. Throws `invalid_request` for one that no model takes. */
+export async function withTrueImages(asked: Asked): Promise<Asked> {
+  const [question, ...history] = await Promise.all([asked.question, ...asked.history].map(trueImages))
+  return { ...asked, question: question ?? asked.question, history }
+}
+async function trueImages(said: Said): Promise<Said> {
+  if (said.images.length === 0) return said
+  const images = await Promise.all(
+    said.images.map(async ({ base64 }) => {
+      const mime = await mediaTypeOf(Buffer.from(base64, 'base64'))
+      if (!pictureTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
+      return { mime, base64 }
+    }),
+  )
+  return { ...said, images }
+}
 
 /** The last message of the user is the question; what stands after it is not read. Throws `invalid_request` when there is none. */
 export function decodeMessages(messages: readonly Message[]): Asked {
-  const at = messages.findLastIndex(({ role }) => !others.has(role))
+  const at = messages.findLastIndex(({ role }) => role === 'user')
   const last = messages[at]
   const question = last && decode('user', last)
   if (!question || (question.text.trim() === '' && question.images.length === 0)) {
@@ -76,12 +92,13 @@ function decode(role: Said['role'], { content }: Message): Said {
 // Decision: an address is refused instead of dropped. The agent would answer about a picture it never saw.
 function toImage(url: string): Image {
   const [, mime, base64] = url.match(DATA_URL) ?? []
-  if (mime === undefined || base64 === undefined) {
-    throw new Refusal('invalid_request', 'messages: an image_url must be a data URL with base64 content', {
-      details: { code: 'invalid_image_url', param: 'messages' },
-    })
-  }
+  if (mime === undefined || base64 === undefined)
+    throw badImage('messages: an image_url must be a data URL with base64 content')
   return { mime, base64 }
+}
+
+function badImage(message: string): Refusal {
+  return new Refusal('invalid_request', message, { details: { code: 'invalid_image_url', param: 'messages' } })
 }
 
 /**

@@ -13,7 +13,8 @@ const codes: Readonly<Record<string, string>> = { unauthorized: 'invalid_api_key
 
 /** OpenAI's shape of an error, by which its clients choose the class to throw. */
 export function toOpenAiError({ status, code, message, details }: Problem) {
-  const { code: own, param } = details
+  const { code: own, issues } = details
+  const param = details['param'] ?? (Array.isArray(issues) ? issues[0]?.path : undefined)
   return {
     error: {
       message,

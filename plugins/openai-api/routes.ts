@@ -3,7 +3,7 @@ import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { AcceptedTurn, Chat, TurnResult, Turns } from '../chat/contract.ts'
 import type { Conversations, Place } from './conversations.ts'
-import { decodeFormat, decodeMessages, decodeUnused } from './decode.ts'
+import { decodeFormat, decodeMessages, decodeUnused, withTrueImages } from './decode.ts'
 import { encodeChunks } from './encode-chunk.ts'
 import { encodeCompletion } from './encode-completion.ts'
 import type { Head } from './encode-completion.ts'
@@ -49,7 +49,7 @@ export function openAiRoutes({ agents, chat, turns, conversations }: OpenAiParts
     ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
     async handle({ body, signal, header, effectId }) {
-      const asked = decodeMessages(body.messages)
+      const asked = await withTrueImages(decodeMessages(body.messages))
       const warnings = decodeUnused(body)
       const agent = await selectAgent(agents, body.model)
       const place = await conversations.place(

@@ -11,7 +11,7 @@ const Part = v.variant(
 )
 const Call = v.object({ function: v.optional(v.object({ name: v.string(), arguments: v.optional(v.string(), '') })) })
 const Message = v.object({
-  role: v.string(),
+  role: v.picklist(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: v.optional(v.nullable(v.union([v.string(), v.array(Part)])), null),
   tool_calls: v.optional(v.nullable(v.array(Call))),
   name: v.optional(v.nullable(v.string())),

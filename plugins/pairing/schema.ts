@@ -1,14 +1,6 @@
 import * as v from 'valibot'
+import { line } from 'svc/sdk'
 
-const line = (chars: number) =>
-  v.pipe(
-    v.string(),
-    v.trim(),
-    v.minLength(1, 'must not be empty'),
-    v.maxLength(chars),
-    v.regex(/^\P{Cc}+$/u, 'must be one line without control characters'),
-    v.check((text) => text.isWellFormed(), 'must be well-formed Unicode'),
-  )
 const text = (chars: number) =>
   v.pipe(
     v.string(),

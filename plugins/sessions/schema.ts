@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { LABELS } from './contract.ts'
 import type { Message } from './contract.ts'
+import { line } from 'svc/sdk'
 
 const LabelName = v.picklist(LABELS)
 const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
@@ -92,13 +93,7 @@ export const PageQuery = v.object({
   before: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(100))),
 })
 
-export const Label = v.pipe(
-  v.string(),
-  v.trim(),
-  v.minLength(1, 'must not be empty'),
-  v.maxLength(128, 'at most 128 characters'),
-  v.regex(/^[\p{L}\p{N} _-]+$/u, 'only letters, digits, spaces, hyphens and underscores'),
-)
+export const Label = line(200)
 export const NewSession = v.optional(v.object({ label: v.optional(v.nullable(Label), null) }), {})
 export const LabelParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), label: Label })
 /** Without the field, nothing says whether the label is to be kept or taken away. */

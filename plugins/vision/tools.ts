@@ -55,7 +55,7 @@ export function visionTools({
       const agent = await agents.require(call.agentId)
       const { manifest } = agent
       const bytes = await workspaces.read(call.agentId, input.path.replace(/^(\.\/)+/, ''), { maxBytes: maxImageBytes })
-      const mime = mimeOf(input.path, bytes)
+      const mime = await mimeOf(input.path, bytes)
       const { provider, model, base_url: baseUrl, api_key_env: apiKeyEnv } = manifest.model
       const own = {
         provider,

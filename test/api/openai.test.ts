@@ -369,11 +369,28 @@ describe('bad requests', () => {
       code: expect.any(String),
     })
   })
-  it('an unknown role counts as the user', async () => {
-    expect(
-      (await stage.host.json('POST', '/v1/chat/completions', { messages: [{ role: 'narrator', content: 'hi' }] }))
-        .status,
-    ).toBe(200)
+  it.each(['narrator', '', 'User', 7])('a role it does not know (%s) is refused', async (role) => {
+    const messages = [...hello, { role, content: 'hi' }]
+    const { status, body } = await stage.host.json('POST', '/v1/chat/completions', { messages })
+    expect(status).toBe(400)
+    expect(body).toEqual({
+      error: {
+        type: 'invalid_request_error',
+        message: expect.stringContaining('role'),
+        param: 'messages.1.role',
+        code: 'invalid_request',
+      },
+    })
+  })
+  it.each([
+    ['a page', '<html><script>alert(1)</script></html>'],
+    ['a text', 'GIF89a'],
+    ['a file', '%PDF-1.4\n'],
+  ])('%s that is declared a picture is refused', async (_, text) => {
+    const url = `data:image/png;base64,${Buffer.from(text).toString('base64')}`
+    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+    const { status, body } = await stage.host.json('POST', '/v1/chat/completions', { messages })
+    expect([status, body.error.code, body.error.param]).toEqual([400, 'invalid_image_url', 'messages'])
   })
 })
 

@@ -43,6 +43,15 @@ describe('the OpenAPI document (Interface 9)', () => {
     expect(result.valid).toBe(true)
   })
 
+  it('has patterns that every engine reads', () => {
+    const found = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\\\]|\\\\.)*")/g)].map(([, text = '']) =>
+      String(JSON.parse(text)),
+    )
+    expect(found.length).toBeGreaterThan(10)
+    // Properties of Unicode, looks around and back, names: RE2, Python and others lack one or another.
+    expect(found.filter((pattern) => /\\[pPuk]|\(\?(?!:)|\\[1-9]/.test(pattern))).toEqual([])
+  })
+
   it('passes the linter of Redocly with the recommended rules and with valid examples', async () => {
     const config = await createConfig({
       extends: ['recommended'],

@@ -360,14 +360,18 @@ describe('what a frame may carry', () => {
       return ((await answer.json()) as { file_id: string }).file_id
     }
     const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-    const [image, text] = [
+    const [image, text, binary, data] = [
       await upload('dot.png', 'image/png', Uint8Array.from(Buffer.from(png, 'base64'))),
       await upload('note.txt', 'text/plain', 'forty-two'),
+      await upload('blob.bin', '', new Uint8Array([0, 1, 2])),
+      await upload('data.json', 'application/json', '{"answer":"in JSON"}'),
     ]
-    client.send({ type: 'message', content: 'what is it?', attachments: [{ file_id: image }, { file_id: text }] })
+    const attachments = [image, text, binary, data].map((id) => ({ file_id: id }))
+    client.send({ type: 'message', content: 'what is it?', attachments })
     await client.next('response')
     const sent = JSON.stringify(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
-    for (const part of ['what is it?', png, 'forty-two', 'note.txt']) expect(sent).toContain(part)
+    for (const part of ['what is it?', png, 'forty-two', 'note.txt', 'in JSON']) expect(sent).toContain(part)
+    expect(sent).toMatch(/blob\.bin, application\/octet-stream, 3 bytes\. What it holds is not part of this message/)
     // Whoever shows the session again fetches the picture by this id.
     const { body } = await stage.host.json<{ messages: { images?: unknown }[] }>('GET', `/api/agents/${agent}/session`)
     expect(body.messages[0]?.images).toEqual([{ file_id: image, filename: 'dot.png', mime: 'image/png' }])

@@ -42,6 +42,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],
   [/^(yauzl|yazl)$/, ['plugins/backups/']],
+  [/^file-type$/, ['core/files/']],
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
   [/^rolldown$/, ['core/build/']],
   [/^vite$/, ['plugins/webchat/build.ts']],

@@ -1,4 +1,6 @@
+import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ZipFile } from 'yazl'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
@@ -18,6 +20,25 @@ beforeAll(async () => {
 afterAll(async () => {
   await host[Symbol.asyncDispose]()
 })
+
+/** One black pixel. */
+const png = Uint8Array.from(
+  Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+)
+const gif = Uint8Array.from(Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64'))
+/** The file of Word, as far as its kind can be told from it. */
+const docx = await (async () => {
+  const zip = new ZipFile()
+  const type = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml'
+  zip.addBuffer(Buffer.from(`<Types><Override ContentType="${type}"/></Types>`), '[Content_Types].xml')
+  zip.addBuffer(Buffer.from('<document/>'), 'word/document.xml')
+  zip.end()
+  return Uint8Array.from(await buffer(zip.outputStream))
+})()
+const mp4 = Uint8Array.from(Buffer.from('\0\0\0\x18ftypmp42\0\0\0\0mp42isom\0\0\0\x08free', 'latin1'))
 
 const form = (...files: readonly File[]): FormData => {
   const made = new FormData()
@@ -40,20 +61,20 @@ const upload = (name: string, type: string, content: string | Uint8Array<ArrayBu
 
 describe('POST /api/agents/{id}/upload', () => {
   it('stores the file of a form in the workspace, and tells of it', async () => {
-    const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 45, 45, 0])
+    const bytes = png
     const { status, body } = await upload('Größe 1.png', 'image/png', bytes)
     expect(status).toBe(201)
     expect(body).toEqual({
       file_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       filename: 'Größe 1.png',
       content_type: 'image/png',
-      size: 9,
+      size: png.byteLength,
       path: `uploads/${body.file_id}/Größe 1.png`,
     })
     const { files } = (await host.json('GET', `/api/agents/${agent}/files`)).body
     expect(files.map((file: { name: string }) => file.name)).toContain(body.path)
     const { entries } = (await host.json('GET', `/api/audit/recent?agent_id=${agent}&event_type=file_access`)).body
-    expect(entries.at(-1).details).toContain(`upload "${body.path}" (9 bytes, image/png)`)
+    expect(entries.at(-1).details).toContain(`upload "${body.path}" (${png.byteLength} bytes, image/png)`)
     expect(new Uint8Array(await (await host.fetch(`/api/uploads/${body.file_id}`)).arrayBuffer())).toEqual(bytes)
   })
 
@@ -103,14 +124,52 @@ describe('POST /api/agents/{id}/upload', () => {
     )
   })
 
+  it.each<[name: string, type: string, content: string | Uint8Array<ArrayBuffer>, stored: string]>([
+    ['a.sh', 'application/x-sh', '#!/bin/sh\n', 'text/plain; charset=utf-8'],
+    ['a.unknown', '', new Uint8Array([0, 1, 2, 3, 250, 0]), 'application/octet-stream'],
+    ['a.bin', 'application/octet-stream', new Uint8Array([0, 1, 2, 3, 250, 0]), 'application/octet-stream'],
+    ['constructor', '', 'x', 'text/plain; charset=utf-8'],
+    [
+      'letter.docx',
+      'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+      docx,
+      'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+    ],
+    ['film.mp4', 'video/mp4', mp4, 'video/mp4'],
+    ['text.mp4', 'video/mp4', 'no film', 'text/plain; charset=utf-8'],
+    ['photo.png', 'image/png', gif, 'image/gif'],
+    ['photo.txt', 'text/plain', gif, 'image/gif'],
+    ['photo', '', png, 'image/png'],
+    ['note.txt', '', 'GIF89a is what a picture begins with', 'text/plain; charset=utf-8'],
+    ['note.txt', '', 'BM begins others', 'text/plain; charset=utf-8'],
+    ['a.pdf', 'text/html', '%PDF-1.4\n', 'application/pdf'],
+    ['old.csv', 'text/csv', new Uint8Array([0x47, 0x72, 0xf6, 0xdf, 0x65]), 'text/csv; charset=utf-8'],
+    ['x.json', '', '{}', 'application/json'],
+  ])('%s of type %s is taken as what it is', async (name, type, content, stored) => {
+    const { status, body } = await upload(name, type, content)
+    expect([status, body.content_type]).toEqual([201, stored])
+    const response = await host.fetch(`/api/uploads/${body.file_id}`)
+    expect([response.headers.get('content-type'), response.headers.get('content-disposition')]).toEqual([
+      stored,
+      expect.stringMatching(/^attachment;/),
+    ])
+    await response.arrayBuffer()
+  })
+
   it.each([
-    ['setup.exe', 'application/x-msdownload'],
-    ['a.sh', 'application/x-sh'],
-    ['a.unknown', ''],
-    ['a.swf', 'application/x-shockwave-flash'],
-    ['constructor', ''],
-  ])('%s of type %s is not accepted', async (name, type) => {
-    expect((await upload(name, type)).status).toBe(400)
+    ['x.png', 'image/png', '<html><script>alert(1)</script>'],
+    ['x.gif', 'image/gif', 'GIF89a<script>alert(1)</script>'],
+    ['x.jpg', 'image/jpeg; charset=x', 'text'],
+    ['x.png', 'IMAGE/PNG', '%PDF-1.4\n'],
+  ])('%s sent as %s is refused when it is no picture', async (name, type, content) => {
+    const { status, body } = await upload(name, type, content)
+    expect([status, body.error]).toEqual([
+      400,
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: expect.stringContaining('its bytes are no picture'),
+      }),
+    ])
   })
 
   it.each([
@@ -172,10 +231,10 @@ it('the form is in the OpenAPI document', async () => {
 describe('GET /api/uploads/{file_id}', () => {
   it.each([
     ['page.html', 'text/html', 'text/plain; charset=utf-8'],
-    ['drawing.svg', 'image/svg+xml', 'application/octet-stream'],
+    ['drawing.svg', 'image/svg+xml', 'text/plain; charset=utf-8'],
     ['code.js', 'text/javascript', 'text/plain; charset=utf-8'],
     ['data.csv', '', 'text/csv; charset=utf-8'],
-    ['photo.JPG', 'image/jpeg; charset=x', 'image/jpeg'],
+    ['x.png', 'text/html', 'text/plain; charset=utf-8'],
     ['doc.xml', 'text/xml', 'text/plain; charset=utf-8'],
   ])('%s sent as %s is served as %s, to be saved and never run', async (name, type, served) => {
     const { body } = await upload(name, type, '<script>alert(1)</script>')
