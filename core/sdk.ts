@@ -91,4 +91,13 @@ export type { Changes, PluginDatabase, Statement, Value } from './storage/databa
 export { SecretBytes } from './storage/secret-bytes.ts'
 export type { Vault } from './storage/vault.ts'
 export { defineTool } from './tools/tool.ts'
-export type { AnyTool, Capability, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tools/tool.ts'
+export type {
+  AnyTool,
+  CallAssessment,
+  Capability,
+  Tool,
+  ToolCallContext,
+  ToolDescription,
+  ToolResult,
+  Tools,
+} from './tools/tool.ts'

@@ -5,7 +5,16 @@ import { Barrier } from '../scope/barrier.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
 import { toInputSchema } from './input-schema.ts'
-import type { AnyTool, Capability, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
+import type {
+  AnyTool,
+  CallAssessment,
+  Capability,
+  Tool,
+  ToolCallContext,
+  ToolDescription,
+  ToolResult,
+  Tools,
+} from './tool.ts'
 
 export interface ToolLimits {
   readonly timeoutSecs: number
@@ -36,6 +45,7 @@ class Description implements ToolDescription {
   readonly refuses: readonly string[]
   readonly needs: Capability | undefined
   readonly #schema: AnyTool['input']
+  readonly #assess: AnyTool['assess']
   #input: object | undefined
   constructor(tool: AnyTool) {
     this.name = tool.name
@@ -46,10 +56,16 @@ class Description implements ToolDescription {
     this.refuses = tool.refuses ?? []
     this.needs = tool.needs
     this.#schema = tool.input
+    this.#assess = tool.assess
   }
 
   get input(): object {
     return (this.#input ??= toInputSchema(this.#schema))
+  }
+  assess(args: unknown): CallAssessment | undefined {
+    if (!this.#assess) return undefined
+    const parsed = v.safeParse(this.#schema, args, { abortPipeEarly: true })
+    return parsed.success ? this.#assess(parsed.output) : undefined
   }
 }
 

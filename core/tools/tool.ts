@@ -18,6 +18,19 @@ export interface ToolCallContext {
 /** A capability of an agent that more than the name of a tool depends on. */
 export type Capability = 'network' | 'shell' | 'agent_spawn' | 'agent_message'
 
+/** What a call means to the person who is asked about it. */
+export interface CallAssessment {
+  /** Goes on after "wants to", such as "run a program". */
+  readonly intent: string
+  /** How much harm exactly this call can do; what its tool can do when absent. */
+  readonly harm?: 'low' | 'medium' | 'high' | 'critical'
+  /**
+   * The further calls that one answer may stand for: those of the same tool with the same key. `covers` says which these are.
+   * `once`: every call has to be asked about by itself. Calls with the very same arguments when absent.
+   */
+  readonly standing?: 'once' | { readonly key: string; readonly covers: string }
+}
+
 /** A tool an agent can call. Its input schema is the JSON Schema the model sees and the parser of the call. */
 export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any, any>> {
   /** snake_case, unique in the daemon. */
@@ -36,6 +49,8 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   readonly refuses?: readonly string[]
   /** The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has none of it. */
   readonly needs?: Capability
+  /** What a call means to a person. From the arguments alone: nothing is looked up or done for it. */
+  assess?(input: v.InferOutput<I>): CallAssessment
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
@@ -54,6 +69,8 @@ export interface ToolDescription {
   readonly refuses?: readonly string[]
   /** The capability without which it is of no use to an agent. */
   readonly needs?: Capability | undefined
+  /** `undefined` when the tool says nothing of its calls, and for arguments it would refuse. */
+  readonly assess?: (args: unknown) => CallAssessment | undefined
 }
 /** `refused` names the label for which a call was not made although its arguments were sound. */
 export interface ToolResult {

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 
 export const Policy = v.picklist(['always', 'risky', 'never'])
 export type Policy = v.InferOutput<typeof Policy>
+/** What a caller may ask for with one request. */
 export const TimeoutSecs = v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(300))
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 
@@ -20,8 +21,12 @@ export const ApprovalsConfig = v.object({
     'file_delete',
     'skill_evolve_*',
   ]),
-  /** Seconds a person has; then it counts as rejected. */
-  timeout_secs: v.optional(TimeoutSecs, 60),
+  /** Seconds a person has; then it counts as rejected. Long enough to come back from a cup of coffee. */
+  timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(3600)), 600),
+  /** Whether one answer may stand for the same kind of call until the session ends. Without it every call is asked about by itself. */
+  session_scope: v.optional(v.pipe(v.boolean(), v.metadata({ file_only: true })), true),
+  /** Standing approvals one session can have. */
+  grants_per_session: v.optional(v.pipe(count, v.maxValue(1000)), 50),
   pending_per_agent: v.optional(v.pipe(count, v.maxValue(100)), 5),
   /** Seconds an approval can be used for after it was given, when the turn that asked is gone and the same action is tried again. */
   approved_for_secs: v.optional(count, 600),

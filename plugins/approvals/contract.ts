@@ -32,14 +32,47 @@ export interface Approval {
   readonly decidedAt: string | undefined
   /** `operator`, `timeout`, or why nobody needs it any more. */
   readonly decidedBy: string | undefined
+  /** What it wants, in words that go on after "wants to". */
+  readonly intent: string
+  /** The calls that an approval for the session would cover; `undefined` when it can be approved once only. */
+  readonly standing: Standing | undefined
+  /** What it was approved for. */
+  readonly scope: Scope | undefined
+}
+export type Scope = 'once' | 'session'
+export interface Standing {
+  readonly key: string
+  /** For a person: which calls these are. */
+  readonly covers: string
+}
+
+/** A standing approval: calls of one tool with one key pass in one session until it ends or somebody takes this back. */
+export interface Grant {
+  readonly id: string
+  readonly agentId: string
+  readonly agentName: string
+  readonly sessionId: string
+  readonly tool: string
+  readonly covers: string
+  /** The request it was given with. */
+  readonly approvalId: string
+  readonly grantedAt: string
+  readonly grantedBy: string
+  readonly uses: number
+  readonly lastUsedAt: string | undefined
+  readonly revokedAt: string | undefined
+  readonly revokedBy: string | undefined
 }
 
 export interface Approvals {
   /** Pending ones first, oldest first; then those decided last. Of one agent, or of all. */
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>
-  /** Durable before it settles. Throws `approval_not_found`, and `conflict` when it was decided before or has expired. */
-  approve(id: string, by: string): Promise<Approval>
+  /**
+   * Durable before it settles. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden`
+   * for the scope `session` where it can be approved once only.
+   */
+  approve(id: string, by: string, scope?: Scope): Promise<Approval>
   /** As `approve`. */
   reject(id: string, by: string): Promise<Approval>
 }

@@ -4,7 +4,7 @@ import type { ToolCallAttempt } from '../chat/contract.ts'
 import { actionHash, summarise, visible } from './action.ts'
 import type { Clock } from './clock.ts'
 import type { ApprovalsConfig } from './config.ts'
-import type { Approval } from './contract.ts'
+import type { Approval, Standing } from './contract.ts'
 import { policyOf } from './policy.ts'
 import { isHarmful, isRisky, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
@@ -49,11 +49,18 @@ export function createGate({
     const doubted = suspicion !== undefined && isHarmful(tool, risk)
     if (policy === 'risky' && refusal === undefined && !doubted && !isRisky(tool, risk, config.require_approval)) return
     const hash = actionHash(tool, args ?? null)
+    const standing = standingOf(attempt, hash)
+    const call = { agentId: agent.id, sessionId: attempt.sessionId, tool, summary: summarise(tool, args) }
+    const coveredBy = standing && (await desk.covers(call, standing))
+    if (coveredBy !== undefined) {
+      attempt.approve?.(coveredBy)
+      return
+    }
     const signal = AbortSignal.any([attempt.signal, unloaded])
     for (;;) {
       if (unloaded.aborted) throw reloading
       signal.throwIfAborted()
-      const wanted = await place(attempt, hash)
+      const wanted = await place(attempt, hash, standing)
       const approval = wanted.state === 'pending' ? await decided(wanted.id, signal) : wanted
       if (approval.state !== 'approved') throw refused(approval)
       // Somebody else with the same action was faster: this one has to be asked for by itself.
@@ -72,7 +79,7 @@ export function createGate({
   }
 
   /** The request that decides about this call: one there is, or a new one. */
-  async function place(attempt: ToolCallAttempt, hash: string): Promise<Approval> {
+  async function place(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
     const { agent, tool, args, risk, refusal, suspicion, turnId, sessionId, callId } = attempt
     const rows = await store.ofAction(agent.id, hash)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
@@ -83,6 +90,7 @@ export function createGate({
     if (rejected) return toApproval(rejected)
     const usable = rows.find((row) => usableFor(row, sessionId))
     if (usable) return toApproval(usable)
+    const assessed = tools.find(tool)?.assess?.(args)
     return desk.request({
       agentId: agent.id,
       agentName: agent.name,
@@ -93,9 +101,32 @@ export function createGate({
       action: tool,
       payload: args,
       summary: summarise(tool, args),
-      risk: riskOf(tool, risk),
+      risk: (suspicion === undefined ? assessed?.harm : undefined) ?? riskOf(tool, risk),
+      intent: assessed && visible(assessed.intent),
+      standing,
       description: explain(tools.find(tool)?.description, refusal ?? suspicion),
     })
+  }
+
+  /**
+   * What an approval for the session would cover, and what a standing one must say to cover this call. After something that looked like
+   * instructions nothing: whoever wrote those would choose when it is done. The same for what may hold words from outside, unless it
+   * only reads. Decision: what only the person's own messages flow into is no stranger's word; without that no command that somebody
+   * asked for in a conversation could ever be covered.
+   */
+  function standingOf(
+    { tool, args, risk, labels = [], refusal, suspicion }: ToolCallAttempt,
+    hash: string,
+  ): Standing | undefined {
+    if (!config.session_scope || suspicion !== undefined) return undefined
+    const assessed = tools.find(tool)?.assess?.(args)
+    const foreign = refusal !== undefined && (labels.length === 0 || labels.some((label) => label !== 'UserInput'))
+    if (assessed?.standing === 'once' || (foreign && assessed?.harm !== 'low')) return undefined
+    if (assessed?.standing)
+      return { key: `call ${assessed.standing.key}`, covers: visible(assessed.standing.covers).slice(0, 300) }
+    return (assessed?.harm ?? riskOf(tool, risk)) === 'critical'
+      ? undefined
+      : { key: `same ${hash}`, covers: 'exactly this call' }
   }
 
   /** Asked for in this conversation, or over the API, by nobody who still waits; and not so long ago that nobody remembers. */

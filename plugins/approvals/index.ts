@@ -38,6 +38,8 @@ export default definePlugin({
         pendingPerAgent: config.pending_per_agent,
         payloadBytes: config.payload_bytes,
         keepDays: config.keep_days,
+        sessionScope: config.session_scope,
+        grantsPerSession: config.grants_per_session,
       },
       requested(approval) {
         log.info(
@@ -52,7 +54,7 @@ export default definePlugin({
     listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, leaving }))
     jobs.every('prune', PRUNE_MS, () => desk.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: desk.waiting }])
-    routes.add(...approvalRoutes(desk, services.agents, tools))
+    routes.add(...approvalRoutes(desk, services.agents, tools, config))
     return { approvals: desk }
   },
 })

@@ -35,4 +35,34 @@ export const migrations: readonly Migration[] = [
     id: '004-action',
     sql: 'CREATE INDEX approvals_request_action ON approvals_request (agent_id, action_hash, requested_at)',
   },
+  {
+    id: '005-scope',
+    sql: `ALTER TABLE approvals_request ADD COLUMN intent TEXT NOT NULL DEFAULT '';
+      ALTER TABLE approvals_request ADD COLUMN standing_key TEXT;
+      ALTER TABLE approvals_request ADD COLUMN covers TEXT;
+      ALTER TABLE approvals_request ADD COLUMN scope TEXT`,
+  },
+  {
+    id: '006-grant',
+    sql: `CREATE TABLE approvals_grant (
+      id TEXT NOT NULL PRIMARY KEY,
+      agent_id TEXT NOT NULL,
+      agent_name TEXT NOT NULL,
+      session_id TEXT NOT NULL,
+      tool_name TEXT NOT NULL,
+      standing_key TEXT NOT NULL,
+      covers TEXT NOT NULL,
+      approval_id TEXT NOT NULL,
+      granted_at TEXT NOT NULL,
+      granted_by TEXT NOT NULL,
+      uses INTEGER NOT NULL,
+      last_used_at TEXT,
+      revoked_at TEXT,
+      revoked_by TEXT
+    )`,
+  },
+  {
+    id: '007-grant-live',
+    sql: 'CREATE INDEX approvals_grant_live ON approvals_grant (agent_id, session_id) WHERE revoked_at IS NULL',
+  },
 ]

@@ -1,21 +1,36 @@
 import { defineRoute, nameOf, Refusal } from 'svc/sdk'
-import type { AnyRoute, Tools } from 'svc/sdk'
+import type { AnyRoute, Principal, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import { summarise, visible } from './action.ts'
 import { riskOf } from './risk.ts'
+import type { ApprovalsConfig } from './config.ts'
 import {
+  Answer,
   ApprovalList,
   ApprovalParams,
   ApprovalView,
   Decided,
+  GrantList,
+  GrantParams,
+  GrantQuery,
   ListQuery,
   NewApproval,
   Opened,
+  Revoked,
+  toGrantView,
   toView,
 } from './schema.ts'
 import type { Desk } from './service.ts'
 
-export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'find'>): readonly AnyRoute[] {
+export function approvalRoutes(
+  desk: Desk,
+  agents: Agents,
+  tools: Pick<Tools, 'find'>,
+  config: Pick<ApprovalsConfig, 'session_scope'>,
+): readonly AnyRoute[] {
+  // What holds until a session ends would outlive the removal of a device or of somebody who signed in.
+  const mayStand = (principal: Principal): boolean => config.session_scope && !('id' in principal)
+
   const list = defineRoute({
     method: 'GET',
     path: '/api/approvals',
@@ -25,11 +40,11 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
     cost: 2,
     query: ListQuery,
     returns: ApprovalList,
-    async handle({ query }) {
+    async handle({ query, principal }) {
       const found = await desk.list(query.agent_id, query.limit === undefined ? undefined : Number(query.limit))
       const approvals = found
         .filter(({ state }) => query.status === undefined || state === query.status)
-        .map((approval) => toView(approval))
+        .map((approval) => toView(approval, { standing: mayStand(principal) }))
       return { approvals, total: approvals.length }
     },
   })
@@ -58,6 +73,8 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
     async handle({ body }) {
       const agent = await agents.require(body.agent_id)
       const tool = body.tool_name ?? body.action ?? ''
+      const known = tools.find(tool)
+      const assessed = known?.assess?.(body.payload)
       const approval = await desk.request({
         agentId: agent.id,
         agentName: agent.name,
@@ -67,7 +84,8 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
         description: body.description,
         summary: body.action_summary === undefined ? summarise(tool, body.payload) : visible(body.action_summary),
         payload: body.payload,
-        risk: riskOf(tool, tools.find(tool)?.risk),
+        risk: assessed?.harm ?? riskOf(tool, known?.risk),
+        intent: assessed && visible(assessed.intent),
         timeoutSecs: body.timeout_secs,
       })
       return { id: approval.id, status: 'pending' as const, expires_at: approval.expiresAt }
@@ -84,26 +102,59 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
     params: ApprovalParams,
     returns: ApprovalView,
     errors: ['approval_not_found'],
-    async handle({ params }) {
+    async handle({ params, principal }) {
       const approval = await desk.find(params.id)
       if (!approval) throw new Refusal('approval_not_found', `No approval ${params.id}`)
-      return toView(approval, true)
+      return toView(approval, { whole: true, standing: mayStand(principal) })
     },
   })
 
   const approve = defineRoute({
     method: 'POST',
     path: '/api/approvals/:id/approve',
-    summary: 'Approve exactly this action, once',
+    summary: 'Approve exactly this action, once or for the rest of the session',
+    description:
+      'With the scope `session` further calls that `session_covers` describes pass without a question until the session ends, or until the standing approval is revoked. Only where `scopes` of the approval says so; never for a call that was flagged.',
+    auth: 'bearer',
+    effect: 'conversation',
+    effectOf: ({ body }) => (body.scope === 'session' ? 'lasting' : 'conversation'),
+    cost: 5,
+    params: ApprovalParams,
+    body: Answer,
+    returns: Decided,
+    errors: ['approval_not_found', 'conflict'],
+    async handle({ params, body, principal }) {
+      const { id, state, decidedAt } = await desk.approve(params.id, nameOf(principal), body.scope)
+      return { id, status: state, decided_at: decidedAt ?? null }
+    },
+  })
+  const grants = defineRoute({
+    method: 'GET',
+    path: '/api/approvals/grants',
+    summary: 'List standing approvals: what passes without a question until its session ends',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    query: GrantQuery,
+    returns: GrantList,
+    async handle({ query }) {
+      const found = await desk.grants(query.agent_id, query.session_id)
+      return { grants: found.map(toGrantView), total: found.length }
+    },
+  })
+  const revoke = defineRoute({
+    method: 'DELETE',
+    path: '/api/approvals/grants/:id',
+    summary: 'Revoke a standing approval',
     auth: 'bearer',
     effect: 'conversation',
     cost: 5,
-    params: ApprovalParams,
-    returns: Decided,
+    params: GrantParams,
+    returns: Revoked,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, principal }) {
-      const { id, state, decidedAt } = await desk.approve(params.id, nameOf(principal))
-      return { id, status: state, decided_at: decidedAt ?? null }
+      const { id, revokedAt } = await desk.revoke(params.id, nameOf(principal))
+      return { id, status: 'revoked' as const, revoked_at: revokedAt ?? '' }
     },
   })
   const reject = defineRoute({
@@ -122,5 +173,5 @@ export function approvalRoutes(desk: Desk, agents: Agents, tools: Pick<Tools, 'f
     },
   })
 
-  return [list, open, read, approve, reject]
+  return [list, grants, open, read, approve, reject, revoke]
 }

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { TimeoutSecs } from './config.ts'
-import type { Approval } from './contract.ts'
+import type { Approval, Grant } from './contract.ts'
 import { readOwnJson } from 'svc/sdk'
 
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
+const Scope = v.picklist(['once', 'session'])
 const Risk = v.picklist(['low', 'medium', 'high', 'critical'])
 
 export const ApprovalParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid approval ID'), v.toLowerCase()) })
@@ -73,6 +74,14 @@ export const ApprovalView = v.object({
   status: State,
   decided_at: v.nullable(v.string()),
   decided_by: v.nullable(v.string()),
+  /** What is wanted, to be put after "wants to". */
+  intent: v.string(),
+  /** What it can be approved for by whoever asks. */
+  scopes: v.array(Scope),
+  /** The calls that an approval for the session covers. */
+  session_covers: v.nullable(v.string()),
+  /** What it was approved for. */
+  scope: v.nullable(Scope),
 })
 export type ApprovalView = v.InferOutput<typeof ApprovalView>
 export const ApprovalList = v.object({ approvals: v.array(ApprovalView), total: v.number() })
@@ -99,6 +108,10 @@ export const RequestRow = v.object({
   decided_at: nullish,
   decided_by: nullish,
   consumed_at: nullish,
+  intent: v.string(),
+  standing_key: nullish,
+  covers: nullish,
+  scope: v.nullable(Scope),
 })
 export type RequestRow = v.InferOutput<typeof RequestRow>
 
@@ -123,11 +136,18 @@ export function toApproval(row: RequestRow): Approval {
     expiresAt: row.expires_at,
     decidedAt: row.decided_at ?? undefined,
     decidedBy: row.decided_by ?? undefined,
+    intent: row.intent === '' ? `use ${row.action}` : row.intent,
+    standing:
+      row.standing_key === null || row.covers === null ? undefined : { key: row.standing_key, covers: row.covers },
+    scope: row.scope ?? undefined,
   }
 }
 
 const LISTED_BYTES = 16_384
-export function toView(approval: Approval, whole = false): ApprovalView {
+export function toView(
+  approval: Approval,
+  { whole = false, standing = false }: { readonly whole?: boolean; readonly standing?: boolean } = {},
+): ApprovalView {
   const bytes = Buffer.byteLength(JSON.stringify(approval.payload) ?? 'null')
   return {
     id: approval.id,
@@ -150,5 +170,76 @@ export function toView(approval: Approval, whole = false): ApprovalView {
     status: approval.state,
     decided_at: approval.decidedAt ?? null,
     decided_by: approval.decidedBy ?? null,
+    intent: approval.intent,
+    scopes: standing && approval.standing ? ['once', 'session'] : ['once'],
+    session_covers: standing ? (approval.standing?.covers ?? null) : null,
+    scope: approval.scope ?? null,
+  }
+}
+
+/** A body is not needed: without one it is approved once, as ever. */
+export const Answer = v.optional(v.object({ scope: v.optional(Scope, 'once') }), { scope: 'once' as const })
+
+export const GrantParams = ApprovalParams
+export const GrantQuery = v.object({
+  agent_id: v.optional(v.pipe(v.string(), v.uuid('Invalid agent ID'), v.toLowerCase())),
+  session_id: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
+})
+export const GrantView = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  agent_name: v.string(),
+  session_id: v.string(),
+  tool_name: v.string(),
+  covers: v.string(),
+  approval_id: v.string(),
+  granted_at: v.string(),
+  granted_by: v.string(),
+  uses: v.number(),
+  last_used_at: v.nullable(v.string()),
+  revoked_at: v.nullable(v.string()),
+  revoked_by: v.nullable(v.string()),
+})
+export const GrantList = v.object({ grants: v.array(GrantView), total: v.number() })
+export const Revoked = v.object({ id: v.string(), status: v.literal('revoked'), revoked_at: v.string() })
+
+export const GrantRow = v.object({
+  ...GrantView.entries,
+  standing_key: v.string(),
+  uses: v.pipe(v.unknown(), v.transform(Number), v.number()),
+})
+export type GrantRow = v.InferOutput<typeof GrantRow>
+export function toGrant(row: GrantRow): Grant {
+  return {
+    id: row.id,
+    agentId: row.agent_id,
+    agentName: row.agent_name,
+    sessionId: row.session_id,
+    tool: row.tool_name,
+    covers: row.covers,
+    approvalId: row.approval_id,
+    grantedAt: row.granted_at,
+    grantedBy: row.granted_by,
+    uses: row.uses,
+    lastUsedAt: row.last_used_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    revokedBy: row.revoked_by ?? undefined,
+  }
+}
+export function toGrantView(grant: Grant): v.InferOutput<typeof GrantView> {
+  return {
+    id: grant.id,
+    agent_id: grant.agentId,
+    agent_name: grant.agentName,
+    session_id: grant.sessionId,
+    tool_name: grant.tool,
+    covers: grant.covers,
+    approval_id: grant.approvalId,
+    granted_at: grant.grantedAt,
+    granted_by: grant.grantedBy,
+    uses: grant.uses,
+    last_used_at: grant.lastUsedAt ?? null,
+    revoked_at: grant.revokedAt ?? null,
+    revoked_by: grant.revokedBy ?? null,
   }
 }

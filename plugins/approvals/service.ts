@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import type { Clock } from './clock.ts'
-import type { Approval, Approvals, RiskLevel } from './contract.ts'
-import { toApproval } from './schema.ts'
-import type { RequestRow } from './schema.ts'
+import type { Approval, Approvals, Grant, RiskLevel, Scope, Standing } from './contract.ts'
+import { toApproval, toGrant } from './schema.ts'
+import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
 
 export interface DeskParts {
@@ -17,6 +18,8 @@ export interface DeskParts {
     readonly pendingPerAgent: number
     readonly payloadBytes: number
     readonly keepDays: number
+    readonly sessionScope: boolean
+    readonly grantsPerSession: number
   }
   /** Told after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
@@ -38,6 +41,9 @@ export interface Wish {
   readonly payload: unknown
   readonly risk: RiskLevel
   readonly timeoutSecs?: number | undefined
+  readonly intent?: string | undefined
+  /** What an approval for the session would cover; left out where it can be approved once only. */
+  readonly standing?: Standing | undefined
 }
 const RECENT = 50
 const DAY_MS = 86_400_000
@@ -97,6 +103,9 @@ export class Desk implements Approvals {
       expiresAt: toIso(now + timeoutSecs * 1000),
       decidedAt: undefined,
       decidedBy: undefined,
+      intent: wish.intent ?? `use ${wish.action}`,
+      standing: wish.standing,
+      scope: undefined,
     }
     try {
       await store.commit(
@@ -134,11 +143,74 @@ export class Desk implements Approvals {
     )
     return [...pending, ...decided].map(toApproval)
   }
-  approve(id: string, by: string): Promise<Approval> {
-    return this.#answer(id, 'approved', by)
+  approve(id: string, by: string, scope: Scope = 'once'): Promise<Approval> {
+    return this.#answer(id, 'approved', by, scope)
   }
   reject(id: string, by: string): Promise<Approval> {
     return this.#answer(id, 'rejected', by)
+  }
+
+  /** Who gave the standing approval that covers this call, if one does; its use is on disk then. */
+  async covers(
+    { agentId, sessionId, tool, summary }: Pick<Approval, 'agentId' | 'sessionId' | 'tool' | 'summary'>,
+    { key }: Standing,
+  ): Promise<string | undefined> {
+    const { store, audit, clock, limits } = this.#parts
+    if (!limits.sessionScope) return undefined
+    const grant = await store.grantFor(agentId, sessionId, tool, key)
+    if (!grant) return undefined
+    try {
+      await store.commit(
+        store.useGrant(grant.id, toIso(clock.now())),
+        audit.entry({
+          event: 'capability_check',
+          agentId,
+          details: `allowed by grant ${grant.id} of session ${sessionId} (approval ${grant.approval_id} by ${grant.granted_by}): ${summary}`,
+        }),
+      )
+      return grant.granted_by
+    } catch (error) {
+      const now = await store.findGrant(grant.id)
+      if (now?.revoked_at === null) throw error
+      return undefined
+    }
+  }
+  /** The standing approvals that hold. */
+  async grants(agentId?: string, sessionId?: string): Promise<readonly Grant[]> {
+    return (await this.#parts.store.grants(agentId, sessionId)).map(toGrant)
+  }
+  /** Throws `approval_not_found`, and `conflict` when it was revoked before. */
+  async revoke(id: string, by: string): Promise<Grant> {
+    const row = await this.#parts.store.findGrant(id)
+    if (!row) throw new Refusal('approval_not_found', `No standing approval ${id}`)
+    const at = await this.#revoke(row, by)
+    if (at === undefined) throw new Refusal('conflict', 'This standing approval was revoked before')
+    return toGrant({ ...row, revoked_at: at, revoked_by: by })
+  }
+  /** A session or an agent is gone, and with it what was approved for it. */
+  async revokeAll(agentId: string, sessionId: string | undefined, why: string): Promise<void> {
+    for (const row of await this.#parts.store.grants(agentId, sessionId)) await this.#revoke(row, why)
+  }
+  /** `undefined` when somebody else did in the same moment, or before. */
+  async #revoke(row: GrantRow, by: string): Promise<string | undefined> {
+    const { store, audit, clock } = this.#parts
+    if (row.revoked_at !== null) return undefined
+    const at = toIso(clock.now())
+    try {
+      await store.commit(
+        store.revokeGrant(row.id, by, at),
+        audit.entry({
+          event: 'capability_check',
+          agentId: row.agent_id,
+          details: `grant ${row.id} of session ${row.session_id} revoked (${by}): ${row.tool_name}, ${row.covers}`,
+        }),
+      )
+      return at
+    } catch (error) {
+      const now = await store.findGrant(row.id)
+      if (now?.revoked_at === null) throw error
+      return undefined
+    }
   }
 
   /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
@@ -178,20 +250,22 @@ export class Desk implements Approvals {
     await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
   }
 
-  async #answer(id: string, state: 'approved' | 'rejected', by: string): Promise<Approval> {
+  async #answer(id: string, state: 'approved' | 'rejected', by: string, scope?: Scope): Promise<Approval> {
     const { store, audit, clock } = this.#parts
     const found = await store.find(id)
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#fresh(found)
     if (row.state !== 'pending') throw answered(row)
     const at = toIso(clock.now())
+    const grant = scope === 'session' ? await this.#grant(row, by, at) : undefined
     try {
       await store.commit(
-        store.answer(id, state, by, at),
+        store.answer(id, state, by, at, scope ?? null),
+        ...(grant ?? []),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
-          details: `approval ${id} ${state} by ${by}, action ${row.action_hash}: ${row.summary}`,
+          details: `approval ${id} ${state} by ${by}${grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''}, action ${row.action_hash}: ${row.summary}`,
         }),
       )
     } catch (error) {
@@ -201,7 +275,37 @@ export class Desk implements Approvals {
       if (settled.state === 'pending') throw error
       throw answered(settled)
     }
-    return this.#settle({ ...row, state, decided_at: at, decided_by: by })
+    return this.#settle({ ...row, state, decided_at: at, decided_by: by, scope: scope ?? null })
+  }
+  /** Throws `forbidden` where the request can be approved once only. */
+  async #grant(row: RequestRow, by: string, at: string): Promise<readonly Statement[]> {
+    const { store, limits } = this.#parts
+    const { standing } = toApproval(row)
+    if (!limits.sessionScope)
+      throw new Refusal('forbidden', 'Approvals for a session are switched off (plugins.approvals.session_scope)')
+    if (!standing || row.session_id === '')
+      throw new Refusal('forbidden', 'This can be approved once only: what comes next may do harm of another kind')
+    if ((await store.countGrants(row.agent_id, row.session_id)) >= limits.grantsPerSession)
+      throw new Refusal(
+        'conflict',
+        `This session has ${limits.grantsPerSession} standing approvals already (plugins.approvals.grants_per_session); revoke one first`,
+      )
+    const grant: Grant = {
+      id: randomUUID(),
+      agentId: row.agent_id,
+      agentName: row.agent_name,
+      sessionId: row.session_id,
+      tool: row.tool_name,
+      covers: standing.covers,
+      approvalId: row.id,
+      grantedAt: at,
+      grantedBy: by,
+      uses: 0,
+      lastUsedAt: undefined,
+      revokedAt: undefined,
+      revokedBy: undefined,
+    }
+    return [store.insertGrant(grant, standing.key, limits.grantsPerSession)]
   }
 
   /** The row as it is now: its time may be up although its timer has not run. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Approval } from './contract.ts'
-import { RequestRow } from './schema.ts'
+import type { Approval, Grant, Scope } from './contract.ts'
+import { GrantRow, RequestRow } from './schema.ts'
 
 export class ApprovalStore {
   readonly #db: PluginDatabase
@@ -13,15 +13,15 @@ export class ApprovalStore {
   insert(approval: Approval, payload: string, limit: number): Statement {
     return this.#db
       .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action, description, summary,
-        payload, action_hash, risk, state, requested_at, timeout_secs, expires_at)
+        payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers)
       VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId}, ${approval.callId}, ${approval.tool},
         ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash}, ${approval.risk},
         CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId} AND state = 'pending') < ${limit} THEN 'pending' END,
-        ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt})`
+        ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent}, ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null})`
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
-  answer(id: string, state: 'approved' | 'rejected', by: string, at: string): Statement {
-    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by},
+  answer(id: string, state: 'approved' | 'rejected', by: string, at: string, scope: Scope | null): Statement {
+    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
       state = CASE WHEN state = 'pending' AND expires_at > ${at} THEN ${state} END WHERE id = ${id}`
   }
   expire(id: string, by: string, at: string): Statement {
@@ -79,5 +79,49 @@ export class ApprovalStore {
   }
   async prune(before: string): Promise<void> {
     await this.#db.run`DELETE FROM approvals_request WHERE decided_at < ${before}`
+    await this.#db.run`DELETE FROM approvals_grant WHERE revoked_at < ${before}`
+  }
+
+  /** The limit is part of the statement, as with requests. */
+  insertGrant(grant: Grant, key: string, limit: number): Statement {
+    return this.#db
+      .sql`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers, approval_id, granted_at, granted_by, uses)
+      VALUES (${grant.id}, ${grant.agentId}, ${grant.agentName}, ${grant.sessionId}, ${grant.tool}, ${key}, ${grant.covers}, ${grant.approvalId},
+        ${grant.grantedAt}, ${grant.grantedBy},
+        CASE WHEN (SELECT COUNT(*) FROM approvals_grant WHERE agent_id = ${grant.agentId} AND session_id = ${grant.sessionId} AND revoked_at IS NULL) < ${limit} THEN 0 END)`
+  }
+  async countGrants(agentId: string, sessionId: string): Promise<number> {
+    const row = await this.#db.one<{ n: unknown }>`SELECT COUNT(*) AS n FROM approvals_grant
+      WHERE agent_id = ${agentId} AND session_id = ${sessionId} AND revoked_at IS NULL`
+    return Number(row?.n ?? 0)
+  }
+  async grantFor(agentId: string, sessionId: string, tool: string, key: string): Promise<GrantRow | undefined> {
+    return v.parse(
+      v.optional(GrantRow),
+      await this.#db.one`SELECT * FROM approvals_grant WHERE agent_id = ${agentId} AND session_id = ${sessionId}
+      AND tool_name = ${tool} AND standing_key = ${key} AND revoked_at IS NULL ORDER BY granted_at LIMIT 1`,
+    )
+  }
+  /** Fails with its batch when the grant was taken back in the same moment: the column refuses NULL. */
+  useGrant(id: string, at: string): Statement {
+    return this.#db.sql`UPDATE approvals_grant SET last_used_at = ${at},
+      uses = CASE WHEN revoked_at IS NULL THEN uses + 1 END WHERE id = ${id}`
+  }
+  async findGrant(id: string): Promise<GrantRow | undefined> {
+    return v.parse(v.optional(GrantRow), await this.#db.one`SELECT * FROM approvals_grant WHERE id = ${id}`)
+  }
+  /** Those that hold, the newest first. */
+  async grants(agentId: string | undefined, sessionId: string | undefined): Promise<readonly GrantRow[]> {
+    return v.parse(
+      v.array(GrantRow),
+      await this.#db.all`SELECT * FROM approvals_grant WHERE revoked_at IS NULL
+      AND (${agentId ?? ''} = '' OR agent_id = ${agentId ?? ''})
+      AND (${sessionId ?? ''} = '' OR session_id = ${sessionId ?? ''}) ORDER BY granted_at DESC, id LIMIT 1000`,
+    )
+  }
+  /** As `useGrant`: who comes second fails. */
+  revokeGrant(id: string, by: string, at: string): Statement {
+    return this.#db.sql`UPDATE approvals_grant SET revoked_at = ${at}, revoked_by = ${by},
+      uses = CASE WHEN revoked_at IS NULL THEN uses END WHERE id = ${id}`
   }
 }

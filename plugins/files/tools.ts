@@ -52,6 +52,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
     risk: 'write',
     description: 'Write a text file of the workspace, replacing what it holds. Missing folders are made.',
     input: v.object({ path, content: v.string() }),
+    assess: () => ({ intent: 'write a file of its workspace' }),
     async run(input, { agentId }) {
       const name = await fileIn(agentId, input.path)
       const { created } = await workspaces.write(agentId, name, input.content)
@@ -118,6 +119,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
     description:
       'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file "*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
+    assess: () => ({ intent: 'change files of its workspace' }),
     async run(input, { agentId }) {
       // What each file holds now and what it is to hold; `undefined` for a file that is not there.
       const now = new Map<string, string | undefined>()

@@ -107,7 +107,7 @@ const interpreters: readonly (readonly [name: RegExp, inline: RegExp])[] = [
 ]
 
 /** What makes a command run code of its own, as the last word that must stand in the pattern; `undefined` for an ordinary one. */
-function shellDepth(words: readonly string[], names: readonly string[]): number | undefined {
+export function shellDepth(words: readonly string[], names: readonly string[]): number | undefined {
   if (names.some((name) => shells.has(name))) return 0
   for (const [name, inline] of interpreters) {
     if (!names.some((each) => name.test(each))) continue

@@ -3,6 +3,7 @@ import { defineTool } from 'svc/sdk'
 import type { AnyTool, Exit } from 'svc/sdk'
 import { readCommand } from './command.ts'
 import type { CommandParts } from './command.ts'
+import { assessCommand } from './harm.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
 
 /** Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have read the network. */
@@ -27,6 +28,7 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
       command: v.pipe(command, v.description('The program and its arguments, such as git status')),
       timeout_seconds: v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(120), v.description('At most 120')), 30),
     }),
+    assess: (input) => assessCommand(input.command),
     async run(input, { agentId, signal }) {
       const {
         words: [name = '', ...args],
@@ -61,6 +63,11 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
       command: v.pipe(command, v.description('The program, or a whole command when there are no args')),
       args: v.optional(v.pipe(v.array(v.string()), v.maxLength(1000)), []),
     }),
+    // It goes on running and can be written to, which no look at its words tells.
+    assess: (input) => {
+      const { intent, harm } = assessCommand(input.command, input.args)
+      return { intent: `${intent} in the background`, harm: harm === 'critical' ? harm : 'high', standing: 'once' }
+    },
     async run(input, { agentId }) {
       const found = await readCommand(parts, agentId, input.command, input.args)
       const {
@@ -103,6 +110,7 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     risk: 'execute',
     description: 'Write to the standard input of a process. End a line with \\n.',
     input: v.object({ process_id: processId, data: v.pipe(v.string(), v.maxLength(65_536)) }),
+    assess: () => ({ intent: 'write to a program it runs', standing: 'once' }),
     async run(input, { agentId }) {
       await processes.write(agentId, input.process_id, input.data)
       return 'Written.'

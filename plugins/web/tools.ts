@@ -47,6 +47,17 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
       headers: v.optional(Headers, {}),
       body: v.optional(v.pipe(v.string(), v.maxLength(1_048_576))),
     }),
+    assess({ url, method, headers, body }) {
+      const { origin, host } = new URL(url)
+      const intent = method === 'GET' ? `read a page of ${host}` : `send a ${method} request to ${host}`
+      // What is sent along is another thing each time.
+      return method === 'GET' && body === undefined && Object.keys(headers).length === 0
+        ? {
+            intent,
+            standing: { key: `GET ${origin}`, covers: `any page of ${origin}, read without headers of its own` },
+          }
+        : { intent, harm: method === 'GET' ? 'medium' : 'high' }
+    },
     async run(input, { agentId, signal }) {
       const agent = await agents.require(agentId)
       const patterns = agent.manifest.capabilities.network

@@ -70,7 +70,11 @@ describe('an action of high risk', () => {
       payload: { label: 'one' },
       risk_level: 'high',
       status: 'pending',
-      timeout_secs: 60,
+      timeout_secs: 600,
+      intent: 'use launch',
+      scopes: ['once', 'session'],
+      session_covers: 'exactly this call',
+      scope: null,
       action_summary: 'launch {"label":"one"}',
       decided_at: null,
       decided_by: null,
@@ -106,6 +110,35 @@ describe('an action of high risk', () => {
     })
     expect((await answer).body.response).toContain('a person rejected it')
     expect(await launched()).toEqual([])
+  })
+
+  it('is approved for the session: the same call passes until that is revoked, another one asks', async () => {
+    await using host = await boot()
+    const agent = await spawn(host)
+    const answer = say(host, agent, 'use launch {"label": "one"}')
+    const [request] = await pending(host)
+    const bad = await host.json('POST', `/api/approvals/${request.id}/approve`, { scope: 'always' })
+    expect(bad).toMatchObject({ status: 400 })
+    const approved = await host.json('POST', `/api/approvals/${request.id}/approve`, { scope: 'session' })
+    expect(approved).toMatchObject({ status: 200, body: { status: 'approved' } })
+    await answer
+    expect((await say(host, agent, 'use launch {"label": "one"}')).body.response).toContain('launched one')
+    const { body } = await host.json('GET', `/api/approvals/grants?agent_id=${agent}`)
+    expect(body).toMatchObject({
+      total: 1,
+      grants: [{ tool_name: 'launch', covers: 'exactly this call', uses: 1, granted_by: 'operator' }],
+    })
+    const grant = `/api/approvals/grants/${body.grants[0].id}`
+    expect(await host.json('DELETE', grant)).toMatchObject({ status: 200, body: { status: 'revoked' } })
+    expect((await host.json('DELETE', grant)).status).toBe(409)
+    expect((await host.json('DELETE', `/api/approvals/grants/${agent}`)).status).toBe(404)
+    const again = say(host, agent, 'use launch {"label": "one"}')
+    const [second] = await pending(host)
+    await host.json('POST', `/api/approvals/${second.id}/approve`, { scope: 'session' })
+    await again
+    await host.json('POST', `/api/agents/${agent}/session/reset`)
+    await expect.poll(async () => (await host.json('GET', '/api/approvals/grants')).body.total).toBe(0)
+    expect(await launched()).toEqual(['one', 'one', 'one'])
   })
 
   it('is answered once: of twenty at the same time one wins, the others are told 409', async () => {
@@ -183,7 +216,9 @@ describe('an action of high risk', () => {
     const [request] = await pending(host)
     expect(request).toMatchObject({
       tool_name: 'shell_exec',
-      risk_level: 'critical',
+      risk_level: 'low',
+      intent: 'run the program echo',
+      session_covers: expect.stringContaining('any echo'),
       action_summary: 'shell_exec echo it ran',
       payload: { command: 'echo it ran' },
     })

@@ -11,10 +11,24 @@ import { createGate } from '../../../plugins/approvals/gate.ts'
 import { migrations } from '../../../plugins/approvals/migrations.ts'
 import { Desk } from '../../../plugins/approvals/service.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
+import type { ToolDescription } from '../../../core/tools/tool.ts'
+import { assessCommand } from '../../../plugins/shell/harm.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
 const agent: Agent = { id: 'agent', name: 'assistant', manifest: { metadata: {} } } as unknown as Agent
 const auditTable = [{ id: '001', sql: 'CREATE TABLE audit_line (details TEXT NOT NULL)' }]
+
+/** What the tool `run` says of its calls. */
+const run: ToolDescription = {
+  name: 'run',
+  description: '',
+  input: {},
+  risk: 'execute',
+  assess: (args) => {
+    const { command } = v.parse(v.object({ command: v.string() }), args)
+    return assessCommand(command)
+  },
+}
 
 async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsConfig> = {}) {
   const { database } = await open(engine)
@@ -51,6 +65,8 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         pendingPerAgent: settings.pending_per_agent,
         payloadBytes: settings.payload_bytes,
         keepDays: settings.keep_days,
+        sessionScope: settings.session_scope,
+        grantsPerSession: settings.grants_per_session,
       },
     })
     await desk.open()
@@ -62,7 +78,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         desk,
         store,
         clock,
-        tools: { find: () => undefined },
+        tools: { find: (name) => (name === 'run' ? run : undefined) },
         leaving: unloaded.signal,
       }),
       unload: () => {
@@ -230,7 +246,7 @@ describe.each(engines)('the gate on %s', (engine) => {
       risk: 'low',
     })
     desk.close()
-    clock.advance(60_000)
+    clock.advance(600_000)
     await expect(desk.approve(request.id, 'operator')).rejects.toMatchObject({
       code: 'conflict',
       details: { status: 'expired' },
@@ -366,5 +382,126 @@ describe.each(engines)('the gate on %s', (engine) => {
     clock.advance(86_400_001)
     await desk.prune()
     expect(await desk.list()).toEqual([])
+  })
+
+  describe('an approval for the session', () => {
+    const ask = (command: string, more: Partial<ToolCallAttempt> = {}): ToolCallAttempt =>
+      attempt({ tool: 'run', args: { command }, callId: `call ${command}`, ...more })
+    /** Approves the first call for the session. */
+    async function granted(command: string, config: v.InferInput<typeof ApprovalsConfig> = {}) {
+      const all = await start(engine, config)
+      const call = all.gate(ask(command))
+      const [request] = await pending(all.desk)
+      await all.desk.approve(request?.id ?? '', 'operator', 'session')
+      expect(await outcome(call)).toBe('passed')
+      return all
+    }
+
+    it('covers the same program as long as it only reads, and nothing else of the agent', async () => {
+      const { gate, desk, lines } = await granted('ls -l')
+      await gate(ask('ls -la src'))
+      await gate(ask('ls'))
+      expect((await desk.grants())[0]).toMatchObject({ uses: 2, covers: expect.stringContaining('any ls that only') })
+      expect((await lines()).filter((line) => line.startsWith('allowed by grant'))).toHaveLength(2)
+      for (const [n, [other, more]] of (
+        [
+          ['cat notes.md', {}],
+          ['ls /etc', {}],
+          ['ls ../other', {}],
+          ['ls; rm -rf /', {}],
+          ['./ls', {}],
+          ['ls', { sessionId: 'another' }],
+          ['ls', { agent: { ...agent, id: 'another' } }],
+          ['ls', { tool: 'shell_exec' }],
+          ['ls', { suspicion: 'a page looked like instructions' }],
+        ] as const
+      ).entries()) {
+        const call = gate(ask(other, { ...more, turnId: `turn ${n}` }))
+        const [request] = await pending(desk)
+        expect(request?.state, other).toBe('pending')
+        await desk.reject(request?.id ?? '', 'operator')
+        expect(await outcome(call), other).toContain('a person rejected it')
+      }
+    })
+
+    it('covers words from outside only where they can do no harm', async () => {
+      const outside = { refusal: 'its arguments may come from outside', labels: ['UserInput', 'ExternalNetwork'] }
+      const own = { refusal: 'its arguments may come from a message', labels: ['UserInput'] }
+      const reading = await granted('ls')
+      let by = ''
+      await reading.gate(ask('ls src', { ...outside, approve: (who) => (by = who) }))
+      expect(by).toBe('operator')
+      const { gate, desk } = await granted('npm test')
+      await gate(ask('npm test', { ...own, callId: 'again' }))
+      for (const flagged of [outside, { refusal: 'it is not known where its arguments come from' }]) {
+        const call = gate(ask('npm test', { ...flagged, callId: 'flagged', turnId: flagged.refusal }))
+        const [request] = await pending(desk)
+        expect(request?.standing).toBe(undefined)
+        await desk.reject(request?.id ?? '', 'operator')
+        expect(await outcome(call)).toContain('rejected')
+      }
+    })
+
+    it('covers no other words of a program that does more than read', async () => {
+      const { gate, desk } = await granted('npm test')
+      await gate(ask('npm test', { callId: 'again' }))
+      const call = gate(ask('npm test --script-shell=./mine'))
+      const [request] = await pending(desk)
+      await desk.reject(request?.id ?? '', 'operator')
+      expect(await outcome(call)).toContain('rejected')
+    })
+
+    it.each(['rm -r build', 'sh -c ls', 'ls | sh', 'python3 -c "1"', 'curl https://example.com'])(
+      'is refused for %s',
+      async (command) => {
+        const { gate, desk } = await start(engine)
+        const call = gate(ask(command))
+        const [request] = await pending(desk)
+        expect(request).toMatchObject({ risk: 'critical', standing: undefined })
+        await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
+          code: 'forbidden',
+        })
+        await desk.approve(request?.id ?? '', 'operator')
+        expect(await outcome(call)).toBe('passed')
+      },
+    )
+
+    it('is refused for a call that was flagged, however harmless it is', async () => {
+      const { gate, desk } = await start(engine)
+      const call = gate(ask('ls', { suspicion: 'a page looked like instructions' }))
+      const [request] = await pending(desk)
+      await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'forbidden' })
+      await desk.reject(request?.id ?? '', 'operator')
+      await outcome(call)
+    })
+
+    it('ends with its session and when it is revoked, and both are in the audit trail', async () => {
+      const { gate, desk, lines } = await granted('ls')
+      const [grant] = await desk.grants('agent', 'session')
+      await desk.revoke(grant?.id ?? '', 'operator')
+      await expect(desk.revoke(grant?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
+      const call = gate(ask('ls', { callId: 'second' }))
+      const [request] = await pending(desk)
+      await desk.approve(request?.id ?? '', 'operator', 'session')
+      await outcome(call)
+      await desk.revokeAll('agent', 'session', 'the session ended')
+      expect(await desk.grants()).toEqual([])
+      expect((await lines()).filter((line) => /^grant \S+ of session session revoked/.test(line))).toHaveLength(2)
+    })
+
+    it('holds for nobody once it is switched off, and of a session only so many do', async () => {
+      const { gate, desk } = await granted('ls', { grants_per_session: 1 })
+      const call = gate(ask('cat a'))
+      const [request] = await pending(desk)
+      await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'conflict' })
+      await desk.reject(request?.id ?? '', 'operator')
+      await outcome(call)
+      const off = await start(engine, { session_scope: false })
+      const asked = off.gate(ask('ls'))
+      const [one] = await pending(off.desk)
+      await expect(off.desk.approve(one?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'forbidden' })
+      await off.desk.reject(one?.id ?? '', 'operator')
+      await outcome(asked)
+    })
   })
 })

@@ -1,0 +1,60 @@
+import type { CallAssessment } from 'svc/sdk'
+import { shellDepth } from './patterns.ts'
+import { splitWords } from './words.ts'
+
+/** Programs that read and print whatever their options say. */
+const readers: ReadonlySet<string> = new Set(
+  `ls pwd echo cat head tail wc cut tr basename dirname true false sleep whoami id uname uptime df du stat which nl seq
+  grep realpath readlink md5sum sha1sum sha256sum cmp comm diff ps free expr test`.split(/\s+/),
+)
+/** Programs that do more with some options: what each of their words may look like. */
+const partReaders: Readonly<Record<string, RegExp>> = {
+  date: /^(?:-u|-R|-I\w*|--utc|\+.*)$/,
+  sort: /^(?:-[bdfghinMruVcsz]+|-k[\d.,]+|-t.|[^-].*)$/,
+  hostname: /^-[fsiId]$/,
+  printf: /^[^-].*$/,
+}
+/** Configuration in the working folder can make git run programs, so it is never among those that only read. */
+const gitReaders: ReadonlySet<string> = new Set(['status', 'log', 'diff', 'show', 'branch', 'rev-parse', 'ls-files'])
+/** What is lost, opened or sent cannot be taken back. */
+const destroyers =
+  /^(?:rm|rmdir|shred|dd|truncate|wipefs|mkfs.*|fdisk|parted|mount|umount|chown|chmod|chattr|kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|service|useradd|userdel|usermod|passwd|iptables|nft|ufw|insmod|modprobe|sysctl|scp|sftp|rsync|ftp|telnet|curl|wget)$/
+
+/** What the person is asked who has to decide about a command. `args` when the words are given one by one. */
+export function assessCommand(command: string, args: readonly string[] = []): CallAssessment {
+  const split = args.length > 0 ? { kind: 'words' as const, words: [command, ...args] } : splitWords(command)
+  if (split.kind !== 'words') return { intent: 'run a command in a shell', harm: 'critical', standing: 'once' }
+  const { words } = split
+  const harm = harmOf(words)
+  const [program = ''] = words
+  const intent = `run the program ${program.slice(program.lastIndexOf('/') + 1).slice(0, 60)}`
+  if (harm === 'critical') return { intent, harm, standing: 'once' }
+  // Whoever may list a folder of the workspace wins nothing by listing another. Of everything else only the very same
+  // words are covered: one operand more may be the file that was not meant to go.
+  return harm === 'low'
+    ? {
+        intent,
+        harm,
+        standing: { key: `reads ${program}`, covers: `any ${program} that only reads and stays in its workspace` },
+      }
+    : { intent, harm, standing: { key: JSON.stringify(words), covers: 'exactly this command' } }
+}
+
+export function harmOf(words: readonly string[]): NonNullable<CallAssessment['harm']> {
+  const [program = '', ...rest] = words
+  const name = program.slice(program.lastIndexOf('/') + 1)
+  if (shellDepth(words, [name]) !== undefined || destroyers.test(name)) return 'critical'
+  // A path may lead to anything, also to what the agent itself wrote.
+  if (program.includes('/')) return 'high'
+  if (name === 'git')
+    return gitReaders.has(rest[0] ?? '') && !rest.some((word) => word.startsWith('--output')) ? 'medium' : 'high'
+  const shape = Object.hasOwn(partReaders, name) ? partReaders[name] : undefined
+  const reads = readers.has(name) || (shape !== undefined && rest.every((word) => shape.test(word)))
+  if (!reads) return 'high'
+  return rest.some(leavesWorkspace) ? 'medium' : 'low'
+}
+
+/** Whether a word, or the value of an option, may name something outside the working folder. */
+function leavesWorkspace(word: string): boolean {
+  return /(?:^|=|^-[a-zA-Z])[/~]|(?:^|[/=]|^-[a-zA-Z])\.\.(?:\/|$)/.test(word)
+}
