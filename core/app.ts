@@ -224,7 +224,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     setupMs: SETUP_MS,
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
-    pluginConfig: (definition) => parseSection(definition, section(live.current, definition.name), live.sources),
+    pluginConfig: (definition) => parseSection(definition, section(live.current, definition), live.sources),
     members: (scope) => ({
       routes: http.forPlugin(scope),
       credentials: http.credentials(scope),
@@ -323,7 +323,6 @@ export async function createApp(options: AppOptions): Promise<App> {
       host,
       section,
       reread: options.reread,
-      providersPlugin: PROVIDERS,
       taken(next) {
         settings = httpSettings(next)
         limitNesting(settings.maxJsonDepth)

@@ -97,8 +97,16 @@ function isWritable(path: string): boolean {
 
 async function checkConfig(place: Place): Promise<{ config: Config | undefined; results: Check[] }> {
   try {
-    const { config, warnings, files } = await loadSettings(place)
-    const results = warnings.map((warning) =>
+    const { config, warnings, files, sources } = await loadSettings(place)
+    const { readDefinitions } = await import('./plugin-definitions.ts')
+    const { sectionWarnings } = await import('../host/section.ts')
+    const definitions = await readDefinitions(config.home_dir, config.plugins.paths)
+    const statuses = definitions.map(({ name }) => ({
+      name,
+      state: config.plugins.disabled.includes(name) ? ('disabled' as const) : ('loaded' as const),
+    }))
+    const enabled = definitions.filter(({ name }) => !config.plugins.disabled.includes(name))
+    const results = [...warnings, ...sectionWarnings(config, statuses, enabled, sources)].map((warning) =>
       warn('configuration', warning, 'correct or remove the key; `svc config schema` lists them'),
     )
     return {

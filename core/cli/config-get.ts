@@ -46,6 +46,12 @@ export default command({
           : `did you mean "${[nearest, ...path.slice(1)].join('.')}"?`,
       )
     }
+    if (path[0] === 'plugins' && path.length > 2) {
+      const { findUnknown, readDefinitions } = await import('./plugin-definitions.ts')
+      const unknown = findUnknown(await readDefinitions(config.home_dir, config.plugins.paths), path)
+      if (unknown !== undefined)
+        throw new Failure(exits.notFound, `${args.key}: ${unknown}`, '`svc config schema` lists the keys')
+    }
     const value = path.reduce<unknown>((tree, key) => (isTree(tree) ? tree[key] : undefined), shown)
     if (args.json)
       printJson(args.sources ? { value: value ?? null, source: sources.get(args.key) ?? 'default' } : (value ?? null))

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { redact } from '../config/redact.ts'
 import { nest, splitKey } from '../config/layer.ts'
-import { isMarked } from '../config/live.ts'
+import { needsRestart } from '../config/live.ts'
 import { ConfigError } from '../config/problem.ts'
 import { checkConfigValue, setConfigValue, toConfigValue } from '../config/set.ts'
 import { readDaemonFile } from '../storage/lock.ts'
@@ -27,8 +27,14 @@ export default command({
     const place = findPlace(args)
     const file = join(place.home, 'config.toml')
     const value = toConfigValue(args.key, args.value)
+    const path = splitKey(args.key)
     try {
       checkConfigValue('config set', args.key, value)
+      if (path[0] === 'plugins' && path.length > 2) {
+        const { checkPluginKey, readDefinitions } = await import('./plugin-definitions.ts')
+        const { config } = await loadSettings(place)
+        checkPluginKey(await readDefinitions(place.home, config.plugins.paths), config, path, value)
+      }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       throw new Failure(
@@ -43,11 +49,8 @@ export default command({
     const source = sources.get(args.key)
     const overridden = source !== undefined && !source.startsWith(file)
     const running = readDaemonFile(place.home) !== undefined
-    const atStart = isMarked(splitKey(args.key), 'restart')
-    const shown = splitKey(args.key).reduce<unknown>(
-      (tree, key) => (tree as Record<string, unknown>)[key],
-      redact(nest(splitKey(args.key), value)),
-    )
+    const atStart = needsRestart(path)
+    const shown = path.reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], redact(nest(path, value)))
     if (args.json)
       printJson({
         key: args.key,

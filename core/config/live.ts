@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import * as v from 'valibot'
 import type { Config, LoadedConfig } from './load.ts'
 import { ConfigSchema } from './schema.ts'
-import { findSchema, isTree, unwrap } from './shape.ts'
-import type { Schema, Tree } from './shape.ts'
+import { findSchema, isTree, marksOf } from './shape.ts'
+import type { Tree } from './shape.ts'
 
 /** What another configuration changes, by dotted key. */
 export interface ConfigChange {
@@ -40,7 +39,7 @@ export class LiveConfig {
   /** What `next` would make of this one: keys that are read at the start keep their value. */
   plan(next: Config): { readonly config: Config; readonly change: ConfigChange } {
     const different = differences(this.current, next)
-    const restart = different.filter((path) => isMarked(path, 'restart'))
+    const restart = different.filter((path) => needsRestart(path))
     const held = restart.reduce((tree, path) => withValue(tree, path, valueAt(this.current, path)), next)
     const names = (paths: readonly (readonly string[])[]): string[] => paths.map((path) => path.join('.')).sort()
     return {
@@ -56,15 +55,11 @@ export class LiveConfig {
   }
 }
 
-/** Whether the schema marks this key or a section around it. */
-export function isMarked(
-  path: readonly string[],
-  mark: 'restart' | 'file_only' | 'secret',
-  schema: Schema = ConfigSchema,
-): boolean {
+/** Whether a new value of this key, or of the section around it, holds after a restart. */
+export function needsRestart(path: readonly string[]): boolean {
   return path.some((_, depth) => {
-    const found = findSchema(schema, path.slice(0, depth + 1))
-    return found !== undefined && v.getMetadata(unwrap(found) as Parameters<typeof v.getMetadata>[0])[mark] === true
+    const found = findSchema(ConfigSchema, path.slice(0, depth + 1))
+    return found !== undefined && marksOf(found)['restart'] === true
   })
 }
 

@@ -10,6 +10,11 @@ export function findNearest(word: string, candidates: Iterable<string>): string 
   return best
 }
 
+/** What a message about something unknown ends with; nothing when nothing known is near. */
+export function suggest(nearest: string | undefined): string {
+  return nearest === undefined ? '' : `; did you mean "${nearest}"?`
+}
+
 /** Insertions, deletions, replacements and swaps of neighbours between two words; at least `limit` when there are that many. */
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit

@@ -1,28 +1,20 @@
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
 import { parseListenAddr } from './listen.ts'
-import type { Config } from './schema.ts'
+import type { Config, PluginSection } from './schema.ts'
+import { isTree } from './shape.ts'
 
-/** The registry of model providers has the section `[providers]`, and calls the addresses the operator put there. */
+/** The registry of model providers calls the addresses the operator put into `[providers]`. */
 export const PROVIDERS = 'providers'
 
-/** What the plugin's own schema checks: its part of `[plugins]`, and what stands at the top of the file for the registry of providers and the budgets. */
-export function section(config: Config, plugin: string): Record<string, unknown> {
-  const found: unknown = config.plugins[plugin]
-  const own = typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {}
-  return plugin === PROVIDERS
-    ? { ...own, providers: config.providers, fallback_models: config.fallback_models }
-    : plugin === 'agents'
-      ? { ...own, manifest_signing: config.manifest_signing }
-      : plugin === 'budgets'
-        ? { ...own, ...config.budget }
-        : plugin === 'webhooks'
-          ? { ...own, triggers: config.webhook_triggers }
-          : plugin === 'pairing'
-            ? { ...own, ...config.pairing }
-            : plugin === 'sso'
-              ? { ...own, enabled: config.external_auth.enabled, section: config.external_auth }
-              : own
+/** What the plugin's own schema checks: `[plugins.<name>]`, and the sections at the top of the file that it owns. */
+export function section(
+  config: Config,
+  { name, sections = [] }: { readonly name: string; readonly sections?: readonly PluginSection[] },
+): Record<string, unknown> {
+  const found: unknown = config.plugins[name]
+  const own = isTree(found) ? found : {}
+  return { ...own, ...Object.fromEntries(sections.map((key) => [key, config[key]])) }
 }
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */

@@ -30,7 +30,7 @@ export async function setConfigValue(file: string, key: string, value: unknown):
 /** Throws `ConfigError` for a key that is unknown and a value that does not fit it. */
 export function checkConfigValue(file: string, key: string, value: unknown): void {
   const path = splitKey(key)
-  checkKey(file, path)
+  checkConfigKey(file, path)
   const { problems } = checkLayer(ConfigSchema, { file, tree: nest(path, value), place: () => ({}) })
   if (problems.length > 0) throw new ConfigError(problems)
 }
@@ -39,7 +39,8 @@ export function toConfigValue(key: string, text: string): unknown {
   return fromText(findSchema(ConfigSchema, splitKey(key)), text)
 }
 
-function checkKey(file: string, path: readonly string[]): void {
+/** Throws `ConfigError` for a key that is unknown or is a whole section. */
+export function checkConfigKey(file: string, path: readonly string[]): void {
   let schema: Schema | undefined = ConfigSchema
   for (const [depth, part] of path.entries()) {
     const parent: Schema = schema

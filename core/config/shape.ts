@@ -18,6 +18,11 @@ export function unwrap(schema: Schema): Schema {
   while ('wrapped' in inner) inner = inner.wrapped as Schema
   return inner
 }
+/** What `v.metadata` says of a schema, at whatever layer. */
+export function marksOf(schema: Schema): Readonly<Record<string, unknown>> {
+  const own = v.getMetadata(schema as Parameters<typeof v.getMetadata>[0])
+  return 'wrapped' in schema ? { ...marksOf(schema.wrapped as Schema), ...own } : own
+}
 /** The schema below a key, `unknown` where anything may stand, `undefined` where the key is not known. */
 export function findChild(schema: Schema, key: string): Schema | undefined {
   const shape = unwrap(schema)
@@ -27,6 +32,7 @@ export function findChild(schema: Schema, key: string): Schema | undefined {
     if ('rest' in shape) return shape.rest as Schema
     return shape.type === 'loose_object' ? v.unknown() : undefined
   }
+  if (shape.type === 'array') return /^\d+$/.test(key) ? (shape as unknown as { item: Schema }).item : undefined
   if (shape.type === 'record') return (shape as unknown as { value: Schema }).value
   return shape.type === 'unknown' ? shape : undefined
 }
@@ -47,7 +53,7 @@ export function isTable(schema: Schema): boolean {
 
 /** Marked with `secret()`, or named like one where no schema tells. */
 export function isSecret(schema: Schema | undefined, key: string): boolean {
-  if (schema && v.getMetadata(unwrap(schema) as Parameters<typeof v.getMetadata>[0])['secret'] === true) return true
+  if (schema && marksOf(schema)['secret'] === true) return true
   return (!schema || unwrap(schema).type === 'unknown') && namesSecret(key)
 }
 interface Rule {

@@ -1,18 +1,19 @@
 import { basename, join } from 'node:path'
+import { findFileOnly } from '../config/file-only.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
-import { isMarked } from '../config/live.ts'
 import type { ConfigChange, LiveConfig } from '../config/live.ts'
 import { nest, overlay, splitKey } from '../config/layer.ts'
+import { findNearest, suggest } from '../config/nearest.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import { redact } from '../config/redact.ts'
-import { findSchema, knownKeys } from '../config/shape.ts'
+import { ConfigSchema } from '../config/schema.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
 import type { AnyPlugin } from './define.ts'
 import type { Host } from './host.ts'
-import { parseSection, sectionWarnings } from './section.ts'
+import { findMeant, findOwn, ownKeys, parseSection, sectionWarnings } from './section.ts'
 import type { Sources } from './section.ts'
 
 export interface ConfigurationParts {
@@ -21,19 +22,9 @@ export interface ConfigurationParts {
   /** Reads every source again. Absent: the daemon was not made from files. */
   readonly reread: (() => Promise<LoadedConfig>) | undefined
   /** The section a plugin would get. */
-  readonly section: (config: Config, plugin: string) => unknown
-  /** Plugin that calls the addresses of `[providers]`. */
-  readonly providersPlugin: string
+  readonly section: (config: Config, plugin: AnyPlugin) => unknown
   /** The new values hold: tells those that keep a copy. */
   readonly taken: (config: Config) => void
-}
-
-/** Sections at the top of the file that one plugin reads (`section` in `config/parts.ts`). */
-const sectionOwners: Readonly<Record<string, string>> = {
-  budget: 'budgets',
-  webhook_triggers: 'webhooks',
-  pairing: 'pairing',
-  external_auth: 'sso',
 }
 
 export function createConfiguration(parts: ConfigurationParts): Configuration {
@@ -58,7 +49,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     for (const plugin of pluginsOf(change)) {
       const definition = host.definitions().find(({ name }) => name === plugin)
       try {
-        if (definition) parseSection(definition, parts.section(config, plugin), sources)
+        if (definition) parseSection(definition, parts.section(config, definition), sources)
       } catch (error) {
         throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), {
           details: { plugin },
@@ -76,42 +67,33 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     )
     const named = changed.flatMap((key) => {
       const [section, name] = splitKey(key)
-      return section === 'providers' || section === 'fallback_models'
-        ? [parts.providersPlugin]
-        : section === 'plugins' && name !== undefined
-          ? [name]
-          : section !== undefined && Object.hasOwn(sectionOwners, section)
-            ? [sectionOwners[section] ?? '']
-            : []
+      return (section === 'plugins' ? name : host.ownerOf(section ?? '')) ?? []
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }
   async function check(key: string, value: unknown): Promise<void> {
     const path = splitKey(key)
     // The parser of TOML is not needed before somebody writes.
-    const { checkConfigValue } = await import('../config/set.ts')
+    const { checkConfigKey, checkConfigValue } = await import('../config/set.ts')
     try {
+      checkConfigKey('the value', path)
+      refuseFileOnly(path, value)
       checkConfigValue('the value', key, value)
     } catch (error) {
       throw refusalOf(error, 'invalid_request')
     }
-    if (path[0] === 'providers' && ['api_key', 'api_keys'].includes(path[2] ?? '')) {
-      throw new Refusal(
-        'forbidden',
-        `Keys of providers go to the vault: POST /api/providers/${path[1] ?? '{name}'}/key`,
-        { details: { key } },
-      )
-    }
-    const plugin = path[0] === 'plugins' && path.length > 2 ? pluginKnowing(path) : undefined
-    if (isMarked(path, 'file_only') || (plugin && isMarked(path.slice(2), 'file_only', plugin.config))) {
-      throw new Refusal(
-        'forbidden',
-        `${key} widens what the daemon runs, opens or reaches: write it into config.toml on the machine, then reload`,
-        { details: { key } },
-      )
-    }
     const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
     checkWhole(config, change, new Map([[key, 'the value']]))
+    if (live.current.api_key !== undefined && !config.api_key?.trim())
+      throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
+  }
+  /** Throws `forbidden` for what no route may set, whatever it would be set to. */
+  function refuseFileOnly(path: readonly string[], value: unknown): void {
+    const inPlugin = path[0] === 'plugins' && path.length > 2
+    const found = inPlugin
+      ? findFileOnly(pluginKnowing(path).config, path.slice(2), value)
+      : findFileOnly(ConfigSchema, path, value)
+    if (found) throw fileOnlyRefusal(inPlugin ? [...path.slice(0, 2), ...found.path] : found.path, found.reason)
   }
   /** The plugin a key is for. What it takes is known only here: the schema of the file lets every key below `plugins` pass. */
   function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
@@ -120,13 +102,18 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     if (!definition)
       throw new Refusal(
         'invalid_request',
-        `${key}: no plugin "${plugin}" is loaded that could check it: write it into config.toml on the machine`,
+        `${key}: no plugin "${plugin}" is loaded that could check it${suggest(
+          findNearest(
+            plugin,
+            host.plugins().map(({ name }) => name),
+          ),
+        )}`,
         { details: { key } },
       )
-    if (findSchema(definition.config, rest)) return definition
+    if (findOwn(definition, rest)) return definition
     throw new Refusal(
       'invalid_request',
-      `${key}: unknown key; the plugin knows ${knownKeys(definition.config).join(', ') || 'none'}`,
+      `${key}: unknown key; the plugin knows ${ownKeys(definition).join(', ') || 'none'}${suggest(findMeant(definition, rest))}`,
       { details: { key } },
     )
   }
@@ -171,7 +158,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     restart: () => live.restart,
     schema: async () =>
       (await import('../config/json-schema.ts')).configJsonSchema(
-        new Map(host.definitions().map(({ name, config }) => [name, config])),
+        new Map(host.definitions().map((definition) => [definition.name, definition])),
       ),
     check,
     set: (key, value) =>
@@ -204,6 +191,14 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
   }
 }
 
+function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {
+  const key = path.join('.')
+  return new Refusal(
+    'forbidden',
+    `${key} is set in the file only (${reason}): write it into config.toml in the home of the daemon, then reload`,
+    { details: { key, file: 'config.toml' } },
+  )
+}
 const fileOf = (config: Config): string => join(config.home_dir, 'config.toml')
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 /** What is wrong with the files is told to the caller, with place, key and what was expected; anything else stays what it is. */

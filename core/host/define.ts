@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import type { ConsolaInstance } from 'consola'
 import type { PluginDatabase } from '../storage/database.ts'
+import type { PluginSection } from '../config/schema.ts'
 import type { PluginContext } from './context.ts'
 import type { Safekeeping } from './safekeeping.ts'
 
@@ -40,8 +41,13 @@ export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O ex
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
   readonly name: string
   readonly version: string
-  /** Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first. */
+  /**
+   * Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first. `fileOnly` and
+   * `settable` say of keys whether the API may set them; without either the file alone does.
+   */
   readonly config: C
+  /** Keys of `config` that stand at the top of the file under the same name, and not in `[plugins.<name>]`. Each has one owner. */
+  readonly sections?: readonly PluginSection[]
   /** Services that must be there for the whole life of this plugin. The host orders by them and refuses cycles. */
   readonly requires?: R
   /** Services that may come and go. Ask with `ctx.optional` each time. */

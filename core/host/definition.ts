@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { pluginSections } from '../config/schema.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
 /** What is wrong with a plugin's folder or definition, told to its author. */
@@ -19,6 +20,15 @@ const Definition = v.object({
     v.looseObject(
       { kind: v.literal('schema') },
       'must be a valibot schema, v.object({}) when there is nothing to configure',
+    ),
+  ),
+  sections: v.optional(
+    v.pipe(
+      v.array(v.string()),
+      v.check(
+        (names) => names.every((name) => pluginSections.includes(name)),
+        `must be among ${pluginSections.join(', ')}`,
+      ),
     ),
   ),
   requires: TokenRecord,

@@ -139,6 +139,16 @@ export class Host {
     return this.#slots.loaded().flatMap((slot) => slot.definition ?? [])
   }
 
+  /** The plugin that owns a section at the top of the file, loaded or failed. */
+  ownerOf(section: string): string | undefined {
+    return this.#slots.all().find(({ definition }) => definition?.sections?.some((own) => own === section))?.name
+  }
+
+  /** The section a plugin runs with; `undefined` when it does not run. */
+  configOf(name: string): unknown {
+    return this.#slots.all().find((slot) => slot.name === name && slot.instance)?.config
+  }
+
   /** Calls back after every change, whether it worked or not. Returns what ends that. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
@@ -207,7 +217,10 @@ export class Host {
 
   #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
     const other = others.find((candidate) => candidate !== slot && candidate.name === slot.name)
-    if (slot.state === 'loading' && other) this.#fail(slot, `a plugin of this name is loaded from ${other.folder}`)
+    if (slot.state !== 'loading') return
+    if (other) return this.#fail(slot, `a plugin of this name is loaded from ${other.folder}`)
+    const taken = slot.definition && findTaken(slot.definition, slot, others)
+    if (taken !== undefined) this.#fail(slot, taken)
   }
 
   async #load(slot: Slot): Promise<void> {
@@ -368,6 +381,8 @@ export class Host {
       const definition = kept ?? (await this.#parts.loader.load(slot.folder, true))
       if (definition.name !== slot.name)
         throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
+      const taken = findTaken(definition, slot, this.#slots.loaded())
+      if (taken !== undefined) throw new PluginProblem(taken)
       const config = this.#parts.pluginConfig(definition)
       const nodes = this.#slots
         .loaded()
@@ -409,6 +424,15 @@ export class Host {
     this.#parts.log.error(`plugin "${slot.name}" ${slot.error}`)
     return new Refusal('conflict', `Plugin "${slot.name}" was ${slot.error}`, { cause })
   }
+}
+
+/** What is wrong when another plugin owns a section of the configuration already. */
+function findTaken({ sections = [] }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
+  for (const section of sections) {
+    const owner = others.find((other) => other !== slot && other.definition?.sections?.includes(section))
+    if (owner) return `section [${section}] of the configuration belongs to plugin "${owner.name}"`
+  }
+  return undefined
 }
 
 function reasonOf(error: unknown): string {

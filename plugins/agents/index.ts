@@ -25,6 +25,7 @@ export default definePlugin({
   name: 'agents',
   version: '1.0.0',
   config: AgentsConfig,
+  sections: ['manifest_signing'],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AuthenticationFailed, Daemon, definePlugin } from 'svc/sdk'
+import { AuthenticationFailed, Daemon, definePlugin, fileOnly } from 'svc/sdk'
 import { ProbesListed } from '../security/contract.ts'
 import { AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
@@ -12,13 +12,16 @@ import { Signer } from './tree/signer.ts'
 export default definePlugin({
   name: 'audit',
   version: '1.0.0',
-  config: v.object({
-    /** Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever. */
-    retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)), 90),
-    trim_interval_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(604_800)), 3_600),
-    /** How long new entries wait for a signed checkpoint at most; a thousand of them do not wait. */
-    checkpoint_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 60),
-  }),
+  config: fileOnly(
+    'says how long what was done can be proved',
+    v.object({
+      /** Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever. */
+      retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)), 90),
+      trim_interval_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(604_800)), 3_600),
+      /** How long new entries wait for a signed checkpoint at most; a thousand of them do not wait. */
+      checkpoint_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 60),
+    }),
+  ),
   requires: { daemon: Daemon },
   provides: { audit: Audit, feed: AuditFeed },
   migrations,

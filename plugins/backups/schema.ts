@@ -1,16 +1,20 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
-export const Limits = v.object({
-  /** Archives that are kept at most; the next one is refused until some are deleted. */
-  max_backups: v.optional(whole(1, 10_000), 100),
-  /** Files of an archive, and bytes of all of them unpacked: one that says or holds more is refused. */
-  max_files: v.optional(whole(1, 10_000_000), 1_000_000),
-  max_bytes: v.optional(whole(1_048_576, 1_099_511_627_776), 68_719_476_736),
-  /** Copies of the database beside the backups, for the day it is damaged; 0 takes none. */
-  snapshot_interval_secs: v.optional(whole(0, 604_800), 3_600),
-  snapshots_kept: v.optional(whole(1, 1_000), 24),
-})
+export const Limits = fileOnly(
+  'says what can be got back after damage',
+  v.object({
+    /** Archives that are kept at most; the next one is refused until some are deleted. */
+    max_backups: v.optional(whole(1, 10_000), 100),
+    /** Files of an archive, and bytes of all of them unpacked: one that says or holds more is refused. */
+    max_files: v.optional(whole(1, 10_000_000), 1_000_000),
+    max_bytes: v.optional(whole(1_048_576, 1_099_511_627_776), 68_719_476_736),
+    /** Copies of the database beside the backups, for the day it is damaged; 0 takes none. */
+    snapshot_interval_secs: v.optional(whole(0, 604_800), 3_600),
+    snapshots_kept: v.optional(whole(1, 1_000), 24),
+  }),
+)
 export type Limits = v.InferOutput<typeof Limits>
 
 /** Of an archive, so that it can be named in a path and means the same on every system. */

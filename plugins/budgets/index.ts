@@ -2,7 +2,7 @@ import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Spending } from '../usage/contract.ts'
-import { BudgetConfig } from './config.ts'
+import { Config } from './config.ts'
 import { Budgets } from './contract.ts'
 import { Herald } from './herald.ts'
 import { listen } from './hooks.ts'
@@ -18,11 +18,12 @@ const KEPT_MS = 62 * 24 * 3_600_000
 export default definePlugin({
   name: 'budgets',
   version: '1.0.0',
-  config: BudgetConfig,
+  config: Config,
+  sections: ['budget'],
   requires: { agents: Agents, audit: Audit, spending: Spending },
   provides: { budgets: Budgets },
   migrations,
-  setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services }) {
+  setup({ config: { budget, ...works }, db, hooks, jobs, log, metrics, own, routes, run, services }) {
     const { agents, audit, spending } = services
     const store = new BudgetStore(db)
     const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused')
@@ -40,7 +41,7 @@ export default definePlugin({
       },
     })
     const desk: BudgetDesk = new BudgetDesk({
-      config,
+      config: { ...budget, ...works },
       store,
       agents,
       spending,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, Refusal } from 'svc/sdk'
+import { definePlugin, fileOnly, Refusal } from 'svc/sdk'
 import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCallStarting } from '../chat/contract.ts'
@@ -9,14 +9,17 @@ import { delegationTools } from './tools.ts'
 export default definePlugin({
   name: 'delegation',
   version: '1.0.0',
-  config: v.object({
-    /** What agents do for agents is limited to what all that wait for it may do themselves. */
-    intersect_rights: v.optional(v.boolean(), true),
-    /** Agents that wait for agents. */
-    max_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 5),
-    /** Longer than other tools, because a whole turn of another agent is inside. */
-    send_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 600),
-  }),
+  config: fileOnly(
+    'bounds what agents get from each other',
+    v.object({
+      /** What agents do for agents is limited to what all that wait for it may do themselves. */
+      intersect_rights: v.optional(v.boolean(), true),
+      /** Agents that wait for agents. */
+      max_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 5),
+      /** Longer than other tools, because a whole turn of another agent is inside. */
+      send_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 600),
+    }),
+  ),
   requires: { agents: Agents, family: Family, audit: Audit, chat: Chat },
   setup({ config, hooks, services, tools }) {
     const chains = new Chains()

@@ -1,7 +1,11 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 
-export const EventsConfig = v.object({
-  /** Of the payload of one event, as JSON. */
-  payload_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 65_536),
-})
+export const EventsConfig = fileOnly(
+  'bounds what agents publish',
+  v.object({
+    /** Of the payload of one event, as JSON. */
+    payload_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 65_536),
+  }),
+)
 export type EventsConfig = v.InferOutput<typeof EventsConfig>

@@ -1,15 +1,19 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 
 const bytes = (fallback: number) =>
   v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), fallback)
-export const Limits = v.object({
-  /** Of one file of a workspace, through a route or a tool. */
-  max_file_bytes: bytes(10_485_760),
-  max_upload_bytes: bytes(10_485_760),
-  /** Of one identity file, such as SOUL.md. */
-  max_identity_bytes: bytes(32_768),
-})
+export const Limits = fileOnly(
+  'bounds what agents take of the disk',
+  v.object({
+    /** Of one file of a workspace, through a route or a tool. */
+    max_file_bytes: bytes(10_485_760),
+    max_upload_bytes: bytes(10_485_760),
+    /** Of one identity file, such as SOUL.md. */
+    max_identity_bytes: bytes(32_768),
+  }),
+)
 
 export const UploadRow = v.object({
   id: v.string(),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Journal } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -14,13 +14,16 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 export default definePlugin({
   name: 'journal',
   version: '1.0.0',
-  config: v.object({
-    /** Turns that ended so long ago are forgotten, and what is recorded of their calls; 0 keeps them. Messages are not affected. */
-    retention_days: v.optional(count, 90),
-    /** Of each agent, the newest of those that do not lie with their turn. */
-    traces_per_agent: v.optional(v.pipe(count, v.minValue(1)), 1000),
-    cleanup_interval_hours: v.optional(v.pipe(count, v.minValue(1), v.maxValue(500)), 24),
-  }),
+  config: fileOnly(
+    'says how long is known what agents did',
+    v.object({
+      /** Turns that ended so long ago are forgotten, and what is recorded of their calls; 0 keeps them. Messages are not affected. */
+      retention_days: v.optional(count, 90),
+      /** Of each agent, the newest of those that do not lie with their turn. */
+      traces_per_agent: v.optional(v.pipe(count, v.minValue(1)), 1000),
+      cleanup_interval_hours: v.optional(v.pipe(count, v.minValue(1), v.maxValue(500)), 24),
+    }),
+  ),
   optional: { agents: Agents },
   provides: { journal: Journal },
   migrations,

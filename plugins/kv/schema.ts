@@ -1,13 +1,17 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 
-export const Limits = v.object({
-  max_key_chars: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 512),
-  max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
-  max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
-  max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
-  max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 8_388_608),
-})
+export const Limits = fileOnly(
+  'bounds what agents store',
+  v.object({
+    max_key_chars: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 512),
+    max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
+    max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
+    max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
+    max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 8_388_608),
+  }),
+)
 export type Limits = v.InferOutput<typeof Limits>
 
 export const PairParams = v.object({

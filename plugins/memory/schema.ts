@@ -1,11 +1,15 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
-export const Limits = v.object({
-  max_key_chars: v.optional(count, 512),
-  max_value_chars: v.optional(count, 16_384),
-  max_notes_per_agent: v.optional(count, 1000),
-})
+export const Limits = fileOnly(
+  'bounds what agents store',
+  v.object({
+    max_key_chars: v.optional(count, 512),
+    max_value_chars: v.optional(count, 16_384),
+    max_notes_per_agent: v.optional(count, 1000),
+  }),
+)
 export type Limits = v.InferOutput<typeof Limits>
 
 export const Note = v.object({ key: v.string(), value: v.string(), created_at: v.string() })

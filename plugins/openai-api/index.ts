@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -13,10 +13,13 @@ const HOUR_MS = 3_600_000
 export default definePlugin({
   name: 'openai-api',
   version: '1.0.0',
-  config: v.object({
-    /** Conversations that clients keep themselves are removed when nobody went on with them for so long. */
-    conversation_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 168),
-  }),
+  config: settable(
+    'conversations can be deleted over the API as well',
+    v.object({
+      /** Conversations that clients keep themselves are removed when nobody went on with them for so long. */
+      conversation_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 168),
+    }),
+  ),
   requires: { agents: Agents, chat: Chat, turns: Turns, sessions: Sessions },
   migrations,
   setup({ config, db, jobs, routes, services }) {

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
@@ -10,10 +11,21 @@ import { PairingStore } from './store.ts'
 export default definePlugin({
   name: 'pairing',
   version: '1.0.0',
-  config: Settings,
+  config: v.object({ pairing: v.optional(Settings, {}) }),
+  sections: ['pairing'],
   requires: { audit: Audit },
   migrations,
-  async setup({ config: settings, credentials, db, fetch, jobs, own, routes, services: { audit }, vault }) {
+  async setup({
+    config: { pairing: settings },
+    credentials,
+    db,
+    fetch,
+    jobs,
+    own,
+    routes,
+    services: { audit },
+    vault,
+  }) {
     const store = new PairingStore(db)
     const devices = new Devices(store, audit, Date.now)
     let made: Promise<Pairing> | undefined

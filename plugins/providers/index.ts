@@ -23,6 +23,7 @@ export default definePlugin({
   name: 'providers',
   version: '1.0.0',
   config: Config,
+  sections: ['providers', 'fallback_models'],
   requires: { configuration: Configuration, daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },

@@ -1,18 +1,22 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1))
-export const SecurityConfig = v.object({
-  /** Milliseconds between two runs of all probes. */
-  probe_interval_ms: v.optional(positive, 60_000),
-  /** A question gets the last run when it is not older than this. */
-  on_demand_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 10_000),
-  /** Milliseconds one probe gets before it counts as failed. */
-  probe_timeout_ms: v.optional(positive, 2_000),
-  /** What was found so long ago is not known any more. */
-  stale_ms: v.optional(positive, 180_000),
-  /** Pause between the open port and the first run, which must not be felt by those who wait for the port. */
-  first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 2_000),
-})
+export const SecurityConfig = fileOnly(
+  'says how soon a guard that fails is noticed',
+  v.object({
+    /** Milliseconds between two runs of all probes. */
+    probe_interval_ms: v.optional(positive, 60_000),
+    /** A question gets the last run when it is not older than this. */
+    on_demand_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 10_000),
+    /** Milliseconds one probe gets before it counts as failed. */
+    probe_timeout_ms: v.optional(positive, 2_000),
+    /** What was found so long ago is not known any more. */
+    stale_ms: v.optional(positive, 180_000),
+    /** Pause between the open port and the first run, which must not be felt by those who wait for the port. */
+    first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 2_000),
+  }),
+)
 export type SecurityConfig = v.InferOutput<typeof SecurityConfig>
 
 const Status = v.picklist(['active', 'degraded', 'failed', 'unknown'])

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, settable } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SessionMeasured, Sessions } from './contract.ts'
@@ -12,15 +12,18 @@ import { SummaryStore } from './summary/store.ts'
 export default definePlugin({
   name: 'sessions',
   version: '1.0.0',
-  config: v.object({
-    /** How many of the newest messages `context_window_tokens` counts. */
-    context_messages: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 50),
-    /** Sessions that nobody wrote to for so long are removed; 0 keeps them. */
-    retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-    /** Of each agent, the ones written to last; 0 keeps them all. */
-    max_sessions_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-    cleanup_interval_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500)), 24),
-  }),
+  config: settable(
+    'sessions can be deleted over the API as well',
+    v.object({
+      /** How many of the newest messages `context_window_tokens` counts. */
+      context_messages: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 50),
+      /** Sessions that nobody wrote to for so long are removed; 0 keeps them. */
+      retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
+      /** Of each agent, the ones written to last; 0 keeps them all. */
+      max_sessions_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
+      cleanup_interval_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500)), 24),
+    }),
+  ),
   requires: { agents: Agents, audit: Audit },
   provides: { sessions: Sessions },
   migrations,

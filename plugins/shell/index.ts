@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -11,18 +11,21 @@ const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v
 export default definePlugin({
   name: 'shell',
   version: '1.0.0',
-  config: v.object({
-    /** Folders with programs after the system's own ones. */
-    path: v.optional(v.pipe(v.array(v.string()), v.metadata({ file_only: true })), []),
-    timeout_secs: v.optional(whole(1, 120), 30),
-    /** A command that writes nothing for so long is ended. */
-    no_output_timeout_secs: v.optional(whole(1, 120), 30),
-    max_output_bytes: v.optional(whole(1, 1_048_576), 102_400),
-    processes_per_agent: v.optional(whole(0, 64), 5),
-    /** A process nobody asks for ends after so long. */
-    process_idle_secs: v.optional(whole(1, 86_400), 300),
-    process_life_secs: v.optional(whole(1, 604_800), 3600),
-  }),
+  config: fileOnly(
+    'says what agents run, and how much of it',
+    v.object({
+      /** Folders with programs after the system's own ones. */
+      path: v.optional(v.array(v.string()), []),
+      timeout_secs: v.optional(whole(1, 120), 30),
+      /** A command that writes nothing for so long is ended. */
+      no_output_timeout_secs: v.optional(whole(1, 120), 30),
+      max_output_bytes: v.optional(whole(1, 1_048_576), 102_400),
+      processes_per_agent: v.optional(whole(0, 64), 5),
+      /** A process nobody asks for ends after so long. */
+      process_idle_secs: v.optional(whole(1, 86_400), 300),
+      process_life_secs: v.optional(whole(1, 604_800), 3600),
+    }),
+  ),
   requires: { agents: Agents, audit: Audit, workspaces: Workspaces },
   setup({ config, hooks, metrics, own, services, spawn, tools }) {
     const limits = {

@@ -9,11 +9,12 @@ export default definePlugin({
   name: 'sso',
   version: '1.0.0',
   /** `[external_auth]`, checked by the configuration: while it is off, nothing but this word is read of it. */
-  config: v.object({ enabled: v.optional(v.boolean(), false), section: v.optional(v.unknown()) }),
+  config: v.object({ external_auth: v.optional(v.looseObject({ enabled: v.optional(v.boolean(), false) }), {}) }),
+  sections: ['external_auth'],
   requires: { audit: Audit, daemon: Daemon },
   migrations,
   async setup({
-    config: { enabled, section },
+    config: { external_auth: section },
     credentials,
     db,
     fetch,
@@ -22,7 +23,7 @@ export default definePlugin({
     routes,
     services: { audit, daemon },
   }) {
-    const desk = enabled
+    const desk = section.enabled
       ? await (
           await import('./open.ts')
         ).openSignIn({

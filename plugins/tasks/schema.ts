@@ -1,20 +1,24 @@
 import * as v from 'valibot'
+import { fileOnly } from 'svc/sdk'
 
 export const Statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
 export type Status = (typeof Statuses)[number]
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
-export const Limits = v.object({
-  /** How long an agent may work on a task before another one may have it. */
-  claim_ttl_secs: v.optional(whole(1, 604_800), 600),
-  /** A task that was claimed so often and never finished has failed. */
-  max_attempts: v.optional(whole(1, 100), 3),
-  /** Finished tasks are kept so long; 0 keeps them for ever. */
-  retention_days: v.optional(whole(0, 3650), 7),
-  /** Tasks that wait or are worked on. */
-  max_open: v.optional(whole(1, 1_000_000), 10_000),
-  sweep_interval_secs: v.optional(whole(1, 3600), 30),
-})
+export const Limits = fileOnly(
+  'bounds what agents put on each other',
+  v.object({
+    /** How long an agent may work on a task before another one may have it. */
+    claim_ttl_secs: v.optional(whole(1, 604_800), 600),
+    /** A task that was claimed so often and never finished has failed. */
+    max_attempts: v.optional(whole(1, 100), 3),
+    /** Finished tasks are kept so long; 0 keeps them for ever. */
+    retention_days: v.optional(whole(0, 3650), 7),
+    /** Tasks that wait or are worked on. */
+    max_open: v.optional(whole(1, 1_000_000), 10_000),
+    sweep_interval_secs: v.optional(whole(1, 3600), 30),
+  }),
+)
 export type Limits = v.InferOutput<typeof Limits>
 
 const nullable = v.nullable(v.string())

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -10,12 +10,15 @@ import { visionTools } from './tools.ts'
 export default definePlugin({
   name: 'vision',
   version: '1.0.0',
-  config: v.object({
-    /** Of one picture: what the large vendors take. */
-    max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
-    /** Which model looks at pictures, whatever model their agent has. */
-    see: v.optional(v.object({ provider: v.string(), model: v.string() })),
-  }),
+  config: settable(
+    'chooses among providers that have their keys already',
+    v.object({
+      /** Of one picture: what the large vendors take. */
+      max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
+      /** Which model looks at pictures, whatever model their agent has. */
+      see: v.optional(v.object({ provider: v.string(), model: v.string() })),
+    }),
+  ),
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },
   optional: { usage: Usage, catalog: Catalog },
   setup({ config, db, hooks, optional, services, tools }) {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, secret } from 'svc/sdk'
+import { definePlugin, fileOnly, secret, settable } from 'svc/sdk'
 import type { Fetch, Vault } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -10,22 +10,25 @@ import { webTools } from './tools.ts'
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
 const key = v.optional(secret(v.pipe(v.string(), v.minLength(1))))
 /** Where a key is sent is for the owner of the machine to say. */
-const url = v.pipe(v.string(), v.url(), v.metadata({ file_only: true }))
-const Config = v.object({
-  max_response_bytes: v.optional(whole(1024, 1_073_741_824), 10_485_760),
-  max_chars: v.optional(whole(100, 10_000_000), 50_000),
-  timeout_secs: v.optional(whole(1, 300), 30),
-  /** `auto` takes the first one that has what it needs. Without any, web_search is not offered. */
-  search_provider: v.optional(v.picklist(['auto', 'none', 'brave', 'tavily', 'searxng']), 'auto'),
-  /** The vault entries of the same names do as well. */
-  brave_api_key: key,
-  tavily_api_key: key,
-  /** Address of a server; a private one must be in [outbound] allow too. */
-  searxng_url: v.optional(url),
-  brave_url: v.optional(url, 'https://api.search.brave.com'),
-  tavily_url: v.optional(url, 'https://api.tavily.com'),
-  max_results: v.optional(whole(1, 20), 5),
-})
+const url = fileOnly('says where keys of searches are sent', v.pipe(v.string(), v.url()))
+const Config = settable(
+  'says how much of the web is read, and with whose key',
+  v.object({
+    max_response_bytes: v.optional(whole(1024, 1_073_741_824), 10_485_760),
+    max_chars: v.optional(whole(100, 10_000_000), 50_000),
+    timeout_secs: v.optional(whole(1, 300), 30),
+    /** `auto` takes the first one that has what it needs. Without any, web_search is not offered. */
+    search_provider: v.optional(v.picklist(['auto', 'none', 'brave', 'tavily', 'searxng']), 'auto'),
+    /** The vault entries of the same names do as well. */
+    brave_api_key: key,
+    tavily_api_key: key,
+    /** Address of a server; a private one must be in [outbound] allow too. */
+    searxng_url: v.optional(url),
+    brave_url: v.optional(url, 'https://api.search.brave.com'),
+    tavily_url: v.optional(url, 'https://api.tavily.com'),
+    max_results: v.optional(whole(1, 20), 5),
+  }),
+)
 
 export default definePlugin({
   name: 'web',

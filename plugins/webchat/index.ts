@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, fileOnly } from 'svc/sdk'
 import { findPage, Page } from './assets.ts'
 import { pageRoutes } from './routes.ts'
 
@@ -8,7 +8,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({
     /** Folder of a built page to serve instead of the one that comes with the daemon. */
-    page_dir: v.optional(v.pipe(v.string(), v.minLength(1), v.metadata({ file_only: true }))),
+    page_dir: v.optional(fileOnly('says whose page gets the key', v.pipe(v.string(), v.minLength(1)))),
   }),
   setup({ config, routes }) {
     // Nothing is read here: the page costs no start time until someone opens it.

@@ -18,6 +18,7 @@ export default definePlugin({
   name: 'webhooks',
   version: '1.0.0',
   config: Settings,
+  sections: ['webhook_triggers'],
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
   optional: { inference: Inference },
   migrations,
@@ -31,7 +32,7 @@ export default definePlugin({
     }
     const delivering = createDelivering({ ...ctx, ...services, background })
     routes.add(...webhookRoutes(delivering.webhooks, delivering.test))
-    const { triggers } = config
+    const { webhook_triggers: triggers } = config
     const inbound = new InboundStore(db)
     const gate = new InboundGate(
       triggers,

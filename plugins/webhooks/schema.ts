@@ -1,43 +1,48 @@
 import * as v from 'valibot'
+import { settable } from 'svc/sdk'
 import { eventNames, toEvent } from './events.ts'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
-export const Settings = v.object({
-  /** Subscriptions of each kind. */
-  max_webhooks: v.optional(whole(1, 10_000), 100),
-  /** Attempts until a delivery is a dead letter, and the pause between them, which doubles. */
-  max_attempts: v.optional(whole(1, 100), 10),
-  back_off_min_ms: v.optional(whole(1, 3_600_000), 1_000),
-  back_off_max_ms: v.optional(whole(1, 86_400_000), 300_000),
-  timeout_ms: v.optional(whole(100, 120_000), 10_000),
-  /** Deliveries under way at once; never more than one to the same target, so that its order holds. */
-  max_concurrent: v.optional(whole(1, 256), 8),
-  /** Deliveries that wait for one target; what comes beyond them is a dead letter at once. */
-  max_waiting: v.optional(whole(1, 1_000_000), 10_000),
-  /** What was delivered, and what never was, is kept so long to be looked at. */
-  retention_days: v.optional(whole(0, 3_650), 7),
-  poll_ms: v.optional(whole(10, 60_000), 1_000),
-  /** Pause between two beats, at which what waits for one is handed to agents. */
-  heartbeat_secs: v.optional(whole(1, 86_400), 30),
-  triggers: v.optional(
-    v.object({
-      enabled: v.boolean(),
-      token: v.optional(v.string()),
-      token_env: v.string(),
-      max_payload_bytes: v.number(),
-      rate_limit_per_minute: v.number(),
-      require_signature: v.boolean(),
-    }),
-    {
-      enabled: false,
-      token_env: 'SVC_WEBHOOK_TOKEN',
-      max_payload_bytes: 65_536,
-      rate_limit_per_minute: 30,
-      require_signature: false,
-    },
-  ),
-})
+export const Settings = settable(
+  'deliveries go where the owner sends them over the API',
+  v.object({
+    /** Subscriptions of each kind. */
+    max_webhooks: v.optional(whole(1, 10_000), 100),
+    /** Attempts until a delivery is a dead letter, and the pause between them, which doubles. */
+    max_attempts: v.optional(whole(1, 100), 10),
+    back_off_min_ms: v.optional(whole(1, 3_600_000), 1_000),
+    back_off_max_ms: v.optional(whole(1, 86_400_000), 300_000),
+    timeout_ms: v.optional(whole(100, 120_000), 10_000),
+    /** Deliveries under way at once; never more than one to the same target, so that its order holds. */
+    max_concurrent: v.optional(whole(1, 256), 8),
+    /** Deliveries that wait for one target; what comes beyond them is a dead letter at once. */
+    max_waiting: v.optional(whole(1, 1_000_000), 10_000),
+    /** What was delivered, and what never was, is kept so long to be looked at. */
+    retention_days: v.optional(whole(0, 3_650), 7),
+    poll_ms: v.optional(whole(10, 60_000), 1_000),
+    /** Pause between two beats, at which what waits for one is handed to agents. */
+    heartbeat_secs: v.optional(whole(1, 86_400), 30),
+    webhook_triggers: v.optional(
+      v.object({
+        enabled: v.boolean(),
+        token: v.optional(v.string()),
+        token_env: v.string(),
+        max_payload_bytes: v.number(),
+        rate_limit_per_minute: v.number(),
+        require_signature: v.boolean(),
+      }),
+      {
+        enabled: false,
+        token_env: 'SVC_WEBHOOK_TOKEN',
+        max_payload_bytes: 65_536,
+        rate_limit_per_minute: 30,
+        require_signature: false,
+      },
+    ),
+  }),
+)
 export type Settings = v.InferOutput<typeof Settings>
+export type Triggers = Settings['webhook_triggers']
 
 const EventName = v.pipe(
   v.string(),

@@ -33,11 +33,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.providers.detect_again_ms': pause,
   'plugins.providers.key_rest_ms': when,
   'plugins.providers.rate_limit_rest_ms': when,
-  'plugins.providers.providers.*.context_window': part,
-  'plugins.providers.providers.*.prices.*.input': part,
-  'plugins.providers.providers.*.prices.*.output': part,
-  'plugins.providers.providers.*.prices.*.cached_input': part,
-  'plugins.providers.providers.*.prices.*.cache_write': part,
+  'providers.*.context_window': part,
   'providers.*.prices.*.*': part,
   'plugins.chat.history_messages': when,
   'plugins.chat.compaction.threshold_messages': when,
@@ -69,15 +65,6 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'external_auth.session_ttl_secs': kept,
   'external_auth.timeout_ms': when,
 }
-
-/** Sections that the top of the file fills in: the key there is the one that is set, and that is tried. */
-export const filledIn: readonly (readonly [section: string, from: string])[] = [
-  ['plugins.budgets.', 'budget.'],
-  ['plugins.webhooks.triggers.', 'webhook_triggers.'],
-  ['plugins.pairing.', 'pairing.'],
-  ['plugins.sso.', 'external_auth.'],
-  ['plugins.providers.providers.', 'providers.'],
-]
 
 /** Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a second daemon: the file and the name of the test. */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {

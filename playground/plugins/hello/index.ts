@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, defineRoute, defineTool, notify, Refusal } from 'svc/sdk'
+import { definePlugin, defineRoute, defineTool, notify, Refusal, settable } from 'svc/sdk'
 import { migrations } from './migrations.ts'
 import { GreetingStore } from './store.ts'
 
@@ -11,8 +11,10 @@ const Greeting = v.object({ text: v.string(), greeted: v.number() })
 export default definePlugin({
   name: 'hello',
   version: '1.0.0',
-  // The section [plugins.hello].
-  config: v.object({ greeting: v.optional(v.pipe(v.string(), v.minLength(1)), 'Hello') }),
+  // The section [plugins.hello]. A key is set in the file only, unless its plugin says otherwise.
+  config: v.object({
+    greeting: v.optional(settable('only how people are greeted', v.pipe(v.string(), v.minLength(1))), 'Hello'),
+  }),
   migrations,
   setup({ config, db, hooks, log, routes, tools }) {
     const store = new GreetingStore(db)

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { Limiter, RequestFacts } from 'svc/sdk'
-import type { Settings } from '../schema.ts'
+import type { Triggers } from '../schema.ts'
 import { holds } from '../signature.ts'
 import type { InboundStore } from './store.ts'
 
@@ -17,13 +17,13 @@ export interface Admitted {
 
 /** Who may wake us, and how often. */
 export class InboundGate {
-  readonly #triggers: Settings['triggers']
+  readonly #triggers: Triggers
   readonly #store: InboundStore
   readonly #limiter: Limiter
   readonly #nowMs: () => number
   /** Enabled without a usable token: nobody can present this one. */
   readonly #nobody = randomBytes(32).toString('hex')
-  constructor(triggers: Settings['triggers'], store: InboundStore, limiter: Limiter, nowMs: () => number = Date.now) {
+  constructor(triggers: Triggers, store: InboundStore, limiter: Limiter, nowMs: () => number = Date.now) {
     this.#triggers = triggers
     this.#store = store
     this.#limiter = limiter

@@ -235,6 +235,24 @@ describe('configuration of a running daemon', () => {
       stderr: expect.stringContaining('did you mean "log_level"?') as string,
     })
   })
+  it('refuses a key no plugin reads, and names the one that was meant', async () => {
+    for (const [key, value, right] of [
+      ['plugins.agents.manifest_signing.policy', 'require', 'did you mean "manifest_signing.policy"?'],
+      ['plugins.sessions.context_mesages', '5', 'did you mean "plugins.sessions.context_messages"?'],
+      ['plugins.sesions.context_messages', '5', 'did you mean "sessions"?'],
+      ['plugins.sessions.context_messages', 'many', 'a whole number'],
+    ] as const) {
+      expect(await svc('config', 'set', key, value)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(right) as string,
+      })
+      if (right.startsWith('did'))
+        expect(await svc('config', 'get', key)).toMatchObject({
+          stderr: expect.stringContaining(right) as string,
+        })
+    }
+    expect(await readFile(join(home, 'config.toml'), 'utf8')).not.toMatch(/sesions|mesages|policy/)
+  })
   it('is found sound by the doctor, who knows that the daemon runs', async () => {
     expect(await json('doctor')).toMatchObject({
       ok: true,

@@ -70,7 +70,12 @@ describe('the JSON Schema', () => {
   })
   it('holds the sections of plugins beside the keys of [plugins]', async () => {
     const schema = await configJsonSchema(
-      new Map([['hello', v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) })]]),
+      new Map([
+        [
+          'hello',
+          { config: v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) }) },
+        ],
+      ]),
     )
     expect(at(schema, 'properties', 'plugins', 'properties', 'hello', 'properties')).toMatchObject({
       greeting: { type: 'string', default: 'hi' },

@@ -60,8 +60,8 @@ it('keys and sections nothing knows, switched off plugins and folders that are n
     '[plugins]\ndisabled = ["nobody"]\npaths = ["./nowhere"]\n[plugins.mine]\ngreting = "Hi"\ninner.deeep = true\n[plugins.mime]\nx = 1\n'
   await using it = await start(text)
   const told = [
-    `${toml}:5: unknown key "plugins.mine.greting" is ignored; did you mean "greeting"?`,
-    `${toml}:6: unknown key "plugins.mine.inner.deeep" is ignored; did you mean "deep"?`,
+    `${toml}:5: unknown key "plugins.mine.greting" is ignored; did you mean "plugins.mine.greeting"?`,
+    `${toml}:6: unknown key "plugins.mine.inner.deeep" is ignored; did you mean "plugins.mine.inner.deep"?`,
     'SVC_PLUGINS__MINE__LOUD: unknown key "plugins.mine.loud" is ignored',
     `${toml}:8: [plugins.mime] has no effect, there is no plugin "mime"; did you mean "mine"?`,
     `${toml}:2: plugins.disabled: there is no plugin "nobody"`,

@@ -105,7 +105,7 @@ describe('setting a key', () => {
     expect([status, body.error.code]).toEqual([400, 'invalid_request'])
     expect(body.error.message).toMatch(/retention_dayz: unknown key; the plugin knows .*retention_days/)
     expect(
-      (await host.json('POST', '/api/config/set', { key: 'plugins.audit.retention_days', value: 30 })).status,
+      (await host.json('POST', '/api/config/set', { key: 'plugins.sessions.context_messages', value: 30 })).status,
     ).toBe(200)
   })
 
