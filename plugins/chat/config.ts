@@ -49,6 +49,8 @@ export const ChatConfig = fileOnly(
     /** Text for a WebSocket is held back for so long or until it has so many characters. */
     text_flush_ms: v.optional(settable(pace, count), 50),
     text_flush_chars: v.optional(settable(pace, count), 200),
+    /** Streams of `GET /api/sessions/{id}/stream` that may be open, all sessions together. */
+    session_followers: v.optional(settable(pace, v.pipe(count, v.maxValue(10_000))), 500),
     agents_updated_ms: v.optional(settable(pace, count), 5000),
     /** A socket that has just opened waits so long for its first list of agents. */
     agents_updated_first_ms: v.optional(settable(pace, count), 500),

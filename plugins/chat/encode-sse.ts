@@ -1,6 +1,8 @@
 import * as v from 'valibot'
+import { Refusal } from 'svc/sdk'
 import type { EventStream, ServerSentEvent } from 'svc/sdk'
 import type { TurnEvent } from './contract.ts'
+import { explain } from './failure.ts'
 
 /** The `data` of an event (Interface 6.2); `type` is for readers that look at data lines only. */
 const turn = { turn_id: v.optional(v.string()) }
@@ -79,6 +81,22 @@ export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: stri
         },
       }
     },
+  }
+}
+
+/** For readers of several turns: each event names the one it belongs to. */
+export function encodeEvent(event: TurnEvent, turnId: string): ServerSentEvent | undefined {
+  const encoded = encode(event)
+  if (!encoded || event.type === 'end') return encoded
+  return { ...encoded, data: `${encoded.data.slice(0, -1)},"turn_id":${JSON.stringify(turnId)}}` }
+}
+/** What made a turn fail; its stream would end with this. */
+export function encodeFailure(error: unknown, turnId: string): ServerSentEvent {
+  const message = explain(error)
+  const code = error instanceof Refusal ? error.code : message === undefined ? 'internal_error' : 'service_unavailable'
+  return {
+    event: 'error',
+    data: JSON.stringify({ type: 'error', turn_id: turnId, error: { code, message: message ?? 'Internal error' } }),
   }
 }
 

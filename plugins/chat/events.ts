@@ -41,6 +41,14 @@ export class EventLog implements AsyncIterable<TurnEvent> {
     return new Reader(this)
   }
 
+  /** What is there now, texts joined, and a reader that goes on behind it. */
+  soFar(): { readonly events: readonly TurnEvent[]; readonly rest: AsyncIterable<TurnEvent> } {
+    const reader = new Reader(this)
+    const events: TurnEvent[] = []
+    for (let step = reader.take(); step && step.done !== true; step = reader.take()) events.push(step.value)
+    return { events, rest: { [Symbol.asyncIterator]: () => reader } }
+  }
+
   wait(reader: Reader): Promise<IteratorResult<TurnEvent>> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject, reader })

@@ -15,6 +15,7 @@ import { commandRoutes } from './command-routes.ts'
 import { compactRoutes } from './compact-routes.ts'
 import { ChatConfig } from './config.ts'
 import { Chat, Turns } from './contract.ts'
+import { feedRoutes } from './feed-routes.ts'
 import { measureSession } from './measure.ts'
 import { createParts } from './parts.ts'
 import { chatProbes } from './probes.ts'
@@ -40,7 +41,7 @@ export default definePlugin({
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, roster, background, onDefect, pace, goOn } = createParts({
+    const { chat, feed, roster, background, onDefect, pace, goOn } = createParts({
       ...ctx,
       usage: () => ctx.optional('usage'),
       budgets: () => ctx.optional('budgets'),
@@ -59,6 +60,7 @@ export default definePlugin({
       ...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }),
       ...turnRoutes(turns, services.agents),
     )
+    routes.add(...feedRoutes(feed, services.agents, services.sessions))
     routes.add(...compactRoutes(chat, services.agents, services.sessions))
     hooks.on(SessionMeasured, (context) =>
       measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context),
@@ -89,10 +91,17 @@ export default definePlugin({
       if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id })
     })
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
-    hooks.on(SessionCleared, (where) => chat.abandon({ ...where, forget: true }))
+    hooks.on(SessionCleared, (where) => {
+      chat.abandon({ ...where, forget: true })
+      feed.cleared(where.sessionId)
+    })
+    hooks.on(AgentChanged, ({ agent }) => feed.active(agent.id, agent.sessionId))
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
     metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [
       { value: chat.activeSessions },
+    ])
+    metrics.observed('svc_chat_session_followers', 'Open streams that follow a session', () => [
+      { value: feed.followers },
     ])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
     await goOn()

@@ -28,6 +28,9 @@ export class Lanes<T> {
     for (const lane of this.#lanes.values()) sum += lane.length
     return sum
   }
+  of(key: string): readonly T[] {
+    return (this.#lanes.get(key) ?? []).map(({ item }) => item)
+  }
   running(key: string): T | undefined {
     return this.#lanes.get(key)?.[0]?.item
   }

@@ -89,6 +89,9 @@ export class LiveTurn implements AcceptedTurn {
   events(): AsyncIterable<TurnEvent> {
     return this.#log
   }
+  soFar(): ReturnType<EventLog['soFar']> {
+    return this.#log.soFar()
+  }
   result(): Promise<TurnResult> {
     return this.#result.promise
   }

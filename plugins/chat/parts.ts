@@ -13,6 +13,7 @@ import { Pace } from './pace.ts'
 import { TurnRecord } from './record.ts'
 import { recover } from './recover.ts'
 import { Roster } from './roster.ts'
+import { SessionFeed } from './session-feed.ts'
 import { TurnRunner } from './runner.ts'
 import { ChatService } from './service.ts'
 import { Toll } from './toll.ts'
@@ -108,6 +109,11 @@ export function createParts({
     },
     limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
   })
+  const feed = new SessionFeed({
+    turns: (sessionId) => chat.turnsOf(sessionId),
+    message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
+    most: config.session_followers,
+  })
   const chat = new ChatService({
     config,
     db,
@@ -120,6 +126,7 @@ export function createParts({
     compactor,
     background,
     signal,
+    accepted: (turn, onDisk) => feed.accepted(turn, onDisk),
   })
   const roster = new Roster({ agents, firstMs: config.agents_updated_first_ms, failed: onDefect })
   own('roster', () => roster.end())
@@ -151,6 +158,7 @@ export function createParts({
 
   return {
     chat,
+    feed,
     roster,
     background,
     onDefect,

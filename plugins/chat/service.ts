@@ -34,6 +34,8 @@ export interface ChatParts {
   readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
+  /** Told of every turn that takes a place in its session's line. */
+  readonly accepted?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
 }
 
 /** Doors that answer later, so that nobody's connection is lost with the process. */
@@ -141,6 +143,7 @@ export class ChatService implements Chat {
   /** Puts a turn that is on disk, or about to be, into its session's line. */
   enqueue(turn: LiveTurn, ready: Promise<unknown>): void {
     this.#parts.background(() => this.#lanes.add(turn.sessionId, turn, ready))
+    this.#parts.accepted?.(turn, ready)
   }
 
   stop(agentId: string, sessionId?: string): boolean {
@@ -151,6 +154,10 @@ export class ChatService implements Chat {
       found = true
     }
     return found
+  }
+  /** Turns of a session that wait or run, the running one first. */
+  turnsOf(sessionId: string): readonly LiveTurn[] {
+    return this.#lanes.of(sessionId)
   }
   /** The turns that this one waits for, the first one first. */
   ahead(turnId: string): readonly string[] {

@@ -45,6 +45,6 @@ function findSession(all: readonly Session[], wanted: string): Session {
   )
 }
 
-export function titleOf({ label }: Session): string {
-  return label ?? '(no label)'
+export function titleOf({ title }: Session): string {
+  return title === '' ? '(no messages yet)' : title
 }

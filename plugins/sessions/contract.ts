@@ -47,6 +47,8 @@ export interface Session {
   readonly id: string
   readonly agentId: string
   readonly label: string | null
+  /** The label, otherwise how the first message of the user begins; empty while there is neither. */
+  readonly title: string
   readonly messageCount: number
   readonly createdAt: string
 }

@@ -56,6 +56,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       message_count: session?.messageCount ?? 0,
       context_window_tokens: context.tokens,
       label: session?.label ?? null,
+      title: session?.title ?? '',
       created_at: session?.createdAt ?? null,
       active: agent?.sessionId === sessionId,
       compacted_summary: summary?.text ?? null,
@@ -68,7 +69,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
   async function unwritten(id: string): Promise<Session | undefined> {
     if (await sessions.find(id)) return undefined
     const agent = (await agents.list()).find(({ sessionId }) => sessionId === id)
-    return agent && { id, agentId: agent.id, label: null, messageCount: 0, createdAt: agent.createdAt }
+    return agent && { id, agentId: agent.id, label: null, title: '', messageCount: 0, createdAt: agent.createdAt }
   }
   async function require(id: string): Promise<Session> {
     const session = await sessions.find(id)
@@ -310,6 +311,7 @@ function toItem(session: Session, agent: Agent | undefined) {
     message_count: session.messageCount,
     created_at: session.createdAt,
     label: session.label,
+    title: session.title,
     active: agent?.sessionId === session.id,
   }
 }

@@ -70,6 +70,8 @@ export const SessionRow = v.object({
   label: v.nullable(v.string()),
   message_count: v.number(),
   created_at: v.string(),
+  /** How the blocks of the first message of the user begin. */
+  begins: v.optional(v.nullable(v.string())),
 })
 export type SessionRow = v.InferOutput<typeof SessionRow>
 
@@ -140,6 +142,7 @@ export const SessionView = v.object({
   message_count: v.number(),
   context_window_tokens: v.number(),
   label: v.nullable(v.string()),
+  title: v.string(),
   created_at: v.nullable(v.string()),
   active: v.boolean(),
   /** What the model reads instead of the older messages. */
@@ -161,6 +164,7 @@ export const SessionView = v.object({
 })
 export const SessionItem = v.object({
   id: v.string(),
+  title: v.string(),
   agent_id: v.string(),
   agent_name: v.nullable(v.string()),
   message_count: v.number(),

@@ -7,6 +7,7 @@ import { SessionCleared, SessionRemoving, SessionReset } from './contract.ts'
 import type { Message, Session, Sessions, Summary } from './contract.ts'
 import type { MessageRow, SessionRow, SummaryRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
+import { titleOf } from './title.ts'
 import { toSummary } from './summary/store.ts'
 import type { SummaryStore } from './summary/store.ts'
 
@@ -255,6 +256,7 @@ function toSession(row: SessionRow): Session {
     id: row.id,
     agentId: row.agent_id,
     label: row.label,
+    title: row.label ?? titleOf(row.begins ?? ''),
     messageCount: row.message_count,
     createdAt: row.created_at,
   }

@@ -25,15 +25,30 @@ export class SessionStore {
   }
 
   async find(id: string): Promise<SessionRow | undefined> {
-    return v.parse(v.optional(SessionRow), await this.#db.one`SELECT * FROM sessions_session WHERE id = ${id}`)
+    return v.parse(
+      v.optional(SessionRow),
+      await this.#db.one`SELECT s.*, (
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
+      FROM sessions_session s WHERE s.id = ${id}`,
+    )
   }
   async all(): Promise<readonly SessionRow[]> {
-    return v.parse(v.array(SessionRow), await this.#db.all`SELECT * FROM sessions_session ORDER BY created_at DESC, id`)
+    return v.parse(
+      v.array(SessionRow),
+      await this.#db.all`SELECT s.*, (
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
+      FROM sessions_session s ORDER BY s.created_at DESC, s.id`,
+    )
   }
   async ofAgent(agentId: string): Promise<readonly SessionRow[]> {
     return v.parse(
       v.array(SessionRow),
-      await this.#db.all`SELECT * FROM sessions_session WHERE agent_id = ${agentId} ORDER BY created_at DESC, id`,
+      await this.#db.all`SELECT s.*, (
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
+      FROM sessions_session s WHERE s.agent_id = ${agentId} ORDER BY s.created_at DESC, s.id`,
     )
   }
   async labelled(agentId: string, label: string): Promise<SessionRow | undefined> {

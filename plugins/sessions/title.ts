@@ -1,0 +1,20 @@
+import { readOwnJson } from 'svc/sdk'
+
+const TITLE_CHARS = 80
+
+/** A title from the beginning of a message, as it is stored: text comes before pictures, so it is in the first block. */
+export function titleOf(blocks: string): string {
+  const quoted = /^\[\{"type":"text","text":"((?:[^"\\]|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*)/.exec(blocks)?.[1]
+  if (quoted === undefined) return ''
+  const said = readOwnJson(`"${quoted}"`)
+  const text = String(said)
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim()
+  return text.length <= TITLE_CHARS
+    ? text
+    : `${text
+        .slice(0, TITLE_CHARS - 1)
+        .toWellFormed()
+        .trimEnd()}…`
+}
