@@ -2,12 +2,25 @@ import { isUtf8 } from 'node:buffer'
 import { readOwnJson, Refusal } from 'svc/sdk'
 
 /**
- * The JSON text of a value, out of a request body: that of the member `value` when the body is an object that has one, else the
- * whole. It stays text, so that a number of any size and a key of any name come back as they were sent. Throws `invalid_request`.
+ * The JSON text of a value, out of a request body: that of its member `value`. It stays text, so that a number of any size and a key of
+ * any name come back as they were sent. Throws `invalid_request` for a body without one, or with more than it and the key: what is
+ * spelled wrong must not be lost.
  */
-export function readValue(body: Uint8Array, maxDepth: number): string {
+export function readValue(body: Uint8Array, key: string, maxDepth: number): string {
   const text = readJson(body, 'value')
-  return scan(text, maxDepth).get('value') ?? text
+  const members = scan(text, maxDepth)
+  const value = members.get('value')
+  if (value === undefined)
+    throw new Refusal('invalid_request', 'value: is missing; the body is an object with the value under this name')
+  for (const [name, member] of members)
+    if (name !== 'value' && !(name === 'key' && JSON.parse(member) === key))
+      throw new Refusal(
+        'invalid_request',
+        name === 'key'
+          ? `key: the body names another key than the path, "${key}"`
+          : `${name.slice(0, 100)}: is no field of this body; there are value, key`,
+      )
+  return value
 }
 
 /** The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is none. */

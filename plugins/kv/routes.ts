@@ -44,7 +44,7 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Create or overwrite one key of an agent',
     description:
-      'The body is JSON. The value is its member `value`; a body without one is stored whole. Any JSON comes back as it was sent.',
+      'The value is the member `value` of the body, which may be any JSON and comes back as it was sent. A body with other fields is refused.',
     // White space and escapes may make the body several times as large as the value that is kept.
     auth: 'bearer',
     effect: 'lasting',
@@ -55,7 +55,7 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
     errors: ['agent_not_found', 'payload_too_large'],
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
-      await pairs.write(params.id, params.key, readValue(body, limits.max_value_depth))
+      await pairs.write(params.id, params.key, readValue(body, params.key, limits.max_value_depth))
       return { status: 'stored' as const, key: params.key }
     },
   })

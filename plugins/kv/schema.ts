@@ -18,7 +18,7 @@ export const PairParams = v.object({
   ...AgentParams.entries,
   key: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
 })
-export const NewValue = v.object({ value: v.unknown() })
+export const NewValue = v.object({ value: v.unknown(), key: v.optional(v.string()) })
 export const Pair = v.object({ key: v.string(), value: v.unknown() })
 export const Pairs = v.object({ kv_pairs: v.array(Pair) })
 export const Stored = v.object({ status: v.literal('stored'), key: v.string() })

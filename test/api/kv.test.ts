@@ -57,11 +57,29 @@ describe('one key', () => {
     })
   })
 
-  it('takes the whole body when it has no value', async () => {
-    await host.json('PUT', path('whole'), { a: 1, b: { value: 2 } })
-    expect((await host.json('GET', path('whole'))).body.value).toEqual({ a: 1, b: { value: 2 } })
-    await put('whole', '[1,2]')
-    expect((await host.json('GET', path('whole'))).body.value).toEqual([1, 2])
+  it('is not written by a body without value, which is told the name it should have', async () => {
+    await host.json('PUT', path('kept'), { value: 1 })
+    for (const body of [
+      '{"vlaue":5}',
+      '{}',
+      '[1,2]',
+      '5',
+      'null',
+      '{"value":2,"vlaue":5}',
+      '{"value":2,"key":"other"}',
+    ]) {
+      const answer = await put('kept', body)
+      expect([body, answer.status]).toEqual([body, 400])
+      expect((await answer.json()).error.message).toContain(body.includes('"other"') ? 'key' : 'value')
+    }
+    expect(await text('kept')).toBe('{"key":"kept","value":1}')
+  })
+
+  it('takes back what it shows', async () => {
+    await host.json('PUT', path('again'), { value: { a: [1] } })
+    const shown = await text('again')
+    expect((await put('again', shown)).status).toBe(200)
+    expect(await text('again')).toBe(shown)
   })
 
   it.each([
