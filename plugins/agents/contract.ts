@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { defineService, notify, transform } from 'svc/sdk'
-import type { ToolDescription } from 'svc/sdk'
+import type { Statement, ToolDescription } from 'svc/sdk'
 
 /** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
 export const AgentParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')) })
@@ -200,6 +200,10 @@ export const Family = defineService<Family>()('agent-family')
 
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
+/** Statements that go into the batch that removes an agent, so that they hold as soon as it is gone and not before. */
+export const AgentKilling = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
+  'agents:killing',
+)
 /** State, manifest or active session changed. */
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
 

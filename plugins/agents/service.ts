@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { enforced, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
-import { AgentChanged, AgentKilled, AgentSpawned } from './contract.ts'
+import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
 import type { Agent, Agents, AgentSummary, ModelChoice } from './contract.ts'
 import { cloneManifest, cloneName } from './clone.ts'
 import type { CloneOptions } from './clone.ts'
@@ -255,8 +255,10 @@ export class AgentService implements Agents {
       const agent = await this.find(id)
       if (!agent) return undefined
       const { store, audit, roster, hooks } = this.#parts
+      const { statements } = await hooks.apply(AgentKilling, { agent, statements: [] })
       await store.commit(
         store.remove(agent.id),
+        ...statements,
         audit.entry({ event: 'agent_killed', agentId: agent.id, details: `agent "${agent.name}" killed` }),
       )
       roster.drop(agent.id)

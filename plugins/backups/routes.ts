@@ -73,12 +73,11 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
     effect: 'lasting',
     cost: 5,
     params: BackupParams,
-    returns: v.null(),
-    status: 204,
+    returns: v.object({ status: v.literal('deleted'), filename: v.string() }),
     errors: ['backup_not_found', 'conflict'],
     async handle({ params }) {
       await backups.remove(params.filename)
-      return null
+      return { status: 'deleted' as const, filename: params.filename }
     },
   })
   const restore = defineRoute({

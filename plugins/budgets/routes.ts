@@ -92,12 +92,13 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     effect: 'read',
     cost: 5,
     returns: AgentRank,
-    description: 'Agents that are gone are counted too; their name is null.',
+    description: 'Agents that are gone are counted too, under the name they had; null when nobody kept it.',
     async handle() {
+      const [ranking, former] = await Promise.all([spending.ranking(), spending.formerNames()])
       return Promise.all(
-        (await spending.ranking()).map(async ({ agentId, totalNano, todayNano, monthNano, calls, unpriced }) => ({
+        ranking.map(async ({ agentId, totalNano, todayNano, monthNano, calls, unpriced }) => ({
           agent_id: agentId,
-          agent_name: (await agents.find(agentId))?.name ?? null,
+          agent_name: (await agents.find(agentId))?.name ?? former.get(agentId) ?? null,
           total_cost_usd: toUsd(totalNano),
           today_cost_usd: toUsd(todayNano),
           month_cost_usd: toUsd(monthNano),

@@ -54,12 +54,11 @@ export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
     effect: 'lasting',
     cost: 5,
     params: TaskParams,
-    returns: v.null(),
-    status: 204,
+    returns: v.object({ status: v.literal('deleted'), task_id: v.string() }),
     errors: ['task_not_found'],
     async handle({ params }) {
       await tasks.remove(params.id)
-      return null
+      return { status: 'deleted' as const, task_id: params.id }
     },
   })
   const retry = defineRoute({

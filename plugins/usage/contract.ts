@@ -95,6 +95,8 @@ export interface Spending {
   total(agentId: string): Promise<number>
   /** Every agent that used something, who spent most first. */
   ranking(): Promise<readonly SpendRank[]>
+  /** What agents that are gone were called, by id. */
+  formerNames(): Promise<ReadonlyMap<string, string>>
 }
 export const Spending = defineService<Spending>()('spending')
 

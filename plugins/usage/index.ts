@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
-import { Agents } from '../agents/contract.ts'
+import { AgentKilling, Agents } from '../agents/contract.ts'
 import { HourlyQuotaAsked, Spending, Usage } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { usageRoutes } from './routes.ts'
@@ -23,10 +23,14 @@ export default definePlugin({
         store,
         sums: new UsageSums(db),
         now: Date.now,
-        nameOf: async (id) => (await optional('agents')?.find(id))?.name ?? null,
+        nameOf: async (id) => (await optional('agents')?.find(id))?.name,
         hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
       }),
     )
+    hooks.on(AgentKilling, ({ agent, statements }) => ({
+      agent,
+      statements: [...statements, store.keepName(agent.id, agent.name)],
+    }))
     return { usage: usageLedger(store, Date.now), spending: createSpending(store, Date.now) }
   },
 })

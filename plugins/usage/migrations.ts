@@ -23,4 +23,9 @@ export const migrations: readonly Migration[] = [
     INSERT INTO usage_fold (id, from_id, to_id) VALUES (1, 0, 0);
     CREATE TABLE usage_claim (id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, expires_at TEXT NOT NULL);`,
   },
+  {
+    id: '004-name',
+    // What an agent that is gone was called.
+    sql: 'CREATE TABLE usage_name (agent_id TEXT PRIMARY KEY, name TEXT NOT NULL)',
+  },
 ]

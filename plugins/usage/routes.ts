@@ -8,11 +8,12 @@ import type { UsageSums } from './sums/store.ts'
 const DAYS_SHOWN = 7
 
 export interface UsageRouteParts {
-  readonly store: Pick<UsageStore, 'firstDay'>
+  readonly store: Pick<UsageStore, 'firstDay' | 'formerNames'>
   readonly sums: UsageSums
   readonly now: () => number
   /** What an agent is called, `null` when it is gone. */
-  readonly nameOf: (agentId: string) => Promise<string | null>
+  /** Of an agent that is there. */
+  readonly nameOf: (agentId: string) => Promise<string | undefined>
   /** Tokens that may be used in an hour, `null` without a limit. */
   readonly hourlyQuota: () => Promise<number | null>
 }
@@ -110,18 +111,18 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
     method: 'GET',
     path: '/api/usage/agents',
     summary: 'Use of each agent, the busiest first',
-    description: 'Agents that are gone are counted too; their name is null.',
+    description: 'Agents that are gone are counted too, under the name they had; null when nobody kept it.',
     auth: 'bearer',
     effect: 'read',
     cost: 3,
     returns: ByAgent,
     async handle() {
-      const rows = await sums.by(['agent_id'])
+      const [rows, former] = await Promise.all([sums.by(['agent_id']), store.formerNames()])
       return {
         agents: await Promise.all(
           rows.map(async (row) => ({
             agent_id: row.agent_id,
-            name: await nameOf(row.agent_id),
+            name: (await nameOf(row.agent_id)) ?? former.get(row.agent_id) ?? null,
             total_tokens: row.input_tokens + row.output_tokens,
             ...group(row),
           })),

@@ -40,5 +40,6 @@ export function createSpending(store: UsageStore, now: () => number): Spending {
       await ready()
       return store.ranking(iso())
     },
+    formerNames: () => store.formerNames(),
   }
 }

@@ -43,6 +43,17 @@ export class UsageStore {
       WHERE agent_id = ${agentId} AND session_id = ${sessionId} AND turn_id = ${turnId} ORDER BY recorded_at, id`
   }
 
+  keepName(agentId: string, name: string): Statement {
+    return this.#db
+      .sql`INSERT INTO usage_name (agent_id, name) VALUES (${agentId}, ${name}) ON CONFLICT (agent_id) DO UPDATE SET name = excluded.name`
+  }
+  /** What agents that are gone were called. */
+  async formerNames(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#db.all<{ id: string; name: string }>`SELECT agent_id AS id, name FROM usage_name
+      WHERE agent_id IN (SELECT agent_id FROM usage_record)`
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
+
   async firstDay(): Promise<string | null> {
     const row = await this.#db.one<{ at: string | null }>`SELECT min(recorded_at) AS at FROM usage_record`
     return row?.at?.slice(0, 10) ?? null

@@ -273,12 +273,11 @@ function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): A
     effect: 'lasting',
     cost: 5,
     params: WebhookParams,
-    returns: v.null(),
-    status: 204,
+    returns: v.object({ status: v.literal('deleted'), webhook_id: v.string() }),
     errors: ['webhook_not_found'],
     async handle({ params }) {
       await webhooks.remove(kind, params.id)
-      return null
+      return { status: 'deleted' as const, webhook_id: params.id }
     },
   })
 }

@@ -43,6 +43,18 @@ describe('the OpenAPI document (Interface 9)', () => {
     expect(result.valid).toBe(true)
   })
 
+  it('answers every DELETE with 200 and a body', () => {
+    const removals = operations().filter(({ title }) => title.startsWith('DELETE '))
+    expect(removals.length).toBeGreaterThan(10)
+    for (const { title, operation } of removals) {
+      const answers = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'))
+      expect([title, ...answers.map(([status, { content }]) => [status, content !== undefined])]).toEqual([
+        title,
+        ['200', true],
+      ])
+    }
+  })
+
   it('has patterns that every engine reads', () => {
     const found = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\\\]|\\\\.)*")/g)].map(([, text = '']) =>
       String(JSON.parse(text)),

@@ -88,7 +88,7 @@ describe('a backup', () => {
       ],
     })
     const removed = await host.fetch(`/api/backups/${body.filename}`, { method: 'DELETE' })
-    expect(removed.status).toBe(204)
+    expect([removed.status, await removed.json()]).toEqual([200, { status: 'deleted', filename: body.filename }])
     expect((await host.json('GET', '/api/backups')).body).toEqual({ backups: [], total: 0 })
     expect((await host.json('DELETE', `/api/backups/${body.filename}`)).status).toBe(404)
     const { body: audit } = await host.json('GET', '/api/audit/recent')

@@ -330,6 +330,22 @@ describe('what an agent makes', () => {
   })
 })
 
+it('an agent that was killed keeps the name it had last in what it spent', async () => {
+  const agent = (await stage.host.json('POST', '/api/agents', { manifest_toml: `name = "early-${serial}"\n${SMALL}` }))
+    .body.agent_id as string
+  stage.fake.always({ text: 'fine', usage: used(10, 4) })
+  expect((await send(agent)).status).toBe(200)
+  const name = `late-${serial++}`
+  await stage.host.json('PATCH', `/api/agents/${agent}`, { name })
+  await stage.host.json('DELETE', `/api/agents/${agent}`)
+  const ofAgent = ({ agent_id: id }: { agent_id: string }): boolean => id === agent
+  expect((await stage.host.json('GET', '/api/budget/agents')).body.find(ofAgent)).toMatchObject({ agent_name: name })
+  expect((await stage.host.json('GET', '/api/usage/agents')).body.agents.find(ofAgent)).toMatchObject({ name })
+  // The name is free for another one.
+  const { body } = await stage.host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${SMALL}` })
+  expect(body.agent_id).not.toBe(agent)
+})
+
 describe('who listens', () => {
   it('hears of each limit once: when much of it is used, when it is used up, and of a price nobody knows', async () => {
     await using folder = await temporaryFolder()
