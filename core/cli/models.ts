@@ -10,8 +10,9 @@ const Row = v.looseObject({
   provider: v.string(),
   tier: v.string(),
   context_window: v.number(),
-  input_cost_per_1m: v.nullable(v.number()),
-  output_cost_per_1m: v.nullable(v.number()),
+  input_cost_per_1m: v.number(),
+  output_cost_per_1m: v.number(),
+  pricing_known: v.boolean(),
   supports_tools: v.boolean(),
   supports_vision: v.boolean(),
   supports_thinking: v.boolean(),
@@ -23,8 +24,8 @@ const List = v.looseObject({ models: v.array(Row), total: v.number() })
 /** `128000` as `128k`. */
 const size = (tokens: number): string =>
   tokens >= 1_000_000 ? `${Math.round(tokens / 100_000) / 10}M` : `${Math.round(tokens / 1000)}k`
-const price = ({ input_cost_per_1m: input, output_cost_per_1m: output }: Row): string =>
-  input === null || output === null ? 'unknown' : input === 0 && output === 0 ? 'free' : `$${input} / $${output}`
+const price = ({ input_cost_per_1m: input, output_cost_per_1m: output, pricing_known: known }: Row): string =>
+  !known ? 'unknown' : input === 0 && output === 0 ? 'free' : `$${input} / $${output}`
 const abilities = (row: Row): string =>
   [row.supports_tools && 'tools', row.supports_vision && 'vision', row.supports_thinking && 'thinking']
     .filter(Boolean)

@@ -1,7 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import { aliases as shipped, toTarget } from './aliases.ts'
+import { aliases as shipped } from './aliases.ts'
 import type { Target } from './aliases.ts'
 import { CatalogChanged } from './contract.ts'
 import type { Entry } from './data.ts'
@@ -92,20 +92,22 @@ export class Custom {
       return entry
     })
   }
-  /** By its id, or by `provider/id` where several providers have it. Throws `model_not_found`, `conflict` when it is not clear which. */
-  removeModel(name: string): Promise<void> {
+  /** By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear which. */
+  removeModel(name: string, provider?: string): Promise<void> {
     return this.#serial(async () => {
       const { store, audit } = this.#parts
-      const all = await store.custom()
-      const { provider, model } = toTarget(name)
-      const exact = all.filter((entry) => entry.provider === provider && entry.id === model)
-      const found = exact.length > 0 ? exact : all.filter(({ id }) => id === name)
-      const [entry, another] = found
+      const found = (await store.custom()).filter(
+        (entry) =>
+          (entry.id === name || `${entry.provider}/${entry.id}` === name) &&
+          (provider === undefined || entry.provider === provider),
+      )
+      const exact = provider === undefined ? found : found.filter(({ id }) => id === name)
+      const [entry, another] = exact.length > 0 ? exact : found
       if (!entry) throw new Refusal('model_not_found', `Custom model '${name}' not found`)
       if (another)
         throw new Refusal(
           'conflict',
-          `Several providers have a custom model '${name}': say which, as in ${entry.provider}/${name}`,
+          `Several custom models are called '${name}': say whose, with ?provider= and one of ${found.map((one) => one.provider).join(', ')}`,
         )
       await store.commit(
         store.removeCustom(entry.provider, entry.id),

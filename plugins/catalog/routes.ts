@@ -1,6 +1,5 @@
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, Hooks } from 'svc/sdk'
-import * as v from 'valibot'
 import { ModelsListed } from './contract.ts'
 import type { CatalogModel } from './contract.ts'
 import type { Custom } from './custom.ts'
@@ -18,6 +17,7 @@ import {
   ModelList,
   ModelParams,
   ModelQuery,
+  ProviderQuery,
   Removed,
   StatusQuery,
   UpdateDone,
@@ -42,8 +42,8 @@ const toRow = (model: CatalogModel, usable: ReadonlySet<string>): ModelRow => ({
   tier: model.tier,
   context_window: model.contextWindow ?? CONTEXT_WINDOW,
   max_output_tokens: model.maxOutputTokens,
-  input_cost_per_1m: model.price?.input ?? null,
-  output_cost_per_1m: model.price?.output ?? null,
+  input_cost_per_1m: model.price?.input ?? 0,
+  output_cost_per_1m: model.price?.output ?? 0,
   cached_input_cost_per_1m: model.price?.cachedInput ?? null,
   cache_write_cost_per_1m: model.price?.cacheWrite ?? null,
   supports_tools: model.supports.tools ?? false,
@@ -53,6 +53,22 @@ const toRow = (model: CatalogModel, usable: ReadonlySet<string>): ModelRow => ({
   pricing_known: model.price !== null,
   available: usable.has(model.provider),
 })
+
+/** What a name may mean, one model of each provider, what it means without a provider first: an alias, an id, `provider/id`, a dated id. */
+function candidates(name: string, all: readonly CatalogModel[], models: Models): readonly CatalogModel[] {
+  const target = models.resolveAlias(name)
+  const readings = [
+    ...all.filter((one) => target !== undefined && one.provider === target.provider && one.id === target.model),
+    ...all.filter(({ id }) => id === name),
+    ...all.filter(({ id, provider }) => `${provider}/${id}` === name),
+  ]
+  const dated = readings.length === 0 ? models.named(name) : undefined
+  const byProvider = new Map<string, CatalogModel>()
+  // An id of a provider is exactly that, whatever else the name may mean.
+  for (const one of dated ? [dated] : readings)
+    if (!byProvider.has(one.provider) || one.id === name) byProvider.set(one.provider, one)
+  return [...byProvider.values()]
+}
 
 /** Models, aliases, custom models and the registry (Interface 4.6). */
 export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteParts): readonly AnyRoute[] {
@@ -78,7 +94,8 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     cost: 2,
     query: ModelQuery,
     returns: ModelList,
-    description: 'A price is `null` when nobody knows it. `available`: its provider can be used now.',
+    description:
+      'A price that nobody knows is 0 with `pricing_known` false; 0 with `pricing_known` true is free. `available`: its provider can be used now.',
     async handle({ query: { provider, tier, available } }) {
       const { models: all, usable } = await listed(provider)
       const rows = all
@@ -95,28 +112,32 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     method: 'GET',
     path: '/api/models/**:id',
     summary: 'Read one model, by its id, by provider/id or by an alias',
+    description:
+      'Several providers may have models of one id: `providers` names them, with its maker first, and `?provider=` asks for the one of a provider.',
     auth: 'bearer',
     effect: 'read',
     cost: 2,
     params: ModelParams,
-    query: v.object({ provider: v.optional(v.string()) }),
+    query: ProviderQuery,
     returns: ModelDetail,
     errors: ['model_not_found'],
     async handle({ params: { id }, query: { provider } }) {
       const { models: all, usable } = await listed()
-      const model =
-        (provider === undefined ? models.named(id) : models.find(provider, id)) ??
-        all.find(
-          (one) =>
-            (one.id === id || `${one.provider}/${one.id}` === id) &&
-            (provider === undefined || one.provider === provider),
+      const found = candidates(id, all, models)
+      const model = found.find((one) => provider === undefined || one.provider === provider)
+      if (!model)
+        throw new Refusal(
+          'model_not_found',
+          provider === undefined || found.length === 0
+            ? `Model '${id}' not found`
+            : `Provider '${provider}' has no model '${id}'; ${found.map((one) => one.provider).join(', ')} ${found.length === 1 ? 'has' : 'have'} it`,
         )
-      if (!model) throw new Refusal('model_not_found', `Model '${id}' not found`)
       const long = model.price?.long
       return {
         ...toRow(model, usable),
         aliases: [...models.aliasesOf(model)],
         origin: model.origin,
+        providers: found.map((one) => one.provider),
         request_cost: model.price?.request ?? null,
         long_context:
           long === undefined
@@ -202,10 +223,11 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     effect: 'lasting',
     cost: 5,
     params: ModelParams,
+    query: ProviderQuery,
     returns: Removed,
     errors: ['model_not_found', 'conflict'],
-    async handle({ params: { id } }) {
-      await custom.removeModel(id)
+    async handle({ params: { id }, query: { provider } }) {
+      await custom.removeModel(id, provider)
       return { status: 'removed' as const }
     },
   })

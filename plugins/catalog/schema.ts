@@ -11,7 +11,10 @@ const text = (most: number) =>
   )
 export const Tier = v.picklist(['frontier', 'smart', 'balanced', 'fast', 'local', 'custom'])
 
-/** `null` where nobody knows. A capability that is not known is told as `false`, a window that is not as the one that is assumed. */
+/**
+ * What nobody knows is told as clients compute with it: a price as 0 with `pricing_known` false, a capability as `false`, a window as the one
+ * that is assumed. Fields that the interface does not name are `null` then.
+ */
 export const ModelRow = v.object({
   id: v.string(),
   provider: v.string(),
@@ -19,8 +22,8 @@ export const ModelRow = v.object({
   tier: Tier,
   context_window: v.number(),
   max_output_tokens: v.nullable(v.number()),
-  input_cost_per_1m: v.nullable(v.number()),
-  output_cost_per_1m: v.nullable(v.number()),
+  input_cost_per_1m: v.number(),
+  output_cost_per_1m: v.number(),
   cached_input_cost_per_1m: v.nullable(v.number()),
   cache_write_cost_per_1m: v.nullable(v.number()),
   supports_tools: v.boolean(),
@@ -42,6 +45,7 @@ export const ModelQuery = v.object({
     ),
   ),
 })
+export const ProviderQuery = v.object({ provider: v.optional(v.string()) })
 export const ModelList = v.object({ models: v.array(ModelRow), total: v.number(), available: v.number() })
 export const ModelParams = v.object({ id: v.pipe(v.string(), v.minLength(1), v.maxLength(512)) })
 export const ModelDetail = v.object({
@@ -52,6 +56,8 @@ export const ModelDetail = v.object({
   ),
   request_cost: v.nullable(v.number()),
   origin: v.picklist(['shipped', 'registry', 'custom', 'provider']),
+  /** Those that `?provider=` gives a model for under this name. */
+  providers: v.array(v.string()),
 })
 
 const AliasName = v.pipe(

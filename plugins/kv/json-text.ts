@@ -13,7 +13,7 @@ export function readValue(body: Uint8Array, key: string, maxDepth: number): stri
   if (value === undefined)
     throw new Refusal('invalid_request', 'value: is missing; the body is an object with the value under this name')
   for (const [name, member] of members)
-    if (name !== 'value' && !(name === 'key' && JSON.parse(member) === key))
+    if (name !== 'value' && !(name === 'key' && readOwnJson(member) === key))
       throw new Refusal(
         'invalid_request',
         name === 'key'

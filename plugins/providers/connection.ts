@@ -149,7 +149,7 @@ export class Connections {
       this.#config(provider, driver)
       throw new Refusal(
         'service_unavailable',
-        `Provider ${provider} has no address: set ${driver.addressVar === undefined ? '' : `${driver.addressVar} or `}[providers.${provider}] base_url.`,
+        `Provider ${provider} has no address: set ${[driver.addressVar ?? Object.values(driver.configVars ?? {}).flat()[0], `[providers.${provider}] base_url`].filter((way) => way !== undefined).join(' or ')}.`,
       )
     }
     const lacking = driver.lacks?.(this.#config(provider, driver))

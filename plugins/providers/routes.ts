@@ -87,7 +87,7 @@ export function providerRoutes({
     default_model: state.defaultModel,
     ...(state.lacks !== undefined && { error: state.lacks }),
     ...(state.envVar !== undefined && { env_var: state.envVar }),
-    ...(state.baseUrl !== undefined && { base_url: state.baseUrl }),
+    base_url: state.baseUrl ?? '',
     model_count: (await modelsOf(state)).length,
   })
 

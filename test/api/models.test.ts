@@ -63,10 +63,10 @@ describe('GET /api/models', () => {
       available: true,
     })
   })
-  it('tells a price that nobody knows as null', async () => {
+  it('tells a price that nobody knows as a number, and that it is none', async () => {
     expect((await list('?provider=qianfan')).models[0]).toMatchObject({
-      input_cost_per_1m: null,
-      output_cost_per_1m: null,
+      input_cost_per_1m: 0,
+      output_cost_per_1m: 0,
       pricing_known: false,
       available: false,
     })
@@ -260,8 +260,8 @@ describe('custom models', () => {
     expect((await host.json('GET', '/api/models/plain')).body).toMatchObject({
       display_name: 'plain',
       context_window: 128_000,
-      input_cost_per_1m: null,
-      output_cost_per_1m: null,
+      input_cost_per_1m: 0,
+      output_cost_per_1m: 0,
       pricing_known: false,
     })
   })
@@ -270,7 +270,7 @@ describe('custom models', () => {
       expect((await host.json('POST', '/api/models/custom', { id: 'twin', provider })).status).toBe(201)
     expect(await host.json('DELETE', '/api/models/custom/twin')).toMatchObject({
       status: 409,
-      body: { error: { message: expect.stringContaining('/twin') } },
+      body: { error: { message: expect.stringContaining('?provider= and one of groq, openai') } },
     })
     expect((await host.json('DELETE', '/api/models/custom/groq/twin')).status).toBe(200)
     expect((await host.json('GET', '/api/models/twin')).body.provider).toBe('openai')

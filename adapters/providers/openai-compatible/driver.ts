@@ -17,6 +17,8 @@ export const VendorConfig = v.object({
   resource: v.optional(Subdomain),
   /** Azure: asks by deployment with this version of the API; without it the API that has no versions is used. */
   api_version: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'))),
+  /** Cloudflare: the account, which is a part of its address. */
+  account_id: v.optional(v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/, 'expected the id of an account'))),
   /** GitHub Copilot: where GitHub's API is, for an enterprise with a server of its own. */
   github_api_url: v.optional(Address, 'https://api.github.com'),
   /** GitHub Copilot: where a person signs in. */
@@ -28,8 +30,19 @@ export type VendorConfig = v.InferOutput<typeof VendorConfig>
 
 /** The driver of one vendor. Its code is loaded with the first call. */
 export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorConfig> {
-  const { name, title, envVar, otherEnvVars, addressVar, sharedKey, baseUrl, defaultModel, embedding, noModels } =
-    vendor
+  const {
+    name,
+    title,
+    account,
+    envVar,
+    otherEnvVars,
+    addressVar,
+    sharedKey,
+    baseUrl,
+    defaultModel,
+    embedding,
+    noModels,
+  } = vendor
   return {
     name,
     title,
@@ -47,6 +60,10 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
     ...(vendor.access === 'azure' && {
       address: ({ resource }: VendorConfig) =>
         resource === undefined ? undefined : `https://${resource}.openai.azure.com`,
+    }),
+    ...(account && {
+      configVars: { account_id: [account.variable] },
+      address: ({ account_id: id }: VendorConfig) => (id === undefined ? undefined : account.url(id)),
     }),
     ...(vendor.access === 'copilot' && { signIn }),
     connect: (link) =>

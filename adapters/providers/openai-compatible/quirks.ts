@@ -35,6 +35,8 @@ export interface Vendor extends Quirks {
   readonly baseUrl?: string
   /** Variable with the address. */
   readonly addressVar?: string
+  /** The address of a customer who is told by `account_id` in the section, or by this variable. */
+  readonly account?: { readonly variable: string; readonly url: (account: string) => string }
   /** How its methods are addressed and opened, where that is more than a path and a bearer key. */
   readonly access?: 'azure' | 'copilot'
   readonly defaultModel: string

@@ -167,6 +167,7 @@ describe('an agent whose model is named by an alias', () => {
     const agent = await stage.spawn('alias-set', [], '[model]\nprovider = "openai"\nmodel = "gpt-5"')
     expect((await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet' })).body).toEqual({
       status: 'updated',
+      warnings: [],
       provider: 'anthropic',
       model: 'claude-sonnet-5-5',
     })
@@ -177,6 +178,11 @@ describe('an agent whose model is named by an alias', () => {
     })
     expect(
       (await stage.host.json('PUT', `/api/agents/${agent}/model`, { model: 'sonnet', provider: 'openai' })).body,
-    ).toEqual({ status: 'updated', provider: 'openai', model: 'sonnet' })
+    ).toEqual({
+      status: 'updated',
+      provider: 'openai',
+      model: 'sonnet',
+      warnings: [expect.stringContaining('provider openai has no model "sonnet"')],
+    })
   })
 })

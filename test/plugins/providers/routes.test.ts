@@ -36,6 +36,7 @@ describe('providers over the API', () => {
     expect(named('builtin')).toEqual({
       name: 'builtin',
       display_name: 'Built-in offline model',
+      base_url: '',
       auth_status: 'no_key_needed',
       default_model: 'offline',
       model_count: 1,

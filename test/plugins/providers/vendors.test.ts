@@ -30,6 +30,8 @@ const drivers = [
   codex,
   ...vendors.map(openAiCompatible),
 ]
+/** Where each customer has an address. */
+const unaddressed = new Set(['azure', 'cloudflare'])
 const nothing = { ollama: { base_url: 'http://127.0.0.1:9/v1' } }
 
 describe('every provider', () => {
@@ -87,7 +89,7 @@ describe('every provider', () => {
   it.each(
     drivers.flatMap((driver) =>
       [driver.envVar, ...(driver.otherEnvVars ?? [])].flatMap((variable) =>
-        variable !== undefined && driver.name !== 'azure' ? [[driver.name, variable] as const] : [],
+        variable !== undefined && !unaddressed.has(driver.name) ? [[driver.name, variable] as const] : [],
       ),
     ),
   )('%s is ready with %s alone', async (name, variable) => {
@@ -104,17 +106,41 @@ describe('every provider', () => {
       message: expect.stringContaining('AZURE_OPENAI_ENDPOINT'),
     })
   })
+  it('has the address of the account that a variable or its section names', async () => {
+    const key = { CLOUDFLARE_API_TOKEN: 'k' }
+    const ask = { provider: 'cloudflare' }
+    await using without = await createRig({ drivers, env: key, config: { providers: nothing } })
+    await expect(without.connections.open(ask)).rejects.toMatchObject({
+      message: expect.stringContaining('set CLOUDFLARE_ACCOUNT_ID or [providers.cloudflare] base_url'),
+    })
+    await using part = await createRig({ drivers, env: { ...key, CLOUDFLARE_ACCOUNT_ID: 'mine' } })
+    expect(await part.connections.open(ask)).toMatchObject({
+      baseUrl: 'https://api.cloudflare.com/client/v4/accounts/mine/ai/v1',
+      key: { value: 'k' },
+    })
+    await using other = await createRig({
+      drivers,
+      env: key,
+      config: { providers: { cloudflare: { account_id: 'a/b' } } },
+    })
+    await expect(other.connections.open(ask)).rejects.toMatchObject({
+      message: expect.stringContaining('[providers.cloudflare] account_id'),
+    })
+  })
   it('leaves the variable that OpenAI and Codex share to OpenAI', async () => {
     await using part = await createRig({ drivers, env: { OPENAI_API_KEY: 'k' }, config: { providers: nothing } })
     expect((await part.inference.defaultModel()).provider).toBe('openai')
   })
-  it.each(['GITHUB_TOKEN', 'GOOGLE_APPLICATION_CREDENTIALS', 'AWS_ACCESS_KEY_ID', 'AZURE_OPENAI_API_KEY'])(
-    'is not the default because of %s, which says nothing of models',
-    async (variable) => {
-      await using part = await createRig({ drivers, env: { [variable]: 'k' }, config: { providers: nothing } })
-      expect((await part.inference.defaultModel()).provider).toBe('builtin')
-    },
-  )
+  it.each([
+    'GITHUB_TOKEN',
+    'GOOGLE_APPLICATION_CREDENTIALS',
+    'AWS_ACCESS_KEY_ID',
+    'AZURE_OPENAI_API_KEY',
+    'CLOUDFLARE_API_TOKEN',
+  ])('is not the default because of %s, which says nothing of models', async (variable) => {
+    await using part = await createRig({ drivers, env: { [variable]: 'k' }, config: { providers: nothing } })
+    expect((await part.inference.defaultModel()).provider).toBe('builtin')
+  })
 })
 
 describe('Azure', () => {
