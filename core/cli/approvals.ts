@@ -1,18 +1,25 @@
 import * as v from 'valibot'
-import { escapeControls } from '../log/text.ts'
+import { escapeControls, shorten } from '../log/text.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { clientArgs, command } from './command.ts'
 import type { Command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
-import { print, printJson } from './output.ts'
+import { print, printJson, renderDuration, renderFacts } from './output.ts'
 
 export const Approval = v.looseObject({
   id: v.string(),
+  agent_id: v.optional(v.string(), ''),
   agent_name: v.optional(v.string(), ''),
+  session_id: v.optional(v.string(), ''),
   tool_name: v.optional(v.string(), ''),
   action_summary: v.optional(v.string(), ''),
+  description: v.optional(v.string(), ''),
+  intent: v.optional(v.string(), ''),
+  payload: v.optional(v.unknown()),
   risk_level: v.optional(v.string(), ''),
+  scopes: v.optional(v.array(v.string()), []),
+  session_covers: v.nullish(v.string()),
   status: v.string(),
   requested_at: v.optional(v.string(), ''),
   expires_at: v.optional(v.string(), ''),
@@ -44,9 +51,84 @@ async function requireApproval(client: DaemonClient, wanted: string): Promise<Ap
 }
 
 /** Answers a request. Throws what the daemon refused. */
-export async function decide(client: DaemonClient, verb: 'approve' | 'reject', wanted: string) {
+export async function decide(
+  client: DaemonClient,
+  verb: 'approve' | 'reject',
+  wanted: string,
+  scope: 'once' | 'session' = 'once',
+) {
   const approval = await requireApproval(client, wanted)
-  return { approval, answer: await client.call('POST', `/api/approvals/${approval.id}/${verb}`, Decided) }
+  const answer = await client.call(
+    'POST',
+    `/api/approvals/${approval.id}/${verb}`,
+    Decided,
+    scope === 'session' ? { body: { scope } } : {},
+  )
+  return { approval, answer }
+}
+
+/** Exactly what would be done, as lines; the summary where the request is too large for a list. */
+export function linesOf({ tool_name: tool, payload, action_summary: summary }: Approval): readonly string[] {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return [escapeControls(summary)]
+  const { command, args, ...rest } = payload as Record<string, unknown>
+  const words = Array.isArray(args)
+    ? args.map((word) => (/^[\w./:=@%+,-]+$/.test(String(word)) ? String(word) : JSON.stringify(word)))
+    : []
+  const first = typeof command === 'string' ? [[command, ...words].join(' ')] : [tool]
+  const others = Object.entries(typeof command === 'string' ? rest : payload).map(
+    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const lines = [...first, ...others]
+    .flatMap((line) => line.split('\n'))
+    .map((line) => shorten(escapeControls(line), 400))
+  return lines.length > 12
+    ? [...lines.slice(0, 12), `… and ${lines.length - 12} more lines: the details have them`]
+    : lines
+}
+
+/** What is asked, in one sentence, and below it what would be done. */
+export function renderQuestion(approval: Approval, bold: (text: string) => string): string {
+  const { agent_name: agent, intent, tool_name: tool, description } = approval
+  return [
+    `${escapeControls(agent)} wants to ${escapeControls(intent || `use ${tool}`)} and waits for your answer (${timeLeft(approval)} left, then it counts as no):`,
+    '',
+    ...linesOf(approval).map((line) => `    ${bold(line)}`),
+    '',
+    ...(description === '' ? [] : [`  ${escapeControls(description)}`, '']),
+  ].join('\n')
+}
+
+/** The answers that one letter gives. */
+export function renderChoices({ scopes, session_covers: covers }: Approval): string {
+  return [
+    '  y  yes, once',
+    ...(scopes.includes('session')
+      ? [`  s  yes, for this conversation${covers ? `: ${escapeControls(covers)}` : ''}`]
+      : []),
+    '  n  no',
+    '  d  details',
+  ].join('\n')
+}
+
+/** All that is known of a request. */
+export async function renderDetails(client: DaemonClient, id: string): Promise<string> {
+  const approval = await client.call('GET', `/api/approvals/${id}`, Approval)
+  const facts = renderFacts([
+    ['id', approval.id],
+    ['agent', `${approval.agent_name} (${approval.agent_id})`],
+    ['tool', approval.tool_name],
+    ['risk', approval.risk_level],
+    ['session', approval.session_id],
+    ['asked', approval.requested_at],
+    ['until', approval.expires_at],
+    ['status', approval.status],
+  ])
+  return `${facts}\n${escapeControls(JSON.stringify(approval.payload ?? {}, null, 2), true)}`
+}
+
+export function timeLeft({ expires_at: until }: Pick<Approval, 'expires_at'>): string {
+  const secs = (Date.parse(until) - Date.now()) / 1000
+  return Number.isFinite(secs) ? renderDuration(Math.max(0, Math.round(secs))) : 'some time'
 }
 
 export function answering(

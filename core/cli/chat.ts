@@ -4,10 +4,11 @@ import { ask, connect, requireAgent } from './connect.ts'
 import { Conversation } from './conversation.ts'
 import { exits } from './failure.ts'
 import { requireSession } from './sessions.ts'
+import { PlainView } from './terminal/view.ts'
 
 export default command({
   description:
-    'Talk to an agent. Lines of standard input are messages, also when it is not a terminal; /help lists the commands.',
+    'Talk to an agent. In a terminal a pasted text is one message and Markdown is drawn; from a pipe each line is a message, and answers come as they are. /help lists the commands.',
   args: {
     agent: { type: 'positional', required: false, description: 'Name or id of the agent (default: assistant)' },
     message: {
@@ -40,14 +41,23 @@ export default command({
         session: args.session === undefined ? undefined : await requireSession(client, args.session, found.id),
       }
     })
-    const talk = new Conversation({
-      connection,
-      agent,
-      session,
-      json: args.json === true,
-      colored: process.stdout.isTTY === true && !process.env['NO_COLOR'],
-    })
-    return args.message === undefined ? await converse(talk) : await once(talk, args.message)
+    const json = args.json === true
+    const parts = { connection, agent, session, json }
+    const colored = !process.env['NO_COLOR']
+    if (json || process.stdout.isTTY !== true || process.env['TERM'] === 'dumb') {
+      const view = new PlainView(colored && process.stdout.isTTY === true && process.env['TERM'] !== 'dumb')
+      const talk = new Conversation({ ...parts, view, letters: false })
+      return args.message === undefined ? await converse(talk) : await once(talk, args.message)
+    }
+    const { Screen } = await import('./terminal/screen.ts')
+    const { TerminalView } = await import('./terminal/markdown-view.ts')
+    const screen = new Screen(process.stdout)
+    const typed = args.message === undefined && process.stdin.isTTY === true
+    const talk = new Conversation({ ...parts, view: new TerminalView(screen, colored), letters: typed })
+    if (args.message !== undefined) return await once(talk, args.message)
+    if (!typed) return await converse(talk)
+    const { converseInTerminal } = await import('./terminal/interactive.ts')
+    return await converseInTerminal(talk, screen, colored)
   },
 })
 
@@ -64,18 +74,12 @@ async function once(talk: Conversation, message: string): Promise<number> {
   }
 }
 
-/** Messages go one after the other; a line typed during an answer waits, but /stop does not. */
+/** Messages go one after the other; a line that comes during an answer waits, but an answer to a question does not. */
 async function converse(talk: Conversation): Promise<number> {
-  const terminal = process.stdin.isTTY === true
-  const lines = createInterface({
-    input: process.stdin,
-    ...(terminal ? { output: process.stdout } : {}),
-    terminal,
-    prompt: talk.prompt,
-  })
+  const lines = createInterface({ input: process.stdin, terminal: false })
   let failure: unknown
   let work = Promise.resolve()
-  // Not the end of the input: what was typed before that is still sent.
+  // Not the end of the input: what was read before that is still sent.
   let left = false
   const leave = (): void => {
     left = true
@@ -83,38 +87,27 @@ async function converse(talk: Conversation): Promise<number> {
   }
   const onInterrupt = (): void => {
     // The first one ends the answer, the next one the program.
-    if (talk.cancel()) return
-    leave()
+    if (!talk.cancel()) leave()
   }
-  if (terminal) lines.on('SIGINT', onInterrupt)
-  else process.on('SIGINT', onInterrupt)
+  process.on('SIGINT', onInterrupt)
   try {
-    if (terminal) talk.greet()
-    lines.prompt()
     lines.on('line', (line) => {
-      if (talk.answersApproval(line)) {
-        if (terminal) lines.prompt()
-        return
-      }
-      if (terminal && line.trim() === '/stop' && talk.cancel()) return
+      if (talk.answersApproval(line, 0)) return
       work = work.then(async () => {
         if (left) return
         try {
           if ((await talk.take(line)) === 'exit') leave()
         } catch (error) {
           // In a terminal one can try again; a script has to know.
-          if (!terminal || !talk.survives(error)) {
-            failure = error
-            leave()
-          }
+          failure = error
+          leave()
         }
-        if (terminal && !left) lines.prompt()
       })
     })
     await new Promise<void>((resolve) => lines.once('close', resolve))
     await work
     if (failure !== undefined) throw failure
-    return !terminal && talk.cancelled ? exits.interrupted : exits.ok
+    return talk.cancelled ? exits.interrupted : exits.ok
   } finally {
     process.off('SIGINT', onInterrupt)
     lines.close()

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import type { DaemonClient } from '../net/daemon-client.ts'
-import { note } from './output.ts'
 
 const Turns = v.looseObject({
   turns: v.array(v.looseObject({ state: v.string(), ahead: v.optional(v.array(v.string()), []) })),
@@ -11,13 +10,13 @@ const SLOW_MS = 3000
 /** "Where is my message?": while an answer is slow, says what the daemon says of the message, when that is something new. */
 export class Whereabouts {
   readonly #client: DaemonClient
-  readonly #dim: (text: string) => string
+  readonly #say: (text: string) => void
   #timer: NodeJS.Timeout | undefined
   #heard = 0
   #told: string | undefined
-  constructor(client: DaemonClient, dim: (text: string) => string) {
+  constructor(client: DaemonClient, say: (text: string) => void) {
     this.#client = client
-    this.#dim = dim
+    this.#say = say
   }
 
   /** The message was sent, or something of the answer came. */
@@ -41,7 +40,7 @@ export class Whereabouts {
       const open = turns.find(({ state }) => state === 'queued' || state === 'running' || state === 'waiting')
       const said = open && describe(open.state, open.ahead.length)
       if (heard !== this.#heard) return
-      if (said !== undefined && said !== this.#told) note(this.#dim(`(${said})`))
+      if (said !== undefined && said !== this.#told) this.#say(said)
       this.#told = said
     } catch {
       // The answer that is being read tells of a daemon that is gone.

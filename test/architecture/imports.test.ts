@@ -46,7 +46,9 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
   [/^rolldown$/, ['core/build/']],
   [/^vite$/, ['plugins/webchat/build.ts']],
-  [/^(preact|marked|dompurify)($|\/)/, ['plugins/webchat/page/']],
+  [/^(preact|dompurify)($|\/)/, ['plugins/webchat/page/']],
+  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/']],
+  [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/']],
 ]
 
 /** Dangerous primitives of the platform that have one door (one place where the guard is). */

@@ -81,7 +81,7 @@ describe('svc chat', () => {
       const chat = startCli(['chat', 'digger', '--home', place])
       chat.stdin.write('use launch {"label": "one"}\n')
       const [, id = ''] = await chat.prints(
-        /digger needs your approval \(high risk\): launch \{"label":"one"\}\n {2}\/approve (\w{8}) or \/reject/,
+        /digger wants to .* and waits for your answer \(.* left[^]*\n\n {4}launch\n {4}label: one\n[^]*\n {2}\/approve (\w{8}) or \/reject/,
       )
       chat.stdin.write('/approve nothing\n')
       await chat.prints(/there is no approval "nothing"/)
@@ -90,7 +90,7 @@ describe('svc chat', () => {
       chat.stdin.end()
       expect(await chat.ended).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining('approved: launch {"label":"one"}') as string,
+        stderr: expect.stringContaining('approved: launch label: one') as string,
       })
     } finally {
       await rm(place, { recursive: true, force: true })

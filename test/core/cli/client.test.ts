@@ -169,7 +169,9 @@ describe('chat', () => {
       input: 'first\n/model\n\nsecond\n/agents\n/nonsense\n/new\n/exit\nnever sent\n',
     })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'one\ntwo\n' })
-    expect(stderr).toMatch(/^openai\/m\n[^]*\* {2}assistant[^]*There is no command \/nonsense[^]*A new session begins/)
+    expect(stderr).toMatch(
+      /^The model is m by openai\.\n[^]*\* {2}assistant[^]*Unknown command \/nonsense[^]*New session [\da-f-]{36}\./,
+    )
   })
   it('says on standard error where a message is whose answer is slow', async () => {
     const hand = byHand()

@@ -1,0 +1,122 @@
+import wrapAnsi from 'wrap-ansi'
+import { escapeControls } from '../../log/text.ts'
+import { renderDuration } from '../output.ts'
+import { MarkdownStream } from './markdown.ts'
+import type { Screen } from './screen.ts'
+import { paint } from './view.ts'
+import type { View } from './view.ts'
+
+const DRAW_MS = 60
+const REASONING_LINES = 4
+
+/** Answers are drawn as Markdown while they come, above what is waited for and the line that is edited. */
+export class TerminalView implements View {
+  readonly colored: boolean
+  readonly #screen: Screen
+  readonly #stream: MarkdownStream
+  #status: string | (() => string) | undefined
+  #since = 0
+  #thought = ''
+  #timer: NodeJS.Timeout | undefined
+  #clock: NodeJS.Timeout | undefined
+  constructor(screen: Screen, colored: boolean) {
+    this.#screen = screen
+    this.colored = colored
+    this.#stream = new MarkdownStream(() => ({ width: screen.width, colored }))
+  }
+
+  note(text: string): void {
+    this.#settle()
+    this.#screen.both(`${fold(text, this.#screen.width)}\n`, this.#below())
+  }
+  text(delta: string): void {
+    this.#endReasoning()
+    this.#stream.add(delta)
+    // A block that is hard to read is drawn less often.
+    this.#later(Math.max(DRAW_MS, 4 * this.#stream.cost))
+  }
+  reasoning(delta: string): void {
+    this.#thought += delta
+    this.#later(DRAW_MS)
+  }
+  status(text: string | (() => string) | undefined): void {
+    if (text === this.#status) return
+    this.#status = text
+    this.#since = performance.now()
+    clearInterval(this.#clock)
+    if (text !== undefined) this.#clock = setInterval(() => this.#draw(), 1000).unref()
+    this.#draw()
+  }
+  endAnswer(): void {
+    this.status(undefined)
+    this.#endReasoning()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#screen.both(this.#stream.end(), [])
+  }
+
+  #later(ms: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#draw()
+    }, ms).unref()
+  }
+  #draw(): void {
+    this.#screen.both(this.#stream.take(), this.#below())
+  }
+  /** What was thought stays, dim, above the answer that follows. */
+  #endReasoning(): void {
+    if (this.#thought === '') return
+    const thought = escapeControls(this.#thought.trim(), true)
+    this.#thought = ''
+    this.#screen.both(`${this.#dim(thought)}\n\n`, this.#below())
+  }
+  /** What comes next is not part of the block that is being written. */
+  #settle(): void {
+    const done = this.#stream.end()
+    if (done !== '') this.#screen.both(done, this.#below())
+  }
+  #below(): string[] {
+    const growing = this.#stream.peek()
+    const thought = escapeControls(this.#thought.slice(-2000).trim(), true)
+    const secs = Math.floor((performance.now() - this.#since) / 1000)
+    return [
+      ...(thought === ''
+        ? []
+        : thought
+            .split('\n')
+            .slice(-REASONING_LINES)
+            .map((line) => this.#dim(line))),
+      ...(growing === '' ? [] : growing.split('\n')),
+      ...(this.#status === undefined
+        ? []
+        : [
+            this.#dim(
+              typeof this.#status === 'function'
+                ? this.#status()
+                : `… ${this.#status}${secs > 0 ? `, ${renderDuration(secs)}` : ''}`,
+            ),
+          ]),
+    ]
+  }
+  #dim(text: string): string {
+    return text
+      .split('\n')
+      .map((line) => paint(this.colored, 90, line))
+      .join('\n')
+  }
+}
+
+/** Breaks long lines between words; each keeps its indentation. */
+function fold(text: string, width: number): string {
+  return text
+    .split('\n')
+    .map((line) => {
+      const indent = /^ */.exec(line)?.[0] ?? ''
+      return wrapAnsi(line.slice(indent.length), Math.max(20, width - indent.length))
+        .split('\n')
+        .map((part) => (indent + part).trimEnd())
+        .join('\n')
+    })
+    .join('\n')
+}

@@ -1,0 +1,216 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { byHand, openChat } from '../../support/chat-stage.ts'
+import type { ChatStage } from '../../support/chat-stage.ts'
+import { startTerminal } from '../../support/terminal.ts'
+import type { TestTerminal } from '../../support/terminal.ts'
+
+const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
+const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
+const PASTE = (text: string): string => `\u001b[200~${text}\u001b[201~`
+const CTRL_C = '\u0003'
+vi.setConfig({ testTimeout: 20_000 })
+let home: string
+let stage: ChatStage
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-terminal-'))
+  stage = await openChat({
+    home,
+    config: { plugins: { paths: [launcher], launcher: { file: join(home, 'launches.log') } } },
+  })
+})
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+const chat = async (options: { env?: NodeJS.ProcessEnv; args?: string; cols?: number; rows?: number } = {}) => {
+  const terminal = startTerminal(
+    `exec ${process.execPath} --conditions=svc-source ${main} chat --home ${home} ${options.args ?? ''}`,
+    options,
+  )
+  if (!options.args?.includes('-m')) await terminal.shows(/Talking to [^]*\n>$/)
+  return terminal
+}
+const sent = (): string => String(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
+
+describe('what is typed', () => {
+  it('a pasted text of several lines is one message', async () => {
+    await using terminal = await chat()
+    stage.fake.script({ text: 'read' })
+    const before = stage.fake.requests.length
+    terminal.type(PASTE('def f():\r\treturn "↵"\r\rf()\r'))
+    await terminal.shows(/> def f\(\):↵/)
+    terminal.type(' what is this?\r')
+    await terminal.shows(/\nread\n/)
+    expect(stage.fake.requests.length).toBe(before + 1)
+    expect(sent()).toBe('def f():\n\treturn "↵"\n\nf() what is this?')
+    terminal.type('/exit\r')
+    expect(await terminal.ended).toEqual({ code: 0, signal: null })
+    expect(terminal.raw).toContain('\u001b[?2004l')
+  })
+
+  it('a long one is shown by its size and sent whole; keys in it are text or nothing', async () => {
+    await using terminal = await chat()
+    stage.fake.script({ text: 'a lot' })
+    const long = Array.from({ length: 300 }, (_, at) => `line ${at}`).join('\n')
+    terminal.type(PASTE(`${long}\u0003\u001b[A`))
+    await terminal.shows(/\[pasted text 1, 300 lines\]/)
+    terminal.type('\r')
+    await terminal.shows(/\na lot\n/)
+    expect(sent()).toBe(`${long}[A`)
+  })
+
+  it('a path or a pasted text that begins with a slash is no command', async () => {
+    await using terminal = await chat()
+    stage.fake.script({ text: 'one' }, { text: 'two' })
+    terminal.type('/etc/passwd is what?\r')
+    await terminal.shows(/\none\n/)
+    expect(sent()).toBe('/etc/passwd is what?')
+    terminal.type(`${PASTE('/usage\nis this a command?')}\r`)
+    await terminal.shows(/\ntwo\n/)
+    expect(sent()).toBe('/usage\nis this a command?')
+  })
+
+  it('Ctrl-C clears the line, then stops the answer, then leaves', async () => {
+    await using terminal = await chat()
+    terminal.type('half a thou')
+    await terminal.shows(/> half a thou/)
+    terminal.type(CTRL_C)
+    await terminal.hides(/half a thou/)
+    const hand = byHand()
+    stage.fake.script({ text: hand.text })
+    terminal.type('go on\r')
+    hand.say('Once upon')
+    await terminal.shows(/Once upon/)
+    terminal.type('typed ahead')
+    await terminal.shows(/> typed ahead/)
+    terminal.type(CTRL_C)
+    await terminal.hides(/typed ahead/)
+    terminal.type(CTRL_C)
+    await terminal.shows(/\(stopped\)/)
+    hand.end()
+    terminal.type(CTRL_C)
+    expect((await terminal.ended).code).toBe(0)
+  })
+
+  it('what is sent during an answer waits, and its line stays whole while the answer grows', async () => {
+    await using terminal = await chat()
+    const hand = byHand()
+    stage.fake.script({ text: hand.text }, { text: 'the second answer' })
+    terminal.type('first\r')
+    hand.say('One ')
+    await terminal.shows(/One/)
+    terminal.type('second')
+    await terminal.shows(/One\n.*\n> second$/m)
+    hand.say('two ')
+    await terminal.shows(/One two\n.*\n> second$/m)
+    terminal.type(' thing\r')
+    await terminal.shows(/> second thing\n/)
+    hand.say('three.')
+    hand.end()
+    await terminal.shows(/One two three\.\n[^]*the second answer/)
+    expect(sent()).toBe('second thing')
+  })
+})
+
+describe('what is shown', () => {
+  it('Markdown is drawn while it comes, once, and fits the terminal', async () => {
+    await using terminal = await chat({ cols: 40 })
+    const hand = byHand()
+    stage.fake.script({ text: hand.text })
+    terminal.type('write\r')
+    hand.say('# Title\n\nSome **bold** words that are longer than the terminal is wide.\n\n- one\n- tw')
+    await terminal.shows(/• tw/)
+    hand.say('o\n\n```js\nlet a = 1\n```\n')
+    hand.end()
+    await terminal.shows(/let a = 1\n+>$/)
+    expect(terminal.screen()).toMatch(
+      /Title\n\nSome bold words that are longer than the\nterminal is wide\.\n\n• one\n• two\n\n {4}let a = 1/,
+    )
+    expect(terminal.screen().match(/Title/g)).toHaveLength(1)
+    expect(terminal.raw).toContain('\u001b[1mbold\u001b[22m')
+  })
+
+  it('without colours where NO_COLOR says so, and without any drawing in a dumb terminal', async () => {
+    await using plain = await chat({ env: { NO_COLOR: '1' } })
+    stage.fake.script({ text: '**bold** `code`' })
+    plain.type('write\r')
+    await plain.shows(/\nbold `code`/)
+    expect(plain.raw.split('\u001b').filter((piece) => /^\[\d+m/.test(piece))).toEqual([])
+    stage.fake.script({ text: '**bold**' })
+    await using dumb = await chat({ env: { TERM: 'dumb' }, args: '-m hi' })
+    await dumb.ended
+    expect(dumb.raw).toBe('**bold**\r\n')
+  })
+
+  it('an answer cannot control the terminal', async () => {
+    await using terminal = await chat()
+    stage.fake.script({
+      text: 'a\u001b]0;owned\u0007b \u001b[2J&#27;[2J [x](http://a/\u001b]8;;) `\u001b[31m` \u009b31m\n\n```\n\u001b[H\n```\n',
+    })
+    terminal.type('write\r')
+    await terminal.shows(/\\u001b\[H/)
+    expect(terminal.raw).not.toContain('\u001b]')
+    expect(terminal.raw).not.toContain('\u001b[2J')
+    expect(terminal.raw).not.toContain('\u001b[31m')
+    expect(terminal.raw).not.toContain('\u009b')
+  })
+
+  it('one message draws its answer too, and leaves nothing else', async () => {
+    stage.fake.script({ text: ['**Hel', 'lo**'] })
+    await using terminal = await chat({ args: '-m hi' })
+    expect((await terminal.ended).code).toBe(0)
+    expect(terminal.screen()).toBe('Hello')
+  })
+
+  it('/sessions, /usage and /compact are those of the page', async () => {
+    await using terminal = await chat()
+    terminal.type('/usage\r')
+    await terminal.shows(/This session: \d+ calls of a model/)
+    terminal.type('/sessions\r')
+    await terminal.shows(/\* 1\. .* messages/)
+    terminal.type('/compact\r')
+    await terminal.shows(/No compaction needed|Session compacted/)
+    terminal.type('/help\r')
+    await terminal.shows(/\/sessions: [^]*\/agents: list[^]*Ctrl-C clears what is typed/)
+  })
+})
+
+describe('approvals', () => {
+  const digger = async (): Promise<TestTerminal> => {
+    const name = `digger-${Math.trunc(performance.now())}`
+    await stage.spawn(name)
+    return await chat({ args: name })
+  }
+  const launch = { calls: [{ id: 'c1', name: 'launch', args: { label: 'one' } }] }
+
+  it('one sentence, what would be done on a line of its own, and y lets it be done', async () => {
+    await using terminal = await digger()
+    stage.fake.script(launch, { text: 'launched' })
+    terminal.type('do it\r')
+    await terminal.shows(
+      /digger-\d+ wants to .* and waits for your\s+answer \((?:10 min 0 s|9 min \d+ s) left[^]*\n\n {4}launch\n {4}label: one\n\n[^]* y {2}yes, once/,
+    )
+    terminal.type('d\r')
+    await terminal.shows(/risk +high[^]*"label": "one"/)
+    terminal.type('y\r')
+    await terminal.shows(/approved: launch label: one[^]*\nlaunched/)
+  })
+
+  it('n does not, and a letter that was typed before the question counts for nothing', async () => {
+    await using terminal = await digger()
+    stage.fake.script({ text: 'first' }, launch, { text: 'as you like' })
+    terminal.type('hello\r')
+    await terminal.shows(/\nfirst\n/)
+    terminal.type('do it\r')
+    terminal.type('y')
+    await terminal.shows(/wants to/)
+    terminal.type('\r')
+    await terminal.shows(/That was typed before the question was shown/)
+    terminal.type('n\r')
+    await terminal.shows(/rejected: launch[^]*as you like/)
+  })
+})
