@@ -13,7 +13,9 @@ export interface MarkdownOptions {
 /** Deeper than this a text is shown as it was written. */
 const MOST_DEPTH = 12
 /** The lexer's time grows with the square of what is nested: one that takes longer is not asked again about the same block. */
-const SLOW_MS = 150
+const SLOW_MS = 250
+/** A text as short as this is slow only where the machine is. */
+const SHORT = 1000
 /** A block that does not end is written in parts of this size. */
 const MOST_PENDING = 8000
 
@@ -70,7 +72,7 @@ export class MarkdownStream {
     const started = performance.now()
     const tokens = lex(this.#pending)
     this.cost = performance.now() - started
-    if (!tokens || this.cost > SLOW_MS) {
+    if (!tokens || (this.cost > SLOW_MS && this.#pending.length > SHORT)) {
       this.#plain = true
       return this.#takePlain()
     }

@@ -36,7 +36,7 @@ describe('svc approval', () => {
     const id = await ask('make\u001b[2K\u202e')
     const { stdout } = await svc('approval', 'list', '--pending')
     expect(stdout).toMatch(
-      /^STATUS +RISK +TIME LEFT +AGENT +ID +WHAT\npending +critical +\d+ (s|min) +digger +\S+ +shell_exec make/,
+      /^STATUS +RISK +TIME LEFT +AGENT +ID +WHAT\npending +critical +\d+ min(?: \d+ s)? +digger +\S+ +shell_exec make/,
     )
     expect(stdout).toContain(String.raw`make\u{1b}[2K\u{202e}`)
     expect(stdout).not.toContain('\u202e')

@@ -72,7 +72,7 @@ describe('svc session', () => {
   it('takes a label away, and deletes', async () => {
     expect((await svc('session', 'label', 'dairy', '--remove')).stdout).toMatch(/has no label now\n$/)
     expect((await svc('session', 'label', '1')).code).toBe(2)
-    expect((await svc('session', 'label', '1', 'a/b')).code).toBe(1)
+    expect((await svc('session', 'label', '1', 'x'.repeat(5000))).code).toBe(1)
     const [first = ''] = await ids()
     expect((await svc('session', 'delete', first.slice(0, 8))).stdout).toMatch(/is gone, with its 2 messages\n$/)
     expect(await ids()).toHaveLength(1)
