@@ -234,6 +234,13 @@ const keyVariables = [
 
 /** A daemon that runs says what it uses: only it sees the keys that are stored. */
 async function checkProviders(config: Config, running: string | undefined): Promise<Check> {
+  const problem = running === undefined ? undefined : await findDefaultProblem(config, running)
+  if (problem !== undefined)
+    return warn(
+      'providers',
+      `the default model cannot be used: ${problem}`,
+      'correct default_provider and default_model',
+    )
   const found = running === undefined ? listKeys(config) : await findDefault(config, running)
   if (found !== undefined) return ok('providers', found)
   return warn(
@@ -250,6 +257,20 @@ function listKeys(config: Config): string | undefined {
       .map(([name]) => `[providers.${name}]`),
   ]
   return found.length > 0 ? `keys: ${found.join(', ')}` : undefined
+}
+/** Why the default model of the daemon that runs cannot be used as it is configured. */
+async function findDefaultProblem(config: Config, url: string): Promise<string | undefined> {
+  try {
+    const { default_problem: problem } = await createDaemonClient({ url, apiKey: config.api_key }).call(
+      'GET',
+      '/api/status',
+      v.looseObject({ default_problem: v.nullish(v.string()) }),
+      { timeoutMs: 5000 },
+    )
+    return problem ?? undefined
+  } catch {
+    return undefined /* That it cannot be asked is said by the check of the database. */
+  }
 }
 async function findDefault(config: Config, url: string): Promise<string | undefined> {
   try {

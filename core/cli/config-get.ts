@@ -1,4 +1,4 @@
-import { findNearest } from '../config/nearest.ts'
+import { findNearest } from '../schema/nearest.ts'
 import { redact } from '../config/redact.ts'
 import { splitKey } from '../config/layer.ts'
 import { ConfigSchema } from '../config/schema.ts'

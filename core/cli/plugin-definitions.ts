@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Config } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { findNearest, suggest } from '../config/nearest.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import { builtInFolders, namedFolders } from '../host/folders.ts'
 import { createLoader } from '../host/loader.ts'

@@ -1,7 +1,7 @@
 import { runCommand } from 'citty'
 import type { ArgsDef } from 'citty'
 import { readBuild } from '../build/info.ts'
-import { findNearest } from '../config/nearest.ts'
+import { findNearest } from '../schema/nearest.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exits, Failure } from './failure.ts'

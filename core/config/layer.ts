@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { findNearest } from './nearest.ts'
+import { findNearest } from '../schema/nearest.ts'
 import type { ConfigProblem } from './problem.ts'
 import { describe, expectation, findChild, isSecret, isTable, isTree, knownKeys, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'

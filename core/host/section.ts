@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import * as v from 'valibot'
-import { findNearest, suggest } from '../config/nearest.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import { ConfigError } from '../config/problem.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'

@@ -16,6 +16,8 @@ export async function modelNames(inference: Inference | undefined, catalog?: Cat
     const target = model === 'default' || named === 'builtin' ? undefined : alias?.(model)
     if (target && (provider === 'default' || provider === target.provider))
       return { provider: target.provider, model: target.model }
+    // Whatever is named for a real provider, the offline one answers.
+    if (provider === 'default' && named === 'builtin') return { provider: named, model: fallback.model }
     if (model !== 'default') return { provider: named, model }
     return { provider: named, model: named === fallback.provider ? fallback.model : (ownDefaults.get(named) ?? model) }
   }

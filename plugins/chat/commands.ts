@@ -1,4 +1,4 @@
-import { checkAuthority, nameOf } from 'svc/sdk'
+import { checkAuthority, findNearest, nameOf, suggest } from 'svc/sdk'
 import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
@@ -92,6 +92,9 @@ const commands: Readonly<Record<string, Entry>> = {
           ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }),
           ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
         })
+        // What was asked for cannot be had, and something else answers for it.
+        if (warnings.length > 0 && model.model !== 'default' && resolved.model !== model.model)
+          return `The model is set to ${model.model}, but ${resolved.model} by ${resolved.provider} answers.${doubts}`
         return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.${doubts}`
       } catch (error) {
         const why = explain(error)
@@ -182,7 +185,8 @@ export async function runCommand(parts: CommandParts, conversation: Conversation
   const name = word.toLowerCase()
   const known = aliases[name] ?? name
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-  if (!command) return `Unknown command /${word.slice(0, 50)}. /help lists the commands.`
+  if (!command)
+    return `Unknown command /${word.slice(0, 50)}${suggest(findNearest(name, Object.keys(commands)))}. /help lists the commands.`
   const argument = rest.join(' ')
   checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
   return command.run(parts, conversation, argument)

@@ -1,3 +1,4 @@
+import { findNearest, suggest } from 'svc/sdk'
 import type { Catalog, CatalogModel } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 
@@ -11,7 +12,13 @@ export async function listModels(inference: Inference, catalog: Catalog | undefi
   const providers = inference.providers()
   if (wanted !== '') {
     const provider = providers.find(({ name }) => name === wanted.toLowerCase())
-    if (!provider) return `There is no provider "${wanted.slice(0, 50)}". /providers lists them.`
+    if (!provider) {
+      const nearest = findNearest(
+        wanted,
+        providers.map(({ name }) => name),
+      )
+      return `There is no provider "${wanted.slice(0, 50)}"${suggest(nearest)}. /providers lists them.`
+    }
     const models = catalog?.list(provider.name) ?? []
     const more = models.length > LONG ? `\n… and ${models.length - LONG} more: GET /api/models` : ''
     return models.length === 0

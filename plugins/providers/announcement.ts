@@ -8,14 +8,17 @@ const QUIET_MS = 500
 /** Says in the log which model is the default, and again when that changes. */
 export class Announcement {
   readonly #defaults: DefaultModel
+  readonly #problem: () => Promise<string | undefined>
   readonly #clock: Clock
   readonly #log: ConsolaInstance
   #last = ''
   #cancel: () => void = () => {}
   #closed = false
 
-  constructor(defaults: DefaultModel, clock: Clock, log: ConsolaInstance) {
+  /** `problem` says why the default cannot be used as it is configured. */
+  constructor(defaults: DefaultModel, problem: () => Promise<string | undefined>, clock: Clock, log: ConsolaInstance) {
     this.#defaults = defaults
+    this.#problem = problem
     this.#clock = clock
     this.#log = log
   }
@@ -40,9 +43,11 @@ export class Announcement {
 
   async #say(): Promise<void> {
     const { provider, model, because } = await this.#defaults.find()
-    const line = `default model: ${provider} / ${model} (${because})`
+    const problem = await this.#problem()
+    const line = `default model: ${provider} / ${model} (${because})${problem === undefined ? '' : ` cannot be used: ${problem}`}`
     if (this.#closed || line === this.#last) return
     this.#last = line
-    this.#log.info(line)
+    if (problem === undefined) this.#log.info(line)
+    else this.#log.warn(line)
   }
 }

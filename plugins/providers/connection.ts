@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn, ProviderClient, ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
@@ -140,7 +140,7 @@ export class Connections {
     if (!entry?.open)
       throw new Refusal(
         'service_unavailable',
-        `There is no provider "${provider}". There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
+        `There is no provider "${provider}"${suggest(findNearest(provider, this.names()))}. There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
           `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`,
       )
     const { driver } = entry

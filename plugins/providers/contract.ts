@@ -86,6 +86,8 @@ export interface Inference {
     readonly base_url?: string
     readonly api_key_env?: string
   }[]
+  /** Why the default cannot be used as it is configured; `undefined` when it can. */
+  defaultProblem(): Promise<string | undefined>
   /** What `default` stands for at this moment. */
   defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
 }

@@ -62,6 +62,11 @@ export class DefaultModel {
     this.#wanted = parts.wanted
   }
 
+  /** What the configuration names. */
+  wanted(): Wanted {
+    return this.#wanted()
+  }
+
   async find(): Promise<DefaultChoice> {
     const wanted = this.#wanted()
     const model = isDefault(wanted.model) ? undefined : wanted.model

@@ -69,6 +69,7 @@ export function defaultRoutes({
       provider,
       model,
       auth_status: authStatus,
+      problem: (await inference.defaultProblem()) ?? null,
       ...(envVar !== undefined && { api_key_env: envVar }),
       ...(baseUrl !== undefined && { base_url: baseUrl }),
     }

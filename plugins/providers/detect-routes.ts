@@ -1,4 +1,4 @@
-import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest, UpstreamFailure } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Connections } from './connection.ts'
 import type { Ollama } from './ollama.ts'
@@ -41,7 +41,11 @@ export function detectRoutes({
     errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name }, signal }) {
       const entry = connections.driver(name)
-      if (!entry) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
+      if (!entry)
+        throw new Refusal(
+          'provider_not_found',
+          `Provider '${name}' not found${suggest(findNearest(name, connections.names()))}`,
+        )
       if (entry.driver.envVar !== undefined || connections.baseUrl(name) === undefined)
         throw new Refusal(
           'invalid_request',

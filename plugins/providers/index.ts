@@ -57,7 +57,7 @@ export default definePlugin({
         model: services.daemon.config().defaultModel,
       }),
     })
-    const announcement = new Announcement(defaults, clock, log)
+    const announcement = new Announcement(defaults, () => inference.defaultProblem(), clock, log)
     const inference = createInference({
       config,
       connections,

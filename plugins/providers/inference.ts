@@ -242,6 +242,7 @@ export function createInference(parts: InferenceParts): Inference {
     embed,
     choose: naming.choose,
     doubt: naming.doubt,
+    defaultProblem: naming.defaultProblem,
     providers: states,
     fallbacks: () => config.fallback_models,
     defaultModel: async () => {

@@ -1,13 +1,20 @@
+import { findNearest, listNearest, Refusal, suggest } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Connections } from './connection.ts'
 import type { Inference } from './contract.ts'
-import { isDefault } from './default-model.ts'
+import { isDefault, PREFERENCE } from './default-model.ts'
 import type { DefaultModel } from './default-model.ts'
 import type { Ollama } from './ollama.ts'
 
 export const BUILTIN = 'builtin'
 /** Other providers of a model that a warning names at most. */
 const SHOWN = 3
+
+const rank = (provider: string | undefined): number => {
+  if (provider === undefined) return Infinity
+  const at = PREFERENCE.indexOf(provider)
+  return at < 0 ? PREFERENCE.length : at
+}
 
 export interface NamingParts {
   readonly connections: Connections
@@ -19,7 +26,7 @@ interface Choice {
   readonly provider: string
   readonly model: string
 }
-export interface Naming extends Pick<Inference, 'choose' | 'doubt'> {
+export interface Naming extends Pick<Inference, 'choose' | 'doubt' | 'defaultProblem'> {
   /** Whose a model is that an agent names without its provider. */
   place(model: string): Promise<Choice>
 }
@@ -77,6 +84,8 @@ export function createNaming({ connections, defaults, ollama, catalog }: NamingP
   async function doubt(choice: Choice): Promise<string | undefined> {
     if (isDefault(choice.model)) return isDefault(choice.provider) ? undefined : noProvider(choice.provider)
     const { provider, model } = isDefault(choice.provider) ? await place(choice.model) : choice
+    if (isDefault(choice.provider) && provider === BUILTIN && model !== choice.model)
+      return unplaced(choice.model, await read())
     const missing = noProvider(provider)
     if (missing !== undefined) return missing
     const known = await read()
@@ -97,13 +106,48 @@ export function createNaming({ connections, defaults, ollama, catalog }: NamingP
     return `provider ${provider} has no model "${model}" that is known here; ${
       others.length > 0
         ? `there is ${others.slice(0, SHOWN).join(', ')}${more}`
-        : 'GET /api/models lists those there are, POST /api/models/custom adds one'
+        : `${await nearest(provider, model)}GET /api/models lists those there are, POST /api/models/custom adds one`
     }`
   }
   const noProvider = (provider: string): string | undefined =>
     connections.driver(provider)
       ? undefined
-      : `there is no provider "${provider}"; there are ${connections.names().toSorted().join(', ') || 'none'}`
+      : `there is no provider "${provider}"${suggest(findNearest(provider, connections.names()))}; there are ${connections.names().toSorted().join(', ') || 'none'}`
 
-  return { choose, place, doubt }
+  /** Why the offline model answers for a model, and what was meant perhaps. */
+  function unplaced(model: string, known: Catalog | undefined): string {
+    const makers = new Map<string, string>()
+    // Of several providers of a model the preferred one is named.
+    for (const { provider, id } of known?.list() ?? [])
+      if (connections.driver(provider) && rank(provider) < rank(makers.get(id))) makers.set(id, provider)
+    const near = listNearest(model.slice(model.indexOf('/') + 1), makers.keys())
+    return `no provider that can be used has a model "${model}", so the built-in offline model answers; ${
+      near.length === 0
+        ? 'GET /api/models lists those there are'
+        : `the nearest: ${near.map((id) => `${makers.get(id)}/${id}`).join(', ')}`
+    }`
+  }
+
+  async function nearest(provider: string, model: string): Promise<string> {
+    const ids = (await read())?.list(connections.catalogName(provider)).map(({ id }) => id) ?? []
+    const near = listNearest(model, [...ids, ...(await installed(provider))])
+    return near.length === 0 ? '' : `the nearest: ${near.join(', ')}; `
+  }
+
+  /** Not only what the choice stands for: also what was configured and did not become it. */
+  async function defaultProblem(): Promise<string | undefined> {
+    const { model: wanted } = defaults.wanted()
+    const { provider, model } = await defaults.find()
+    if (provider === BUILTIN && wanted !== undefined && !isDefault(wanted) && model !== wanted)
+      return `default_model is "${wanted}": ${unplaced(wanted, await read())}`
+    try {
+      await connections.open({ provider })
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return error.message
+    }
+    return undefined
+  }
+
+  return { choose, place, doubt, defaultProblem }
 }

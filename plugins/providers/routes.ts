@@ -1,4 +1,4 @@
-import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest, UpstreamFailure } from 'svc/sdk'
 import type { AnyRoute, Configuration, Fetch, Statement } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
@@ -60,9 +60,14 @@ export function providerRoutes({
   announce,
 }: RouteParts): readonly AnyRoute[] {
   function known(name: string): ProviderState {
-    const state = inference.providers().find((provider) => provider.name === name)
-    if (!state) throw new Refusal('provider_not_found', `Provider '${name}' not found`)
-    return state
+    const states = inference.providers()
+    const state = states.find((provider) => provider.name === name)
+    if (state) return state
+    const nearest = findNearest(
+      name,
+      states.map((one) => one.name),
+    )
+    throw new Refusal('provider_not_found', `Provider '${name}' not found${suggest(nearest)}`)
   }
 
   /** What can be said of a provider's models without asking it: what the catalog knows, the one it uses, those with a price, those Ollama has. */

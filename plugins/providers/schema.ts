@@ -104,6 +104,7 @@ export const DefaultProvider = v.object({
   auth_status: ProviderRow.entries.auth_status,
   api_key_env: v.optional(v.string()),
   base_url: v.optional(v.string()),
+  problem: v.nullable(v.string()),
 })
 export const UrlSaved = v.object({
   status: v.literal('saved'),

@@ -1,4 +1,4 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { RouteParts } from './routes.ts'
 import { PollParams, ProviderParams, SignInState, SignInStarted } from './schema.ts'
@@ -35,7 +35,11 @@ export function signInRoutes({
     errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name }, signal }) {
       const at = connections.signIn(name)
-      if (at === 'unknown') throw new Refusal('provider_not_found', `Provider '${name}' not found`)
+      if (at === 'unknown')
+        throw new Refusal(
+          'provider_not_found',
+          `Provider '${name}' not found${suggest(findNearest(name, connections.names()))}`,
+        )
       if (!at)
         throw new Refusal(
           'invalid_request',

@@ -38,12 +38,13 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     returns: HealthDetail,
     async handle() {
       const { database } = daemon.health()
+      const problem = await inference()?.defaultProblem()
       return {
         ...short(),
         version: daemon.build.version,
         agent_count: (await agents()?.list())?.length ?? 0,
         database,
-        config_warnings: [...daemon.warnings()],
+        config_warnings: [...daemon.warnings(), ...(problem === undefined ? [] : [`default model: ${problem}`])],
         failed_plugins: daemon
           .plugins()
           .flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
@@ -75,6 +76,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
         api_key_set: config.apiKeySet,
         default_provider: chosen?.provider ?? config.defaultProvider ?? 'default',
         default_model: chosen?.model ?? config.defaultModel ?? 'default',
+        default_problem: (await inference()?.defaultProblem()) ?? null,
         uptime_seconds: Math.floor(uptimeSecs),
         started_at: daemon.startedAt,
         agents: list,

@@ -26,6 +26,8 @@ export const Status = v.object({
   api_key_set: v.boolean(),
   default_provider: v.string(),
   default_model: v.string(),
+  /** Why the default cannot be used as it is configured. */
+  default_problem: v.nullable(v.string()),
   uptime_seconds: v.number(),
   started_at: v.string(),
   agents: v.array(AgentSummary),

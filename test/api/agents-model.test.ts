@@ -94,7 +94,9 @@ describe('PUT /api/agents/{id}/model', () => {
   it('warns of a model that nobody knows, of a provider there is none of, and says who has it', async () => {
     const { id } = await spawn('openrouter', 'default')
     expect((await set(id, 'openai/gpt-999')).body.warnings).toEqual([
-      expect.stringMatching(/^model: provider openrouter has no model "openai\/gpt-999" that is known here; GET/),
+      expect.stringMatching(
+        /^model: provider openrouter has no model "openai\/gpt-999" that is known here; the nearest: .*; GET/,
+      ),
     ])
     expect((await set(id, 'gpt-4.1')).body.warnings).toEqual([expect.stringContaining('there is openai/gpt-4.1')])
     expect((await set(id, 'x', 'nobody')).body.warnings).toEqual([

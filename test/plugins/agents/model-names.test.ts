@@ -6,6 +6,7 @@ const inference: Inference = {
   resolve: () => Promise.reject(new Error('not asked for')),
   fallbacks: () => [],
   choose: () => Promise.reject(new Error('not asked for')),
+  defaultProblem: () => Promise.resolve(undefined),
   doubt: () => Promise.resolve(undefined),
   complete: () => {
     throw new Error('not asked for')
@@ -36,7 +37,7 @@ it.each([
   ['default', 'default', 'builtin', 'offline'],
   ['openai', 'default', 'openai', 'gpt-4o'],
   ['openai', 'o3', 'openai', 'o3'],
-  ['default', 'o3', 'builtin', 'o3'],
+  ['default', 'o3', 'builtin', 'offline'],
   ['unknown', 'default', 'unknown', 'default'],
 ])('%s/%s is shown as %s/%s', async (provider, model, shownProvider, shownModel) => {
   expect((await modelNames(inference))({ provider, model })).toEqual({ provider: shownProvider, model: shownModel })

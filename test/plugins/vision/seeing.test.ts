@@ -39,6 +39,7 @@ const inference = (defaultModel: string): Inference => ({
   embed: never,
   fallbacks: () => [],
   choose: never,
+  defaultProblem: () => Promise.resolve(undefined),
   doubt: never,
   defaultModel: never,
   providers: () => [

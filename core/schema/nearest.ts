@@ -1,14 +1,37 @@
 /** The candidate a misspelt word most likely stands for, or `undefined` when none is close. */
 export function findNearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
-  // A third of the letters may be wrong; beyond that a suggestion misleads.
-  let least = Math.max(1, Math.floor(word.length / 3)) + 1
+  let least = farthest(word)
   for (const candidate of candidates) {
-    const steps = distance(word.toLowerCase().replaceAll('-', '_'), candidate.toLowerCase().replaceAll('-', '_'), least)
+    const steps = distance(plain(word), plain(candidate), least)
     if (steps < least) [best, least] = [candidate, steps]
   }
   return best
 }
+
+/** The candidates that come nearest to a misspelt word or a part of a name, the nearest first; none that would mislead. */
+export function listNearest(word: string, candidates: Iterable<string>, most = 3): readonly string[] {
+  const wanted = plain(word)
+  const limit = farthest(word)
+  const ranked = [...new Set(candidates)].flatMap((candidate) => {
+    const other = plain(candidate)
+    const steps = distance(wanted, other, limit)
+    const contained = wanted.length > 2 && (other.includes(wanted) || wanted.includes(other))
+    return steps < limit
+      ? [{ candidate, steps }]
+      : contained
+        ? [{ candidate, steps: limit + Math.abs(other.length - wanted.length) }]
+        : []
+  })
+  return ranked
+    .sort((a, b) => a.steps - b.steps || (a.candidate < b.candidate ? -1 : 1))
+    .slice(0, most)
+    .map(({ candidate }) => candidate)
+}
+
+const plain = (word: string): string => word.toLowerCase().replaceAll('-', '_')
+/** A third of the letters may be wrong; beyond that a suggestion misleads. */
+const farthest = (word: string): number => Math.max(1, Math.floor(word.length / 3)) + 1
 
 /** What a message about something unknown ends with; nothing when nothing known is near. */
 export function suggest(nearest: string | undefined): string {
