@@ -6,7 +6,7 @@ import type { Connector } from 'db0'
 import { readBuild } from './build/info.ts'
 import { Configuration } from './config/configuration.ts'
 import { toListenAddr } from './config/listen.ts'
-import { hiddenFolders, httpSettings, outboundSettings, PROVIDERS, section } from './config/parts.ts'
+import { daemonFolders, httpSettings, outboundSettings, PROVIDERS, proxySettings, section } from './config/parts.ts'
 import { listSecrets } from './config/redact.ts'
 import { LiveConfig } from './config/live.ts'
 import type { LoadedConfig } from './config/load.ts'
@@ -71,6 +71,8 @@ export interface AppOptions {
   readonly strict?: boolean
   /** Warnings of loading the configuration, for the health detail. */
   readonly warnings?: readonly string[]
+  /** The files the configuration was read from. */
+  readonly files?: readonly string[]
   /** Secrets beside those of the configuration and the vault: tools that send things away do not get them. */
   readonly secrets?: readonly string[]
   /** A db0 connector instead of the one of `database_url`, for tests. */
@@ -164,11 +166,16 @@ export async function createApp(options: AppOptions): Promise<App> {
   // Whoever started it again after a crash restarted it.
   const restartCount = (counted ?? 0) + (lock.afterCrash ? 1 : 0)
   if (lock.afterCrash) await countRestarts(restartCount)
+  const ownPorts = new Set<number>()
   const outbound = options.fetch
     ? undefined
     : owned(
         'outbound',
-        createOutbound({ settings: () => outboundSettings(live.current), log: log.withTag('outbound') }),
+        createOutbound({
+          settings: () => outboundSettings(live.current),
+          log: log.withTag('outbound'),
+          own: { ports: () => ownPorts, names: () => live.current.http.allowed_hosts },
+        }),
         (it) => it[Symbol.asyncDispose](),
       )
 
@@ -216,6 +223,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   const coreScope = new Scope('core')
 
+  const folders = daemonFolders(config, options.files ?? [])
   const host: Host = new Host({
     loader,
     log,
@@ -240,7 +248,13 @@ export async function createApp(options: AppOptions): Promise<App> {
         options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable,
       ),
       admit: (url) => outbound?.admit(url) ?? Promise.resolve(),
-      spawn: createSpawn(scope, hiddenFolders(config)),
+      spawn: createSpawn(scope, {
+        folders,
+        ...(outbound && {
+          openProxy: async (admits) =>
+            (await import('./net/proxy.ts')).openProxy(outbound, admits, proxySettings(live.current)),
+        }),
+      }),
     }),
     hold: (plugins) => {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
@@ -311,7 +325,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     Safekeeping,
     createSafekeeping(config, (file) => database.snapshot(file)),
   )
-  host.provide(Guards, installedGuards({ http, sieve, health: monitor }))
+  host.provide(Guards, installedGuards({ http, sieve, health: monitor, folders }))
   host.provide(
     Guests,
     owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()),
@@ -366,6 +380,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     async listen() {
       const listening = await http.listen()
+      ownPorts.add(listening.port)
       // An address alone means http.
       lock.publish(`${listening.url.startsWith('https:') ? 'https://' : ''}${toListenAddr(listening)}`)
       url = listening.url

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
 import type { Build } from '../host/daemon.ts'
 
@@ -21,4 +23,22 @@ export function readBuild(): Build {
     return v.parse(Info, JSON.parse(text))
   }
   throw new Error('neither build.json nor package.json was found beside the code: the installation is incomplete')
+}
+
+/** Folders that the code of this installation and its packages are loaded from; `shallow` where only the files directly in one are meant. */
+export function installedFolders(): readonly { readonly path: string; readonly shallow: boolean }[] {
+  const here = dirname(fileURLToPath(import.meta.url))
+  // Built code lies in dist/ or dist/core/, source code in core/build/.
+  const above = [here, dirname(here), dirname(dirname(here))]
+  const root = above.find((folder) => existsSync(join(folder, 'package.json'))) ?? here
+  const packages = dirname(root)
+  return [
+    { path: root, shallow: true },
+    ...['dist', 'core', 'plugins', 'adapters', 'skills', 'playground', 'node_modules'].map((name) => ({
+      path: join(root, name),
+      shallow: false,
+    })),
+    { path: here, shallow: false },
+    ...(basename(packages) === 'node_modules' ? [{ path: packages, shallow: false }] : []),
+  ]
 }

@@ -107,7 +107,7 @@ function refuseOpenDoor(config: Config): void {
 }
 async function open(
   options: ServeOptions,
-  { config, warnings, sources }: LoadedConfig,
+  { config, warnings, sources, files }: LoadedConfig,
   log: Log,
   logs: LogFeed,
   strict: boolean,
@@ -119,6 +119,7 @@ async function open(
       logs,
       warnings,
       sources,
+      files,
       strict,
       secrets: environmentSecrets(),
       reread: () => readSettings(options),

@@ -1,5 +1,10 @@
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { installedFolders } from '../build/info.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
+import type { ProxySettings } from '../net/proxy.ts'
+import type { DaemonFolders } from '../process/folders.ts'
 import { parseListenAddr } from './listen.ts'
 import type { Config, PluginSection } from './schema.ts'
 import { isTree } from './shape.ts'
@@ -18,8 +23,44 @@ export function section(
 }
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
-export function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
+function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
   return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
+}
+
+/**
+ * What programs of agents are kept out of. Whatever file or folder the configuration names may be one that something is loaded from: plugins,
+ * pages, certificates, programs. Only what it opens to programs itself is not meant. `files` are those the configuration was read from.
+ */
+export function daemonFolders(config: Config, files: readonly string[]): DaemonFolders {
+  const hidden = hiddenFolders(config)
+  const named = pathsIn(config as unknown as Record<string, unknown>)
+    .filter(({ key, path }) => !/^plugins\.shell\.(?:read|write)\b|^(?:home_dir|data_dir)$/.test(key) && path !== '/')
+    .map(({ key, path }) => ({ path, what: key }))
+  return {
+    hidden,
+    code: [
+      ...installedFolders().map(({ path, shallow }) => ({ path, what: 'svc itself', shallow })),
+      { path: dirname(process.execPath), what: 'Node' },
+      ...config.plugins.paths.map((path) => ({ path: resolve(path), what: 'plugins.paths' })),
+      ...[process.cwd(), ...files.map((file) => dirname(file))].map((path) => ({
+        path,
+        what: 'the configuration',
+        shallow: true,
+      })),
+      ...named,
+    ],
+  }
+}
+
+/** Every absolute path in a configuration, with the key it stands under. */
+function pathsIn(
+  value: unknown,
+  key: readonly string[] = [],
+): readonly { readonly key: string; readonly path: string }[] {
+  if (typeof value === 'string')
+    return isAbsolute(value) && existsSync(value) ? [{ key: key.join('.'), path: value }] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => pathsIn(inner, Array.isArray(value) ? key : [...key, name]))
 }
 
 export function outboundSettings({ outbound }: Config): OutboundSettings {
@@ -32,6 +73,11 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
     connectTimeoutMs: outbound.connect_timeout_ms,
     totalTimeoutMs: outbound.total_timeout_ms,
   }
+}
+
+/** Limits of the proxy that one program has. */
+export function proxySettings({ outbound }: Config): ProxySettings {
+  return { maxConnections: outbound.program_connections, idleTimeoutMs: outbound.idle_timeout_ms }
 }
 
 export function httpSettings(config: Config): HttpSettings {

@@ -163,6 +163,7 @@ export const Outbound = section('Limits of requests the daemon makes itself.', o
   idle_timeout_ms: count('Silence after which an answer that is being read is given up.', 60_000, 100, day),
   max_bytes: count('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
   max_redirects: count('Redirects that are followed.', 5, 0, 20),
+  program_connections: count('Connections one program of an agent may have open at once.', 64, 1, 4096),
 })
 
 export const Plugins = v.optional(

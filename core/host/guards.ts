@@ -17,6 +17,8 @@ export interface Guards {
   plantedSecret(): string
   /** Whether the arguments of a tool call hold a secret: the question the tools' door asks. */
   holdsSecret(args: unknown): boolean
+  /** Folders that code and configuration are loaded from, and those no program of an agent sees. */
+  programFolders(): readonly [code: readonly string[], hidden: readonly string[]]
   /** Tries a client made by the same function as the daemon's own way out, against a listener of its own that counts. */
   rehearseOutbound(signal: AbortSignal): Promise<readonly Tried[]>
   /** How long the screening of a mebibyte takes, in another process of this installation. */

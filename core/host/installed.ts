@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { DaemonFolders } from '../process/folders.ts'
 import type { HttpServer } from '../http/server.ts'
 import type { SecretSieve } from '../tools/sieve.ts'
 import type { Guards } from './guards.ts'
@@ -9,10 +10,12 @@ export function installedGuards({
   http,
   sieve,
   health,
+  folders,
 }: {
   readonly http: HttpServer
   readonly sieve: SecretSieve
   readonly health: HealthMonitor
+  readonly folders: DaemonFolders
 }): Guards {
   let planted: string | undefined
   return {
@@ -24,6 +27,7 @@ export function installedGuards({
       return planted
     },
     holdsSecret: (args) => sieve.holds(args),
+    programFolders: () => [folders.code.map(({ path }) => path), folders.hidden],
     rehearseOutbound: async (signal) => (await import('../net/rehearsal.ts')).rehearseOutbound(signal),
     timeScreening: async (signal) => (await import('./screening-pace.ts')).timeScreening(signal),
     impaired: (part, why) => health.impaired(part, why),

@@ -1,14 +1,15 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { Agent as HttpAgent, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { isIP } from 'node:net'
+import { connect as openSocket, isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { callbackify } from 'node:util'
 import type { ConsolaInstance } from 'consola'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { Fetch, OutboundRequest } from './fetch.ts'
-import { Policy } from './policy.ts'
+import { Policy, portOf } from './policy.ts'
+import type { OwnListeners } from './policy.ts'
 import { follow } from './redirect.ts'
 import type { Hop } from './redirect.ts'
 import { Answer } from './response.ts'
@@ -32,6 +33,8 @@ export interface OutboundOptions {
   readonly settings: () => OutboundSettings
   readonly log?: ConsolaInstance
   readonly resolve?: Resolve
+  /** Where the daemon itself is reached. */
+  readonly own?: OwnListeners
 }
 export interface Outbound extends AsyncDisposable {
   readonly fetch: Fetch
@@ -39,6 +42,8 @@ export interface Outbound extends AsyncDisposable {
   forOperator(): Fetch
   /** Throws what a request there would be refused with, as far as that can be known now. Sends nothing. */
   admit(url: string | URL): Promise<void>
+  /** A connection to the host and port of an address, under the rules of `fetch`. Whoever asks ends it. */
+  connect(url: URL, signal: AbortSignal): Promise<Socket>
 }
 
 const CONNECT_MS = 10_000
@@ -63,25 +68,40 @@ export function createOutbound(options: OutboundOptions): Outbound {
     let allow: readonly string[] | undefined
     const current = (): Policy => {
       const now = options.settings().allow
-      if (policy === undefined || allow !== now) policy = new Policy((allow = now), operator)
+      if (policy === undefined || allow !== now) policy = new Policy((allow = now), operator, options.own)
       return policy
     }
     // Vetting happens where the address is used: the socket connects to nothing but what this function hands out.
-    const vet = callbackify(async (hostname: string) => {
+    const vetted = async (hostname: string, port: number) => {
       const addresses = await resolve(hostname)
-      for (const { address } of addresses) current().checkAddress(hostname, address)
+      for (const { address } of addresses) current().checkAddress(hostname, address, port)
       const [first] = addresses
       if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
       return { first, addresses: addresses.map(({ address, family }) => ({ address, family })) }
-    })
-    const lookup: LookupFunction = (hostname, { all }, done) =>
-      vet(hostname, (error, found) => {
-        if (error) done(error, '', 0)
-        else if (all) done(null, found.addresses)
-        else done(null, found.first.address, found.first.family)
-      })
-    const agentOptions = { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: IDLE_SOCKET_MS, lookup }
+    }
+    const vet = callbackify(vetted)
+    /** A pool asks with a name alone, so what goes to a port that is the daemon's own as well has a lookup that knows the port. */
+    const lookupFor =
+      (port: number): LookupFunction =>
+      (hostname, { all }, done) =>
+        vet(hostname, port, (error, found) => {
+          if (error) done(error, '', 0)
+          else if (all) done(null, found.addresses)
+          else done(null, found.first.address, found.first.family)
+        })
+    const agentOptions = {
+      keepAlive: true,
+      maxFreeSockets: FREE_SOCKETS,
+      timeout: IDLE_SOCKET_MS,
+      lookup: lookupFor(0),
+    }
     const plain = new HttpAgent(agentOptions)
+    const agentOf = (url: URL): HttpAgent | HttpsAgent => {
+      const port = portOf(url)
+      const isSecure = url.protocol === 'https:'
+      if (current().isOwnPort(port)) return new (isSecure ? HttpsAgent : HttpAgent)({ lookup: lookupFor(port) })
+      return isSecure ? (secure ??= new HttpsAgent(agentOptions)) : plain
+    }
     // Made with the first request that needs it: TLS is a part of every start else.
     let secure: HttpsAgent | undefined
 
@@ -95,7 +115,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         () => [] /* it has no address */,
       )
       if (found.length === 0) current().checkUnknown(host)
-      for (const { address: one } of found) current().checkAddress(host, one)
+      for (const { address: one } of found) current().checkAddress(host, one, portOf(url))
     }
 
     async function fetch(address: string | URL, request: OutboundRequest = {}) {
@@ -146,7 +166,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         const host = current().checkUrl(url)
         request.check?.(url)
         const outgoing = (url.protocol === 'https:' ? requestHttps : requestHttp)({
-          agent: url.protocol === 'https:' ? (secure ??= new HttpsAgent(agentOptions)) : plain,
+          agent: agentOf(url),
           host,
           port: url.port || undefined,
           path: url.pathname + url.search,
@@ -194,7 +214,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         if (owner) owners.enter(owner, abandon)
         const connected = (socket: Socket): void => {
           try {
-            current().checkAddress(host, socket.remoteAddress ?? '')
+            current().checkAddress(host, socket.remoteAddress ?? '', socket.remotePort ?? 0)
           } catch (error) {
             return abandon(error)
           }
@@ -226,9 +246,52 @@ export function createOutbound(options: OutboundOptions): Outbound {
       })
     }
 
+    async function connect(url: URL, signal: AbortSignal): Promise<Socket> {
+      if (closed)
+        throw new UpstreamFailure(url.hostname, 'The daemon is stopping', { reason: 'network', retry: 'later' })
+      signal.throwIfAborted()
+      const host = current().checkUrl(url)
+      const port = portOf(url)
+      const addresses =
+        isIP(host) === 0
+          ? (
+              await vetted(host, port).catch((error: Error) => {
+                throw failureOf(url, error)
+              })
+            ).addresses
+          : [{ address: host, family: isIP(host) }]
+      // The addresses that were vetted, and no second look at the name.
+      const socket = openSocket({
+        host,
+        port,
+        lookup: (_, { all }, done) => {
+          const [first] = addresses
+          if (all) done(null, addresses)
+          else done(null, first?.address ?? '', first?.family)
+        },
+        signal,
+      })
+      return await new Promise((resolveSocket, reject) => {
+        const patience = dog.watch(options.settings().connectTimeoutMs ?? CONNECT_MS, () =>
+          socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
+        )
+        const fail = (error: Error): void => {
+          patience.end()
+          reject(failureOf(url, error))
+        }
+        socket.once('error', fail)
+        socket.once('connect', () => {
+          patience.end()
+          socket.off('error', fail)
+          resolveSocket(socket)
+        })
+      })
+    }
+
     return {
       fetch: fetch as Fetch,
       admit,
+      connect,
       destroy() {
         plain.destroy()
         secure?.destroy()
@@ -242,6 +305,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     fetch: guarded.fetch,
     forOperator: () => operator.fetch,
     admit: (url) => guarded.admit(url),
+    connect: (url, signal) => guarded.connect(url, signal),
     async [Symbol.asyncDispose]() {
       closed = true
       for (const abandon of open)

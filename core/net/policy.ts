@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 import { classify, inRange, readRange } from './address.ts'
@@ -21,16 +22,27 @@ const CLOSED_PORTS = new Set([
 
 const MOST_KNOWN = 1000
 
+/** Where the daemon itself is reached. Nothing that goes out comes back in, whatever the allow list says. */
+export interface OwnListeners {
+  /** Ports it listens on now. */
+  ports(): ReadonlySet<number>
+  /** Names under which others reach it, such as through a proxy in front of it. */
+  names(): readonly string[]
+}
+const noListeners: OwnListeners = { ports: () => new Set(), names: () => [] }
+
 /** Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata. */
 export class Policy {
   readonly #hosts = new Set<string>()
   readonly #ranges: Range[] = []
   readonly #kinds: ReadonlySet<AddressKind>
+  readonly #own: OwnListeners
   /** The same few addresses are asked about at every request, and what an address is never changes. */
   readonly #known = new Map<string, AddressKind>()
 
   /** `operator` addresses, such as a provider's base URL, may be loopback and private without being listed. */
-  constructor(allow: readonly string[], operator: boolean) {
+  constructor(allow: readonly string[], operator: boolean, own: OwnListeners = noListeners) {
+    this.#own = own
     this.#kinds = new Set(operator ? ['public', 'loopback', 'private'] : ['public'])
     for (const entry of allow) {
       const range = readRange(entry.trim())
@@ -48,7 +60,13 @@ export class Policy {
     const host = canonical(url.hostname)
     if (host === '') throw refusal('An address without a host is refused')
     if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
-    if (isIP(host) !== 0) this.checkAddress(host, host)
+    // A proxy in front of it listens at the usual ports; other services may go by the same name at others.
+    if (
+      (isUsualPort(portOf(url)) || this.isOwnPort(portOf(url))) &&
+      this.#own.names().some((name) => canonical(name) === host)
+    )
+      throw itself(host)
+    if (isIP(host) !== 0) this.checkAddress(host, host, portOf(url))
     if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
       throw refusal(
         `Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`,
@@ -63,8 +81,14 @@ export class Policy {
       throw forbidden(host, 'private')
   }
 
-  /** Throws when a host must not be reached at this address. */
-  checkAddress(host: string, address: string): void {
+  /** Whether the daemon listens on a port of this number, so that an address of this machine is its own there. */
+  isOwnPort(port: number): boolean {
+    return this.#own.ports().has(port)
+  }
+
+  /** Throws when a host must not be reached at this address and port. */
+  checkAddress(host: string, address: string, port: number): void {
+    if (this.isOwnPort(port) && isThisMachine(address)) throw itself(host)
     const kind = this.#kindOf(address)
     if (this.#kinds.has(kind)) return
     if (kind !== 'metadata' && (this.#hosts.has(host) || this.#ranges.some((range) => inRange(address, range)))) return
@@ -79,6 +103,24 @@ export class Policy {
     this.#known.set(address, kind)
     return kind
   }
+}
+
+const isUsualPort = (port: number): boolean => port === 80 || port === 443
+export const portOf = (url: URL): number =>
+  url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+
+/** Whether whoever connects to this address reaches this machine: loopback, no address at all, or that of one of its interfaces. */
+function isThisMachine(address: string): boolean {
+  if (classify(address) === 'loopback') return true
+  const unspecified = ['0.0.0.0/8', '::'].some((text) => isInText(address, text))
+  if (unspecified) return true
+  return Object.values(networkInterfaces())
+    .flatMap((rows) => rows ?? [])
+    .some((row) => isInText(address, row.address.replace(/%.*$/, '')))
+}
+function isInText(address: string, text: string): boolean {
+  const range = readRange(text)
+  return range !== undefined && inRange(address, range)
 }
 
 /** Lower case, without brackets and without the dot of an absolute name. */
@@ -100,6 +142,10 @@ const KINDS = {
 function refusal(message: string): Refusal {
   enforced('ssrf_protection')
   return new Refusal('forbidden', message)
+}
+
+function itself(host: string): Refusal {
+  return refusal(`Requests to ${host} are refused: the daemon itself listens there, and nothing may permit that`)
 }
 
 function forbidden(host: string, kind: AddressKind): Refusal {

@@ -1,5 +1,19 @@
-import type { Isolation } from './launcher.ts'
 import type { Program } from './program.ts'
+
+/** How a program of an agent is kept apart on this machine. */
+export interface Isolation {
+  /**
+   * `bubblewrap`: namespaces of its own, in which there is nothing but what it may use. `landlock`: the kernel refuses it the rest. `none`:
+   * a process group and limits; nothing of an agent runs then unless the operator says so.
+   */
+  readonly level: 'bubblewrap' | 'landlock' | 'none'
+  /** `proxy`: what the network rules and the agent's own host patterns permit. `host`: all this machine reaches. */
+  readonly network: 'proxy' | 'none' | 'host'
+  /** What it does not cover, in words for the operator. */
+  readonly gaps: readonly string[]
+}
+/** Throws, or rejects, to refuse a program a connection. Asked for each, before the network rules. */
+export type Admission = (url: URL) => void | Promise<void>
 
 /** A program to run. Its words are given one by one: no shell reads them. */
 export interface SpawnRequest {
@@ -20,8 +34,19 @@ export interface SpawnRequest {
   readonly background?: boolean
   /** Bytes of stdout and stderr that are kept, the end of them (default 1 MiB). */
   readonly outputBytes?: number
-  /** `false`: it reaches no network, not even this machine's own addresses, unless the isolation is only that of a group. */
-  readonly network?: boolean
+  /**
+   * `operator`: the operator chose it and its words, such as the command line of a model provider. It has the system and its network but for
+   * the daemon's own folders, and writes to none that code is loaded from. Absent: it is confined as that of an agent, to `cwd`, a private /tmp
+   * and the system's programs.
+   */
+  readonly trust?: 'operator'
+  /** Of an agent: which connections it may make, through a proxy. Absent: it has no network. */
+  readonly network?: Admission
+  /** Further folders it may read, or write. Checked as `checkFolders` does. */
+  readonly read?: readonly string[]
+  readonly write?: readonly string[]
+  /** Of an agent: it may run on a machine that cannot confine it. */
+  readonly unconfined?: boolean
   /** Folders with programs after the safe ones. */
   readonly path?: readonly string[]
   /** Told of each piece of what it writes, as it comes, beside what is kept. */
@@ -63,8 +88,10 @@ export interface Spawn {
   has(name: string, path?: readonly string[]): boolean
   /** Throws like `find`; `rate_limit` when too many run already, and the signal's reason. */
   start(request: SpawnRequest): Promise<Child>
-  /** How far a program is kept apart on this system. */
+  /** How far a program of an agent is kept apart on this machine. */
   isolation(): Promise<Isolation>
+  /** Throws `forbidden` for a folder that programs of agents must never get, with the key that names it. */
+  checkFolders(kind: 'read' | 'write', key: string, folders: readonly string[]): void
   /** Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be overwritten. */
   exposed(): { readonly names: readonly string[]; readonly because: string | undefined }
 }

@@ -1,15 +1,17 @@
 import type { ChildProcessByStdio, spawn as SpawnProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { Dispose, Scope } from '../scope/scope.ts'
-import type { Child, Exit, Spawn, SpawnRequest } from './child.ts'
+import type { Admission, Child, Exit, Spawn, SpawnRequest } from './child.ts'
 import { createEnvironment, safePath } from './environment.ts'
 import { exposedVariables } from './inherited.ts'
-import { launcher } from './launcher.ts'
-import type { Launcher } from './launcher.ts'
+import { noFolders, readable, realPath, refuseCodeWorkspace, writable } from './folders.ts'
+import type { DaemonFolders } from './folders.ts'
+import type { Launch, Launcher } from './launcher.ts'
 import { findProgram, hasProgram } from './program.ts'
 import { killStragglers } from './stragglers.ts'
 import { Tail } from './tail.ts'
@@ -25,23 +27,39 @@ const MOST_CHILDREN = 64
 
 type Process = ChildProcessByStdio<Writable | null, Readable, Readable>
 
+/** A way to the network for one program. */
+export interface ProgramProxy {
+  /** The socket file it listens on. */
+  readonly socket: string
+  close(): Promise<void>
+}
+export interface SpawnParts {
+  /** Folders of the daemon that no program of an agent sees or changes. */
+  readonly folders?: DaemonFolders
+  /** How programs are kept apart. */
+  readonly offer?: () => Promise<Launcher>
+  /** Opens the way to the network for one program. Absent: none has a network. */
+  readonly openProxy?: (admits: Admission) => Promise<ProgramProxy>
+}
+
 /** Found out when the first program is started, once for the process: what the system offers does not change. */
 let offered: Promise<Launcher> | undefined
+const offerOfSystem = (): Promise<Launcher> =>
+  (offered ??= import('./launcher.ts').then(({ launcher }) => launcher(works)))
 
-/**
- * The door of one plugin: every child is an entry in its ledger. `hidden` are folders of the daemon, which no child has to see; `offer` says
- * how programs are kept apart.
- */
+/** The door of one plugin: every child is an entry in its ledger. */
 export function createSpawn(
   scope: Scope,
-  hidden: readonly string[] = [],
-  offer: () => Promise<Launcher> = () => (offered ??= launcher(works)),
+  { folders = noFolders, offer = offerOfSystem, openProxy }: SpawnParts = {},
 ): Spawn {
   let running = 0
   return {
     find: findProgram,
     has: hasProgram,
     isolation: async () => (await offer()).isolation,
+    checkFolders(kind, key, named) {
+      for (const folder of named) (kind === 'read' ? readable : writable)(folder, key, folders)
+    },
     exposed: exposedVariables,
     async start(request) {
       const { signal } = request
@@ -57,15 +75,29 @@ export function createSpawn(
         throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
       running++
       let child: Running
+      let proxy: ProgramProxy | undefined
       try {
         const program = await findProgram(request.command, request.cwd, request.path)
         const temporary = join(request.cwd, '.tmp')
         await mkdir(temporary, { recursive: true, mode: 0o700 })
+        const wrap = await offer()
+        const launch = readLaunch(request, wrap, folders)
+        if (request.network && wrap.isolation.network === 'proxy' && !launch.operator)
+          proxy = await openProxy?.(request.network)
         const { spawn } = await import('node:child_process')
-        child = new Running(spawn, await offer(), program.path, { temporary, hidden }, request)
+        child = new Running(
+          spawn,
+          wrap,
+          program.path,
+          { ...launch, proxy: proxy?.socket },
+          temporary,
+          proxy === undefined ? {} : (await import('./launcher.ts')).proxyVariables,
+          request,
+        )
         await child.started
       } catch (error) {
         running--
+        await proxy?.close()
         throw error
       }
       // The scope may have closed meanwhile, and then takes nothing any more.
@@ -75,14 +107,50 @@ export function createSpawn(
               await child.kill()
             })
           : undefined
-      void child.ended.then(() => {
+      void child.ended.then(async () => {
         running--
+        await proxy?.close()
         return disown?.()
       })
       if (signal?.aborted || !disown) void child.kill()
       return child
     },
   }
+}
+
+/** What the program gets of this machine. Folders are looked at anew: a link may lead elsewhere than when they were checked first. */
+function readLaunch(request: SpawnRequest, { isolation }: Launcher, folders: DaemonFolders): Launch {
+  const { cwd, home, read = [], write = [], path = [], timeoutMs, background } = request
+  const common = {
+    timeoutMs: background ? (timeoutMs ?? TIMEOUT_MS) : Math.min(timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS),
+    folder: realPath(cwd),
+    hidden: folders.hidden.map(realPath),
+    code: folders.code.filter(({ shallow }) => shallow !== true).map(({ path: each }) => realPath(each)),
+    proxy: undefined,
+  }
+  if (request.trust === 'operator')
+    return {
+      ...common,
+      operator: true,
+      read: path.filter((folder) => existsSync(folder)),
+      write: [...(home === undefined ? [] : [home]), ...write],
+    }
+  refuseCodeWorkspace(cwd, folders)
+  if (isolation.level === 'none' && request.unconfined !== true) throw refusedUnconfined(isolation.gaps)
+  return {
+    ...common,
+    operator: false,
+    read: [...path.filter((folder) => existsSync(folder)), ...read].map((folder) => readable(folder, 'read', folders)),
+    write: write.map((folder) => writable(folder, 'write', folders)),
+  }
+}
+
+function refusedUnconfined(gaps: readonly string[]): Refusal {
+  enforced('subprocess_sandbox')
+  return new Refusal(
+    'forbidden',
+    `No program of an agent runs here, because none could be confined: ${gaps.join('; ')}. Install bubblewrap, or set plugins.shell.unconfined in the file to run them all the same`,
+  )
 }
 
 /** Whether a command ends well. */
@@ -105,6 +173,10 @@ class Running implements Child {
   readonly #isolated: boolean
   #reason: Exit['reason'] = 'exit'
   #exited = false
+  /** The first process of its space, which leads a group of its own. */
+  #first = 0
+  /** Settles when nothing of its space is left. */
+  #spaceEnded: Promise<void> | undefined
   #insist: NodeJS.Timeout | undefined
   #silence: NodeJS.Timeout | undefined
 
@@ -112,22 +184,16 @@ class Running implements Child {
     spawn: typeof SpawnProcess,
     wrap: Launcher,
     path: string,
-    { temporary, hidden }: { readonly temporary: string; readonly hidden: readonly string[] },
+    launch: Launch,
+    temporary: string,
+    network: Readonly<Record<string, string>>,
     request: SpawnRequest,
   ) {
     const startedAt = performance.now()
-    const timeoutMs = request.background
-      ? (request.timeoutMs ?? TIMEOUT_MS)
-      : Math.min(request.timeoutMs ?? TIMEOUT_MS, MOST_TIMEOUT_MS)
     this.#mark = crypto.randomUUID()
-    this.#isolated = wrap.isolation !== 'group'
+    this.#isolated = wrap.space
     this.#tail = new Tail(request.outputBytes ?? OUTPUT_BYTES)
-    const [file = path, ...args] = wrap.words([path, ...(request.args ?? [])], {
-      timeoutMs,
-      network: request.network ?? true,
-      folder: request.cwd,
-      hidden,
-    })
+    const [file = path, ...args] = wrap.words([path, ...(request.args ?? [])], launch)
     const env = createEnvironment({
       home: request.home ?? request.cwd,
       temporary,
@@ -138,13 +204,19 @@ class Running implements Child {
     // The mark lets a program be found that left its group, where no namespace holds it.
     this.#process = spawn(file, args, {
       cwd: request.cwd,
-      env: { ...env, SVC_PROCESS: this.#mark },
+      env: { ...env, ...network, SVC_PROCESS: this.#mark },
       shell: false,
       detached: process.platform !== 'win32',
       windowsHide: true,
-      stdio: [request.input === 'open' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      stdio: [
+        request.input === 'open' ? 'pipe' : 'ignore',
+        'pipe',
+        'pipe',
+        ...(wrap.pipes ? (['pipe', 'pipe', 'pipe'] as const) : []),
+      ],
     }) as Process
     this.pid = this.#process.pid ?? 0
+    if (wrap.pipes) this.#listenToSpace(launch.operator ? undefined : wrap.filter)
     // Writing to a program that is gone is told by `write`, not by an event nobody hears.
     this.#process.stdin?.on('error', () => undefined)
     this.started = new Promise((resolve, reject) => {
@@ -158,7 +230,7 @@ class Running implements Child {
     const timer = setTimeout(() => {
       enforced('subprocess_sandbox')
       this.#end('timeout')
-    }, timeoutMs)
+    }, launch.timeoutMs)
     timer.unref()
     const heard = (chunk: Buffer, from: 'stdout' | 'stderr'): void => {
       this.#tail.add(chunk)
@@ -222,19 +294,37 @@ class Running implements Child {
   #end(reason: Exit['reason']): void {
     if (this.#exited || this.#insist) return
     this.#reason = reason
-    this.#signal('SIGTERM')
+    this.#signal('SIGTERM', this.#first || this.pid)
     // Not unref'd: a daemon that is stopping waits until nothing of it is left.
     this.#insist = setTimeout(() => this.#signal('SIGKILL'), GRACE_MS)
   }
-  #signal(signal: NodeJS.Signals): void {
+  /** To a whole group. */
+  #signal(signal: NodeJS.Signals, group = this.pid): void {
     if (this.pid === 0) return
     try {
       if (process.platform === 'win32') this.#process.kill(signal)
-      else process.kill(-this.pid, signal)
+      else process.kill(-group, signal)
     } catch (error) {
       // All of the group are gone already.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
     }
+  }
+
+  /** bubblewrap says who is first in the space, holds the second pipe open as long as there is anyone in it, and reads its filter. */
+  #listenToSpace(filter: Uint8Array | undefined): void {
+    const [, , , info, end, wants] = this.#process.stdio as readonly (Readable | Writable | null | undefined)[]
+    let facts = ''
+    ;(info as Readable).on('data', (bytes: Buffer) => {
+      facts += bytes.toString()
+      this.#first = Number(/"child-pid"\s*:\s*(\d+)/.exec(facts)?.[1] ?? 0)
+    })
+    // Ends with the process, of which `error` and `exit` tell.
+    for (const pipe of [info, end, wants]) pipe?.on('error', () => undefined)
+    this.#spaceEnded = new Promise((resolve) => {
+      end?.once('close', () => resolve())
+    })
+    ;(end as Readable).resume()
+    ;(wants as Writable).end(filter)
   }
 
   /** Whatever it started ends with it; then what is in the pipes is read. */
@@ -242,15 +332,16 @@ class Running implements Child {
     this.#signal('SIGKILL')
     if (!this.#isolated) await killStragglers(this.#mark)
     const { stdout, stderr } = this.#process
-    const closed = Promise.all(
-      [stdout, stderr].map((stream) =>
+    const closed = Promise.all([
+      this.#spaceEnded,
+      ...[stdout, stderr].map((stream) =>
         stream.closed
           ? undefined
           : new Promise((resolve) => {
               stream.once('close', resolve)
             }),
       ),
-    )
+    ])
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
       closed,
@@ -259,6 +350,6 @@ class Running implements Child {
       }),
     ])
     clearTimeout(timer)
-    for (const stream of [stdout, stderr, this.#process.stdin]) stream?.destroy()
+    for (const stream of this.#process.stdio as readonly (Readable | Writable | null | undefined)[]) stream?.destroy()
   }
 }

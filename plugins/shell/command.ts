@@ -1,5 +1,5 @@
-import { Refusal } from 'svc/sdk'
-import type { Spawn } from 'svc/sdk'
+import { allowsHost, Refusal } from 'svc/sdk'
+import type { Admission, Spawn, SpawnRequest } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
@@ -14,6 +14,8 @@ export interface CommandParts {
   readonly audit: Audit
   readonly spawn: Spawn
   readonly path: readonly string[]
+  /** What the operator opened to programs. */
+  readonly confinement: Required<Pick<SpawnRequest, 'read' | 'write' | 'unconfined'>>
   readonly defaults: ExecDefaults
 }
 /** A command an agent may run, and how. */
@@ -22,9 +24,12 @@ export interface Command {
   readonly words: readonly string[]
   readonly cwd: string
   readonly limits: ExecLimits
-  /** Where the manifest grants no network, a program gets none either. */
-  readonly network: boolean
+  /** What is asked for each connection of the program. Absent where the manifest grants no network. */
+  readonly network?: Admission
 }
+
+/** Places one program may ask for; each has its entry in the audit log. */
+const MOST_PLACES = 1000
 
 /** From what the model wrote to words that may run. Throws `forbidden`, which is in the audit log then, and `invalid_request`. */
 export async function readCommand(
@@ -52,7 +57,34 @@ export async function readCommand(
       `This agent may not run "${words.join(' ')}". capabilities.shell of its manifest allows: ${patterns.join(', ')}.`,
     )
   await parts.audit.write({ event: 'shell_exec', agentId: agent.id, details: `runs ${JSON.stringify(words)}` })
-  return { agent, words, cwd, limits, network: agent.manifest.capabilities.network.length > 0 }
+  return {
+    agent,
+    words,
+    cwd,
+    limits,
+    ...(agent.manifest.capabilities.network.length > 0 && { network: admission(parts, agent.id, words[0] ?? '') }),
+  }
+}
+
+/** The host patterns of the agent as they are when a program connects: one that runs long does not keep what was taken away. */
+function admission({ agents, audit }: CommandParts, agentId: string, program: string): Admission {
+  const known = new Set<string>()
+  return async (url) => {
+    const patterns = (await agents.require(agentId)).manifest.capabilities.network
+    const allowed = allowsHost(patterns, url)
+    const place = `${allowed ? '' : 'denied: '}${program} to ${url.host}`
+    if (!known.has(place)) {
+      if (known.size >= MOST_PLACES)
+        throw new Refusal('forbidden', `One program may ask for ${MOST_PLACES} places, and this one has`)
+      known.add(place)
+      await audit.write({ event: allowed ? 'network_access' : 'capability_check', agentId, details: place })
+    }
+    if (!allowed)
+      throw new Refusal(
+        'forbidden',
+        `This agent may not reach ${url.host}. capabilities.network of its manifest allows: ${patterns.join(', ')}`,
+      )
+  }
 }
 
 /** Text that only a shell understands goes to a shell, where the manifest allows one by name; everything else to no shell at all. */

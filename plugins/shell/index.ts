@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
@@ -6,6 +7,10 @@ import { Workspaces } from '../files/contract.ts'
 import { Processes } from './processes.ts'
 import { shellTools } from './tools.ts'
 
+const folders = v.optional(
+  v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'Expected an absolute folder'))), v.maxLength(100)),
+  [],
+)
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
 
 export default definePlugin({
@@ -16,6 +21,12 @@ export default definePlugin({
     v.object({
       /** Folders with programs after the system's own ones. */
       path: v.optional(v.array(v.string()), []),
+      /** Folders programs may read beside the system's and their workspace. */
+      read: folders,
+      /** Folders programs may read and write beside their workspace; never one that code or configuration is loaded from. */
+      write: folders,
+      /** Run programs of agents also where neither bubblewrap nor Landlock can confine them: they may do there what the daemon's user may. */
+      unconfined: v.optional(v.boolean(), false),
       timeout_secs: v.optional(whole(1, 120), 30),
       /** A command that writes nothing for so long is ended. */
       no_output_timeout_secs: v.optional(whole(1, 120), 30),
@@ -28,6 +39,13 @@ export default definePlugin({
   ),
   requires: { agents: Agents, audit: Audit, workspaces: Workspaces },
   setup({ config, hooks, metrics, own, services, spawn, tools }) {
+    spawn.checkFolders(
+      'read',
+      'plugins.shell.path',
+      config.path.filter((folder) => isAbsolute(folder)),
+    )
+    spawn.checkFolders('read', 'plugins.shell.read', config.read)
+    spawn.checkFolders('write', 'plugins.shell.write', config.write)
     const limits = {
       perAgent: config.processes_per_agent,
       idleSecs: config.process_idle_secs,
@@ -43,6 +61,7 @@ export default definePlugin({
           ...services,
           spawn,
           path: config.path,
+          confinement: { read: config.read, write: config.write, unconfined: config.unconfined },
           defaults: {
             timeoutSecs: config.timeout_secs,
             silenceSecs: config.no_output_timeout_secs,

@@ -41,7 +41,8 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
         command: name,
         args,
         cwd,
-        network,
+        ...(network && { network }),
+        ...parts.confinement,
         path: parts.path,
         signal,
         outputBytes: own.outputBytes,
@@ -50,7 +51,8 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
       })
       const exit = await child.ended
       const { text, droppedBytes } = child.read()
-      return `${describeExit(exit, seconds, own.silenceSecs)}\n${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
+      const isCutOff = network !== undefined && (await parts.spawn.isolation()).network === 'none'
+      return `${describeExit(exit, seconds, own.silenceSecs)}\n${isCutOff ? '[programs have no network on this machine: that needs bubblewrap]\n' : ''}${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
     },
   })
   const start = defineTool({
@@ -81,7 +83,8 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
             command: name,
             args,
             cwd,
-            network,
+            ...(network && { network }),
+            ...parts.confinement,
             path: parts.path,
             input: 'open',
             background: true,

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { defineTool, Refusal } from 'svc/sdk'
+import { allowsHost, defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import { allowsHost } from './hosts.ts'
 import { readPage } from './page.ts'
 import type { SearchProvider } from './search.ts'
 

@@ -1,9 +1,22 @@
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { spawn as startProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { createServer as createSocketServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createOutbound } from '../../core/net/outbound.ts'
+import type { OutboundSettings } from '../../core/net/outbound.ts'
+import { openProxy } from '../../core/net/proxy.ts'
 import type { SpawnRequest } from '../../core/process/child.ts'
-import { createSpawn } from '../../core/process/spawn.ts'
+import type { DaemonFolders } from '../../core/process/folders.ts'
+import { launcher } from '../../core/process/launcher.ts'
+import type { Launcher } from '../../core/process/launcher.ts'
+import { createSpawn, works } from '../../core/process/spawn.ts'
 import { Scope } from '../../core/scope/scope.ts'
 import { startHost } from '../support/host.ts'
 import { openTools } from '../support/tool-stage.ts'
@@ -181,6 +194,9 @@ describe('threats: programs that servers of tools are', () => {
     // Keys of the configuration that say what is run or where it is looked for belong to whoever owns the files.
     for (const [key, value] of [
       ['plugins.shell.path', ['/tmp']],
+      ['plugins.shell.read', ['/srv']],
+      ['plugins.shell.write', ['/srv']],
+      ['plugins.shell.unconfined', true],
       ['plugins.paths', ['/tmp']],
       ['plugins.watch', true],
       ['providers.claude-code.path', ['/tmp']],
@@ -221,6 +237,467 @@ describe('threats: programs that servers of tools are', () => {
         expect([path, [400, 403, 404, 405].includes(status), status]).toEqual([path, true, status])
       }
     await untouched()
+  })
+})
+
+/** A folder beside each other of everything a program must keep its hands off, and a workspace. */
+interface Ground {
+  readonly base: string
+  readonly workspace: string
+  readonly plugins: string
+  readonly folders: DaemonFolders
+}
+async function layOut(): Promise<Ground> {
+  // Not in /tmp, of which a program has one of its own.
+  const base = await realpath(await mkdtemp('/var/tmp/svc-ground-'))
+  const [home, plugins, other] = [join(base, 'home'), join(base, 'plugins'), join(base, 'other')]
+  const workspace = join(home, 'data', 'workspaces', 'a')
+  await Promise.all([workspace, plugins, other].map((path) => mkdir(path, { recursive: true })))
+  await Promise.all([
+    writeFile(join(home, 'vault.key'), 'the-key'),
+    writeFile(join(plugins, 'plugin.ts'), 'the-plugin'),
+    writeFile(join(other, 'diary'), 'the-diary'),
+  ])
+  return { base, workspace, plugins, folders: { hidden: [home], code: [{ path: plugins, what: 'plugins.paths' }] } }
+}
+
+const levels = ['bubblewrap', 'landlock', 'landlock without namespaces'] as const
+/** The machine as it is, without bubblewrap, and as a container that forbids namespaces. */
+function offerOf(level: (typeof levels)[number]): () => Promise<Launcher> {
+  const missing = level === 'bubblewrap' ? [] : level === 'landlock' ? ['/bwrap'] : ['/bwrap', '/unshare']
+  const offered = launcher(
+    async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command),
+  )
+  return () => offered
+}
+
+describe.each(levels)('threats: a program of an agent, with %s', (level) => {
+  let ground: Ground
+  let scope: Scope
+  const offer = offerOf(level)
+  beforeAll(async () => {
+    ground = await layOut()
+    scope = new Scope('attacks')
+    expect((await offer()).isolation.level).toBe(level.split(' ')[0])
+  })
+  afterAll(async () => {
+    await scope.close(0)
+    await rm(ground.base, { recursive: true, force: true })
+  })
+  const run = async (script: string, args: readonly string[] = [], more: Partial<SpawnRequest> = {}) => {
+    const child = await createSpawn(scope, { folders: ground.folders, offer }).start({
+      command: 'sh',
+      args: ['-c', script, 'sh', ...args],
+      cwd: ground.workspace,
+      timeoutMs: 20_000,
+      ...more,
+    })
+    const exit = await child.ended
+    return { ...exit, text: child.read().text }
+  }
+  /** Nothing changed outside of the workspace. */
+  const unharmed = async (): Promise<void> => {
+    expect(await readdir(ground.plugins)).toEqual(['plugin.ts'])
+    expect(await readFile(join(ground.plugins, 'plugin.ts'), 'utf8')).toBe('the-plugin')
+    expect(await readFile(join(ground.base, 'home', 'vault.key'), 'utf8')).toBe('the-key')
+    expect((await readdir(ground.base)).toSorted()).toEqual(['home', 'other', 'plugins'])
+  }
+
+  it('writes to its workspace and nowhere that code or configuration is loaded from', async () => {
+    const places = [
+      ground.plugins,
+      ground.base,
+      join(ground.base, 'home'),
+      join(ground.workspace, '..'),
+      '/etc',
+      '/usr/local/bin',
+      '/usr/lib',
+      '/root',
+      '/srv',
+      '/var/tmp',
+      '/var/spool/cron',
+      join(process.cwd(), 'dist'),
+      process.cwd(),
+    ]
+    const { text } = await run(
+      'echo mine > own && cat own; for d do if (: > "$d/svc-attack") 2>/dev/null; then echo "wrote $d"; fi; done; echo end',
+      places,
+    )
+    expect(text).toBe('mine\nend\n')
+    expect(places.filter((place) => existsSync(join(place, 'svc-attack')))).toEqual([])
+    await unharmed()
+  })
+
+  it('sees no home, no secret and no file of somebody else', async () => {
+    const { text } = await run(
+      'ls "$1"/home "$1"/other /root /home /srv /var /etc/ssh; cat "$1"/home/vault.key "$1"/other/diary /etc/shadow /etc/gshadow; ls ..; echo end',
+      [ground.base],
+    )
+    expect(text).not.toMatch(/the-key|the-diary|root:|\.ssh|\.bashrc|diary\n/)
+    expect(text).toContain('end\n')
+  })
+
+  it('attack 1: a symbolic link in the workspace leads nowhere', async () => {
+    const { text } = await run(
+      'ln -s "$1/plugins" p; ln -s "$1/home/vault.key" k; : > p/evil.ts; echo x > p/plugin.ts; echo x > k; cat k p/plugin.ts; echo end',
+      [ground.base],
+    )
+    expect(text).not.toMatch(/the-key|the-plugin/)
+    await unharmed()
+  })
+
+  it('attack 2: a hard link brings no file into the workspace, and a renamed folder takes none away', async () => {
+    const { text } = await run(
+      'ln "$1/plugins/plugin.ts" h; ln "$1/home/vault.key" v; mv "$1/plugins" "$1/taken"; mv "$1/home" .; ln /usr/bin/env e && echo linked; cat h v; echo end',
+      [ground.base],
+    )
+    expect(text).not.toMatch(/the-key|the-plugin|linked/)
+    await unharmed()
+  })
+
+  it('attack 3: no process is a way to the files or the memory of another', async () => {
+    const { text } = await run(
+      `for p in 1 $PPID "$2"; do cat "/proc/$p/root$1/home/vault.key" "/proc/$p/cwd/vault.key"; ls "/proc/$p/fd/" && echo "fds-$p"; (exec 9<"/proc/$p/mem") && echo memory; : > "/proc/$p/root$1/plugins/evil.ts"; done; kill -0 "$2" && echo signalled; echo end`,
+      [ground.base, String(process.pid)],
+    )
+    expect(text).not.toMatch(/the-key|signalled/)
+    expect(text).not.toContain(`fds-${process.pid}`)
+    if (level !== 'bubblewrap') expect(text).not.toContain('memory\n')
+    await unharmed()
+  })
+
+  it('attack 4: no socket of the machine answers, by its file, its abstract name or its port', async () => {
+    const file = join(ground.base, 'docker.sock')
+    const abstract = `svc-attack-${process.pid}-${level.length}`
+    let met = 0
+    const servers = [createSocketServer(), createSocketServer(), createSocketServer()]
+    for (const server of servers) server.on('connection', (socket) => void (met++, socket.destroy()))
+    await Promise.all([
+      once(servers[0]!.listen(file), 'listening'),
+      once(servers[1]!.listen(`\0${abstract}`), 'listening'),
+      once(servers[2]!.listen(0, '127.0.0.1'), 'listening'),
+    ])
+    const { port } = servers[2]!.address() as AddressInfo
+    const addresses = Object.values(networkInterfaces()).flatMap((rows) =>
+      (rows ?? []).flatMap(({ family, address }) => (family === 'IPv4' ? [address] : [])),
+    )
+    const { text } = await run(
+      `perl -e 'use Socket; my ($f, $a, $p, @ips) = @ARGV;
+        for (pack_sockaddr_un($f), pack("Sa*", 1, "\\0$a")) { socket(my $s, 1, 1, 0) or next; connect($s, $_) and print "met\\n"; }
+        for (@ips) { socket(my $s, 2, 1, 0) or next; connect($s, pack_sockaddr_in($p, inet_aton($_))) and print "met $_\\n"; }
+        socket(my $v, 40, 1, 0) and print "vsock\\n"; socket(my $n, 17, 3, 0) and print "packet\\n";' "$@"; echo end`,
+      [file, abstract, String(port), '127.0.0.1', '0.0.0.0', ...addresses],
+    )
+    expect(text).toBe('end\n')
+    expect(met).toBe(0)
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  })
+
+  it('attack 5: it types into no terminal, and makes no namespace or mount in which it would be more', async () => {
+    const { text } = await run(
+      `perl -e 'my $c = "x"; ioctl(STDIN, 0x5412, $c) and print "typed\\n"; print "refused\\n" if $! == 1; open(T, "+<", "/dev/tty") and print "terminal\\n";'; unshare -Urm sh -c 'mount -t tmpfs x /usr && echo mounted; mount --bind "$0" /usr/local && echo mounted' "$1"; perl -e 'syscall(425, 8, 0) >= 0 and print "ring\\n"'; echo end`,
+      [ground.workspace],
+    )
+    expect(text).toContain('refused\n')
+    expect(text).not.toMatch(/typed|terminal|mounted|ring/)
+  })
+
+  it('attack 6: a folder that was opened to it and leads elsewhere now is refused', async () => {
+    const shared = join(ground.base, 'other', 'shared')
+    await mkdir(shared)
+    expect((await run('echo x > "$1/f" && cat "$1/f"', [shared], { write: [shared] })).text).toBe('x\n')
+    await rm(shared, { recursive: true })
+    await symlink(ground.plugins, shared)
+    await expect(run('true', [], { write: [shared] })).rejects.toMatchObject({ code: 'forbidden' })
+    await symlink(join(ground.base, 'home'), join(ground.base, 'other', 'link'))
+    await expect(run('true', [], { read: [join(ground.base, 'other', 'link')] })).rejects.toMatchObject({
+      code: 'forbidden',
+    })
+    await rm(shared)
+  })
+
+  it('attack 7: its folder for temporary files is no way out, whatever it was made into', async () => {
+    await run('rm -rf .tmp; ln -s "$1" .tmp', [ground.plugins])
+    const { text } = await run('echo x > "$TMPDIR/evil.ts"; echo x > .tmp/plugin.ts; echo end')
+    expect(text).toContain('end\n')
+    await unharmed()
+    await rm(join(ground.workspace, '.tmp'))
+  })
+
+  it('attack 8: nothing that the daemon was started with is open to it', async () => {
+    const secret = await open(join(ground.base, 'home', 'vault.key'), 'r+')
+    const code = `
+      import { createSpawn, works } from '${process.cwd()}/core/process/spawn.ts'
+      import { launcher } from '${process.cwd()}/core/process/launcher.ts'
+      import { Scope } from '${process.cwd()}/core/scope/scope.ts'
+      const missing = ${JSON.stringify(level === 'bubblewrap' ? [] : ['/bwrap'])}
+      const offered = launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+      const child = await createSpawn(new Scope('x'), { offer: () => offered }).start({ command: 'sh', args: ['-c', 'for f in /proc/self/fd/*; do readlink $f; done; cat /proc/self/fd/40; echo end'], cwd: '${ground.workspace}' })
+      await child.ended
+      process.stdout.write(child.read().text)`
+    const stdio = Array.from({ length: 41 }, (_, at) => (at === 1 ? 'pipe' : at === 40 ? secret.fd : 'ignore'))
+    const daemon = startProcess(
+      process.execPath,
+      ['--conditions=svc-source', '--input-type=module', '-e', code],
+      // The tuple of the three usual ones is not told of longer lists.
+      { stdio: stdio as ('pipe' | 'ignore' | number)[], cwd: process.cwd() },
+    )
+    let text = ''
+    daemon.stdout!.on('data', (bytes: Buffer) => void (text += bytes.toString()))
+    await once(daemon, 'close')
+    await secret.close()
+    expect(text).toContain('end')
+    expect(text).not.toMatch(/the-key|vault\.key/)
+  })
+
+  it('attack 9: what it leaves in the background dies with it, and with a daemon that is killed', async () => {
+    const mark = `71.${process.pid}${level.length}`
+    await run(`setsid sleep ${mark} & (setsid sh -c 'sleep ${mark}' &) & echo started`)
+    expect(await running(mark)).toEqual([])
+    const code = `
+      import { createSpawn, works } from '${process.cwd()}/core/process/spawn.ts'
+      import { launcher } from '${process.cwd()}/core/process/launcher.ts'
+      import { Scope } from '${process.cwd()}/core/scope/scope.ts'
+      const missing = ${JSON.stringify(level === 'bubblewrap' ? [] : ['/bwrap'])}
+      const offered = launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+      const heard = () => console.log('runs')
+      await createSpawn(new Scope('x'), { offer: () => offered }).start({ command: 'sh', args: ['-c', 'setsid sleep ${mark} & echo runs; sleep ${mark}'], cwd: '${ground.workspace}', background: true, timeoutMs: 60000, heard })
+      setInterval(() => undefined, 1000)`
+    const daemon = startProcess(process.execPath, ['--conditions=svc-source', '--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      cwd: process.cwd(),
+    })
+    await once(createInterface(daemon.stdout), 'line')
+    daemon.kill('SIGKILL')
+    await once(daemon, 'exit')
+    if (level !== 'landlock without namespaces')
+      await vi.waitFor(async () => expect(await running(mark)).toEqual([]), { timeout: 5000 })
+  })
+
+  it('attack 10: a workspace that lies where code is loaded from runs nothing', async () => {
+    const inside = join(ground.plugins, 'workspace')
+    await mkdir(inside)
+    await expect(run('true', [], { cwd: inside })).rejects.toMatchObject({ code: 'forbidden' })
+    await rm(inside, { recursive: true })
+    // The home of whoever owns the daemon is no such place because a provider signs in there.
+    const folders = { ...ground.folders, code: [{ path: ground.base, what: 'providers.claude-code.home' }] }
+    const child = await createSpawn(scope, { folders, offer }).start({ command: 'true', cwd: ground.workspace })
+    expect(await child.ended).toMatchObject({ code: 0 })
+  })
+})
+
+async function running(argument: string): Promise<readonly string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
+  return pids.filter((_, at) => lines[at]?.split('\0').includes(argument))
+}
+
+/** One request of a program through its proxy, word for word, and the answer. */
+const throughProxy = `use Socket; $/ = undefined; my $request = $ARGV[0]; $request =~ s/\\|/\\r\\n/g;
+  socket(my $s, 2, 1, 0) or die "no network"; connect($s, pack_sockaddr_in(3128, INADDR_LOOPBACK)) or die "no proxy";
+  syswrite $s, $request; shutdown($s, 1) if $ARGV[1]; print <$s>;`
+
+describe('threats: the network of programs', () => {
+  const settings = (allow: readonly string[]): OutboundSettings => ({
+    allow,
+    headersTimeoutMs: 2000,
+    idleTimeoutMs: 2000,
+    maxBytes: 65_536,
+    maxRedirects: 3,
+    connectTimeoutMs: 1000,
+  })
+
+  it('the port of the daemon is refused by every name, also to what is allowed everything', async () => {
+    let met = 0
+    const server = createServer((_, response) => {
+      met++
+      response.end('reached')
+    })
+    await once(server.listen(0, '0.0.0.0'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const away = createServer((_, response) => {
+      response.writeHead(307, { location: `http://inside.test:${port}/` }).end()
+    })
+    await once(away.listen(0, '127.0.0.1'), 'listening')
+    const allow = settings(['0.0.0.0/0', '::/0', 'inside.test', 'localhost'])
+    await using outbound = createOutbound({
+      settings: () => allow,
+      own: { ports: () => new Set([port]), names: () => ['svc.example.test'] },
+      resolve: (name) =>
+        Promise.resolve([{ address: name === 'mapped.test' ? '::ffff:127.0.0.1' : '127.0.0.1', family: 4 }]),
+    })
+    const addresses = Object.values(networkInterfaces()).flatMap((rows) => (rows ?? []).map(({ address }) => address))
+    const urls = [
+      '127.0.0.1',
+      'localhost',
+      'localhost.',
+      '127.1',
+      '2130706433',
+      '0x7f000001',
+      '0.0.0.0',
+      '0',
+      '[::]',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:0.0.0.0]',
+      'inside.test',
+      'mapped.test',
+      '127.9.9.9',
+      ...addresses.filter((each) => !each.includes('%')).map((each) => (each.includes(':') ? `[${each}]` : each)),
+    ].map((host) => `http://${host}:${port}/api/config/set`)
+    for (const url of [
+      ...urls,
+      'https://svc.example.test/',
+      `http://127.0.0.1:${(away.address() as AddressInfo).port}/`,
+    ])
+      for (const fetch of [outbound.fetch, outbound.forOperator()])
+        await expect(
+          fetch(url, { method: 'POST', body: '{}' }).then((answer) => answer.text()),
+          url,
+        ).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('the daemon itself') })
+    for (const url of urls)
+      await expect(outbound.connect(new URL(url), AbortSignal.timeout(5000)), url).rejects.toMatchObject({
+        code: 'forbidden',
+      })
+    expect(met).toBe(0)
+    await Promise.all([server, away].map((each) => new Promise((resolve) => each.close(resolve))))
+  })
+
+  it('a program reaches what its patterns and the outbound rules permit, and nothing beside', async () => {
+    const seen: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      seen.push(request.headers.host)
+      request.resume().once('end', () => response.end('reached'))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const fixed = settings(['allowed.test'])
+    await using outbound = createOutbound({
+      settings: () => fixed,
+      resolve: (name) => Promise.resolve([{ address: name === 'private.test' ? '10.0.0.1' : '127.0.0.1', family: 4 }]),
+    })
+    const scope = new Scope('network')
+    const spawn = createSpawn(scope, {
+      openProxy: (admits) => openProxy(outbound, admits, { maxConnections: 16, idleTimeoutMs: 5000 }),
+    })
+    const asked: string[] = []
+    const ask = async (request: string): Promise<string> => {
+      const child = await spawn.start({
+        command: 'perl',
+        args: ['-e', throughProxy, request],
+        cwd: folder,
+        network: (url) => {
+          asked.push(url.host)
+          if (!/^(allowed|private|other)\.test$|^\d|^\[/.test(url.hostname)) throw new Error('not this one')
+        },
+      })
+      await child.ended
+      return child.read().text
+    }
+    const get = (host: string, more = ''): Promise<string> =>
+      ask(`GET http://${host}/ HTTP/1.1|Host: ${host}|Connection: close|${more}|`)
+    expect(await get(`allowed.test:${port}`)).toMatch(/^HTTP\/1\.1 200 [^]*reached/)
+    expect(
+      await ask(`CONNECT allowed.test:${port} HTTP/1.1||GET /inner HTTP/1.1|Host: inner|Connection: close||`),
+    ).toMatch(/200 Connection established[^]*reached/)
+    // The host that was checked is the host that is asked for.
+    expect(await ask(`GET http://allowed.test:${port}/ HTTP/1.1|Host: other.test|Connection: close||`)).toMatch(/ 200 /)
+    expect(seen).toEqual([`allowed.test:${port}`, 'inner', `allowed.test:${port}`])
+    seen.length = 0
+    for (const host of [
+      `127.0.0.1:${port}`,
+      `[::ffff:127.0.0.1]:${port}`,
+      `other.test:${port}`,
+      'private.test',
+      '169.254.169.254',
+      'metadata.google.internal',
+      '10.0.0.1',
+      `unknown.test:${port}`,
+      'allowed.test:25',
+    ]) {
+      expect(await get(host), host).toMatch(/^HTTP\/1\.1 (?:403|502) /)
+      expect(await ask(`CONNECT ${/:\d+$/.test(host) ? host : `${host}:80`} HTTP/1.1||`), host).toMatch(
+        /^HTTP\/1\.1 (?:403|502) /,
+      )
+    }
+    for (const request of [
+      `GET / HTTP/1.1|Host: allowed.test:${port}||`,
+      `GET ftp://allowed.test/ HTTP/1.1|Host: allowed.test||`,
+      `CONNECT user@allowed.test:${port} HTTP/1.1||`,
+      `GET http://user:word@allowed.test:${port}/ HTTP/1.1|Host: allowed.test:${port}||`,
+      `GET http://allowed.test:${port}/ HTTP/1.1|Host: a|Content-Length: 1|Transfer-Encoding: chunked||0||`,
+    ])
+      expect(await ask(request), request).toMatch(/^HTTP\/1\.1 (?:400|403) /)
+    expect(seen).toEqual([])
+    expect(asked).toContain('169.254.169.254')
+    await scope.close(0)
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('a daemon without a key is changed neither by a program nor by web_fetch, and the audit log says who tried', async () => {
+    await using tools = await openTools(['shell', 'web', 'settings'], {
+      listen: true,
+      config: { outbound: { allow: ['127.0.0.0/8', 'localhost'] } },
+    })
+    const { host } = new URL(tools.host.url)
+    const agent = await tools.spawn('networker', 'shell = ["*"]\nnetwork = ["*"]')
+    const body = JSON.stringify({ key: 'log_level', value: 'silent' })
+    const before = (await tools.host.json('GET', '/api/config')).body.log_level
+    const request = `POST http://${host}/api/config/set HTTP/1.1|Host: ${host}|Content-Type: application/json|Content-Length: ${body.length}|Connection: close||${body}`
+    for (const tool of ['shell_exec', 'process_start']) {
+      const { text } = await tools.call(agent, tool, {
+        command: `perl -e '${throughProxy}' '${request}'`,
+      })
+      if (tool === 'shell_exec') expect(text).toMatch(/403 Forbidden[^]*the daemon itself listens there/)
+    }
+    for (const url of [`http://${host}/api/config/set`, `http://localhost:${host.split(':')[1]}/api/config/set`])
+      expect(
+        await tools.call(agent, 'web_fetch', {
+          url,
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        }),
+      ).toMatchObject({ failed: true, text: expect.stringContaining('the daemon itself') })
+    expect((await tools.host.json('GET', '/api/config')).body.log_level).toBe(before)
+    expect((await tools.audit('network_access')).join('\n')).toContain(`perl to ${host}`)
+  })
+
+  it('a program of an agent adds no plugin to a folder of plugins, and no configuration makes that folder writable', async () => {
+    const plugins = await realpath(await mkdtemp(join(tmpdir(), 'svc-plugins-')))
+    {
+      await using tools = await openTools(['shell'], { config: { plugins: { paths: [plugins] } } })
+      const agent = await tools.spawn('installer', 'shell = ["*"]')
+      const { text } = await tools.call(agent, 'shell_exec', {
+        command: `sh -c 'echo "export default {}" > p.ts; cp p.ts ${plugins}/; ls ${tools.host.home}; cat ${tools.host.home}/vault.key; echo end'`,
+      })
+      expect(text).toContain('end')
+      expect(text).not.toMatch(/exit code 0\n(?!cp|ls|cat)/)
+      expect(await readdir(plugins)).toEqual([])
+    }
+    for (const [key, value, why] of [
+      ['write', plugins, 'plugins.paths'],
+      ['write', join(plugins, 'below'), 'plugins.paths'],
+      ['write', tmpdir(), 'plugins.paths'],
+      ['write', process.cwd(), 'svc itself'],
+      ['write', '/usr/local/bin', 'belongs to the system'],
+      ['write', '/', 'leads to'],
+      ['read', '/run', 'leads to'],
+      ['read', '/proc/1/root', 'leads to'],
+    ] as const) {
+      await using host = await startHost({
+        listen: false,
+        memory: true,
+        plugins: ['audit', 'agents', 'files', 'shell'],
+        config: { plugins: { paths: [plugins], shell: { [key]: [value] } } },
+      })
+      const shell = host.app.daemon.plugins().find(({ name }) => name === 'shell')
+      expect([key, value, shell?.state]).toEqual([key, value, 'failed'])
+      expect(shell?.error).toContain(`plugins.shell.${key}: ${value} may not be opened`)
+      if (value !== tmpdir()) expect(shell?.error).toContain(why)
+      host.defects()
+    }
+    await rm(plugins, { recursive: true })
   })
 })
 

@@ -100,6 +100,14 @@ export async function probe({ guards, fetch }: ProbeTools, signal: AbortSignal):
       name: `the installed client refuses ${url}`,
       held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
     })
+  // Its own port, which no allow list opens either.
+  const host = guards.host()
+  if (host !== undefined)
+    for (const url of [`http://${host}/`, `http://[::ffff:127.0.0.1]:${host.replace(/^.*:/, '')}/`])
+      cases.push({
+        name: "the installed client refuses the daemon's own port",
+        held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
+      })
   return {
     cases,
     evidence: `${forbidden.length + metadata.length + open.length} addresses, a listener that counts, the installed client`,

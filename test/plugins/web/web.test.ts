@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { allowsHost } from '../../../plugins/web/hosts.ts'
+import { allowsHost } from '../../../core/net/host-patterns.ts'
 import { openTools } from '../../support/tool-stage.ts'
 import type { ToolStage } from '../../support/tool-stage.ts'
 

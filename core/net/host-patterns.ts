@@ -1,4 +1,4 @@
-import { matchesWildcard } from 'svc/sdk'
+import { matchesWildcard } from '../schema/wildcard.ts'
 
 /**
  * Whether the host patterns of a manifest allow an address. A pattern is a host, or has `*` for any characters: `*`, `*.example.com`,

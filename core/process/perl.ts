@@ -1,0 +1,70 @@
+/** Words for perl that run a script with these arguments. Debian and what comes from it always has perl; no module is needed. */
+export const perlWords = (perl: string, script: string, args: readonly string[]): readonly string[] => [
+  perl,
+  '-e',
+  script.replaceAll(/\s*\n\s*/g, ' ').trim(),
+  '--',
+  ...args,
+]
+
+/**
+ * Enters a Landlock domain (landlock(7), at these numbers on every architecture) and runs the program. Arguments: how many rules there are;
+ * for each a letter and a path (r: read and run, w: all but making devices, d: use as a device); `closed` for one that reaches no TCP, no
+ * process and no abstract socket outside; the number of seccomp(2) and a filter in hexadecimal, or 0 and nothing; `first` for the first
+ * process of a space, which hears no polite signal and waits for the program; the program.
+ */
+export const enterLandlock = `
+my $n = shift; my @rules = splice @ARGV, 0, 2 * $n; my ($closed, $call, $filter, $place) = splice @ARGV, 0, 4;
+if ($place eq "first") {
+my $pid = fork; exit 126 unless defined $pid;
+if ($pid) { while (1) { my $ended = wait; next if $ended > 0 && $ended != $pid; exit 126 if $ended < 0; exit($? & 127 ? 128 + ($? & 127) : $? >> 8) } }
+}
+my $abi = syscall(444, 0, 0, 1); exit 126 if $abi < 1;
+my $fs = (0, 0x1fff, 0x3fff, 0x7fff, 0x7fff)[$abi] || 0xffff;
+my $shut = $closed eq "closed";
+my $attributes = pack "Q", $fs;
+$attributes .= pack "Q", $shut ? 3 : 0 if $abi >= 4;
+$attributes .= pack "Q", $shut ? 3 : 0 if $abi >= 6;
+my $set = syscall(444, $attributes, length $attributes, 0); exit 126 if $set < 0;
+while (my ($kind, $path) = splice @rules, 0, 2) {
+sysopen(my $file, $path, 0x280000) or next;
+my $rights = $kind eq "r" ? 13 : $kind eq "w" ? $fs & ~0x840 : 0x8006;
+$rights &= 0xc007 unless -d $path;
+syscall(445, $set, 1, pack("Ql", $rights & $fs, fileno $file), 0) == 0 or exit 126;
+}
+syscall(446, $set, 0) == 0 or exit 126;
+if ($call) { my $code = pack "H*", $filter; syscall($call, 1, 0, pack("Sx6P", length($code) / 8, $code)) == 0 or exit 126; }
+exec { $ARGV[0] } @ARGV; exit 127
+`
+
+/**
+ * Listens on a port of the own network namespace before the program starts, and hands each connection to a socket file. Arguments: the file, the
+ * port, the program. Each direction of a connection is a process of its own, so that none waits for the other.
+ */
+export const bridgePort = `
+use Socket; my ($path, $port) = splice @ARGV, 0, 2;
+socket(my $door, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($door, SOL_SOCKET, SO_REUSEADDR, 1);
+bind($door, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($door, 128) or exit 126;
+my $pid = fork; exit 126 unless defined $pid;
+if ($pid) { close $door; exec { $ARGV[0] } @ARGV; exit 127 }
+open STDIN, "<", "/dev/null"; open STDOUT, ">", "/dev/null"; open STDERR, ">", "/dev/null";
+$SIG{CHLD} = "IGNORE"; $SIG{PIPE} = "IGNORE"; $SIG{TERM} = "IGNORE"; $0 = "svc-network";
+while (1) {
+accept(my $near, $door) or next;
+my $serving = fork; next if $serving || !defined $serving;
+close $door; $SIG{CHLD} = "DEFAULT";
+my $far; socket($far, PF_UNIX, SOCK_STREAM, 0) && connect($far, pack_sockaddr_un($path)) or exit 1;
+my $back = fork; exit 1 unless defined $back;
+my ($from, $to) = $back ? ($near, $far) : ($far, $near);
+my ($bytes, $got); while ($got = sysread $from, $bytes, 65536) {
+my $at = 0; while ($at < $got) { my $put = syswrite $to, $bytes, $got - $at, $at; exit 1 unless $put; $at += $put; }
+}
+shutdown($to, 1); waitpid $back, 0 if $back; exit 0;
+}
+`
+
+/** Closes files the daemon itself was started with, which would be open to every program. Arguments: how many, their numbers, the program. */
+export const closeFiles = `
+my $n = shift; for (splice @ARGV, 0, $n) { if (open my $file, "<&=", $_) { close $file } }
+exec { $ARGV[0] } @ARGV; exit 127
+`
