@@ -265,6 +265,15 @@ function written(turn: Turn): string {
     ? ''
     : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
 }
+/** What the user said, when that is nothing but text: many servers read a string and no list. `undefined` where there is an image. */
+export function plainText(parts: readonly Part[]): string | undefined {
+  let text = ''
+  for (const part of parts) {
+    if (part.type !== 'text') return undefined
+    text += text !== '' && part.text !== '' ? `\n\n${part.text}` : part.text
+  }
+  return text
+}
 /** What the user said as one text. */
 export function saidBy(turn: Extract<Turn, { role: 'user' }>): string {
   return turn.parts.map((part) => (part.type === 'text' ? part.text : '[picture]')).join('\n')

@@ -28,6 +28,8 @@ const CommandAnswer = v.object({
   /** Where the conversation goes on. */
   session_id: v.string(),
   thinking: v.nullable(v.boolean()),
+  /** The turn that a command asked for; `GET /api/turns/{id}` tells what comes of it. */
+  turn_id: v.optional(v.string()),
 })
 
 /** Slash commands for who talks to an agent without a socket. */
@@ -82,9 +84,12 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
       }
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
-      const content = await runCommand(parts, conversation, body.command)
+      conversation.door = 'rest'
+      const answer = await runCommand(parts, conversation, body.command)
       return {
-        content,
+        ...(typeof answer === 'string'
+          ? { content: answer }
+          : { content: `The message is asked again, as turn ${answer.id}.`, turn_id: answer.id }),
         session_id: conversation.sessionId ?? (await parts.agents.require(agent.id)).sessionId,
         thinking: conversation.thinking ?? null,
       }

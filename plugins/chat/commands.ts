@@ -3,12 +3,13 @@ import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
 import type { Catalog } from '../catalog/contract.ts'
+import type { Door } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { answerApproval, listApprovals } from './approval-commands.ts'
 import { describe, describeUndo } from './compact-routes.ts'
-import type { Chat } from './contract.ts'
+import type { AcceptedTurn, Chat } from './contract.ts'
 import { explain } from './failure.ts'
 import { listModels, listProviders } from './model-commands.ts'
 import { listSessions, switchSession, titleOf } from './session-commands.ts'
@@ -21,6 +22,8 @@ export class Conversation {
   sessionId: string | undefined
   /** What the agent's manifest says while it is undefined. */
   thinking: boolean | undefined
+  /** How a turn that it asks for came in. */
+  door: Door = 'websocket'
   constructor(agentId: string, principal: Principal, sessionId?: string) {
     this.agentId = agentId
     this.principal = principal
@@ -47,7 +50,13 @@ export interface CommandParts {
   readonly usage: () => UsageLedger | undefined
   readonly catalog: () => Catalog | undefined
 }
-type Command = (parts: CommandParts, conversation: Conversation, argument: string) => Promise<string> | string
+/** What a command answers: a text, or a turn whose answer is delivered as that of a message. */
+export type CommandAnswer = string | AcceptedTurn
+type Command = (
+  parts: CommandParts,
+  conversation: Conversation,
+  argument: string,
+) => Promise<CommandAnswer> | CommandAnswer
 
 interface Entry {
   readonly does: string
@@ -55,6 +64,7 @@ interface Entry {
   /** What is left behind, as of a route; a conversation when it is not said. */
   effectOf?(argument: string): Effect
 }
+const NOTHING_FAILED = 'No message of this session has failed.'
 const commands: Readonly<Record<string, Entry>> = {
   new: {
     does: 'a new, empty session',
@@ -108,6 +118,22 @@ const commands: Readonly<Record<string, Entry>> = {
     run: ({ chat }, { agentId, sessionId }) =>
       chat.stop(agentId, sessionId) ? 'Agent run cancelled.' : 'No active run.',
   },
+  retry: {
+    does: 'answer the last message again that failed',
+    async run(parts, conversation) {
+      const failed = await lastFailed(parts, conversation)
+      return failed === undefined ? NOTHING_FAILED : parts.chat.retry(failed, conversation.door)
+    },
+  },
+  drop: {
+    does: 'take the last message out of view that failed',
+    async run(parts, conversation) {
+      const failed = await lastFailed(parts, conversation)
+      if (failed === undefined) return NOTHING_FAILED
+      await parts.chat.drop(failed)
+      return 'The message is dropped.'
+    },
+  },
   approvals: {
     does: 'what of this agent waits for approval',
     run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId),
@@ -155,6 +181,10 @@ const commands: Readonly<Record<string, Entry>> = {
 }
 const aliases: Readonly<Record<string, string>> = { reset: 'new' }
 
+async function lastFailed({ agents, sessions }: CommandParts, { agentId, sessionId }: Conversation) {
+  return sessions.lastFailed(sessionId ?? (await agents.require(agentId)).sessionId)
+}
+
 function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTotals): string {
   const cost =
     unpriced === 0
@@ -180,7 +210,11 @@ export function listCommands() {
 }
 
 /** The answer to a slash command. Throws what the service behind it throws. */
-export async function runCommand(parts: CommandParts, conversation: Conversation, text: string): Promise<string> {
+export async function runCommand(
+  parts: CommandParts,
+  conversation: Conversation,
+  text: string,
+): Promise<CommandAnswer> {
   const [word = '', ...rest] = text.slice(1).trim().split(/\s+/)
   const name = word.toLowerCase()
   const known = aliases[name] ?? name

@@ -4,11 +4,14 @@ import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { Door, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Label, SentImage } from '../sessions/contract.ts'
+import type { Label, SentImage, TurnFailure } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }
   | { readonly type: 'text'; readonly delta: string }
+  /** What the model thinks, where it says so and the agent shows it. */
+  | { readonly type: 'reasoning'; readonly delta: string }
+  | ({ readonly type: 'phase' } & TurnPhase)
   | { readonly type: 'tool-started'; readonly tool: string; readonly callId: string }
   | {
       readonly type: 'tool-ended'
@@ -20,6 +23,29 @@ export type TurnEvent =
     }
   | { readonly type: 'end'; readonly result: TurnResult }
 
+/**
+ * What a turn waits for or does. `waiting_for_model` and `streaming` are the usual course: readers of events are told of them only
+ * after another phase, so that what they were told last holds.
+ */
+export interface TurnPhase {
+  readonly phase:
+    | 'queued'
+    | 'waiting_for_model'
+    | 'streaming'
+    | 'retrying'
+    | 'circuit_open'
+    | 'switching_model'
+    | 'compacting'
+    | 'running_tools'
+    | 'waiting_for_approval'
+  /** In words for a person. */
+  readonly detail: string
+  /** When the model is called again, ISO 8601 UTC. */
+  readonly retryAt?: string
+  /** Number of the call that comes next; the first one is 1. */
+  readonly attempt?: number
+}
+
 /** How full the model's window is: under 50 %, to 70, to 85, above. */
 export type ContextPressure = 'low' | 'medium' | 'high' | 'critical'
 
@@ -27,6 +53,8 @@ export interface TurnResult {
   readonly turnId: string
   readonly sessionId: string
   readonly text: string
+  /** What the models thought, where they said so and the agent shows it; cut at `plugins.chat.reasoning_chars`. */
+  readonly reasoning?: string
   readonly usage: Usage
   /** Calls of the model. */
   readonly iterations: number
@@ -66,6 +94,7 @@ export interface TurnRequest {
 /** A turn that is on disk. It runs to its end whether or not anyone listens. */
 export interface AcceptedTurn {
   readonly id: string
+  readonly agentId: string
   readonly sessionId: string
   /**
    * Every event from the start, ending with `end`; throws what made the turn fail. Deltas of text are joined while the reader is
@@ -92,6 +121,13 @@ export interface Chat {
    * `conflict` when the agent is paused or stopped, `service_unavailable` for an automated door in the agent's quiet hours.
    */
   accept(request: TurnRequest): Promise<AcceptedTurn>
+  /**
+   * Answers the message of a turn that failed or was interrupted once more, as a new turn with the same text, images and options; the old
+   * one no longer shows. Throws `turn_not_found`, and `conflict` when it is neither or was retried or dropped already.
+   */
+  retry(turnId: string, door: Door): Promise<AcceptedTurn>
+  /** Takes the message of such a turn out of view. Throws as `retry` does. */
+  drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }>
   /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
   stop(agentId: string, sessionId?: string): boolean
   /** A turn that waits or runs in this process, to listen to it again. */
@@ -126,6 +162,10 @@ export interface TurnView {
   readonly model: string | null
   /** Why it did not end well. */
   readonly error: string | null
+  /** The same with a code, of one that failed. */
+  readonly failure: TurnFailure | null
+  /** What it does now; `null` when it has ended or runs elsewhere. */
+  readonly phase: (TurnPhase & { readonly since: string }) | null
   /** ISO 8601 UTC. */
   readonly createdAt: string
   /** Turns of the session that are answered before this one, the next one first. */

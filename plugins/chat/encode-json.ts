@@ -4,6 +4,8 @@ import type { TurnResult } from './contract.ts'
 /** Interface 4.1, with what an existing client may want to know beside it. */
 export const MessageAnswer = v.object({
   response: v.string(),
+  /** What the model thought, where it says so and the agent shows it. */
+  thinking: v.optional(v.string()),
   input_tokens: v.number(),
   output_tokens: v.number(),
   iterations: v.number(),
@@ -19,6 +21,7 @@ export const MessageAnswer = v.object({
 export function encodeJson(result: TurnResult): v.InferOutput<typeof MessageAnswer> {
   return {
     response: result.text,
+    ...(result.reasoning === undefined ? {} : { thinking: result.reasoning }),
     input_tokens: result.usage.input,
     output_tokens: result.usage.output,
     iterations: result.iterations,

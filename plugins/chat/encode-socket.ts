@@ -1,5 +1,5 @@
 import type { TurnEvent } from './contract.ts'
-import { toObject } from './encode-sse.ts'
+import { encodePhase, toObject } from './encode-sse.ts'
 
 /** What names the turn in its frames, beside Interface 6.1: its id, and the client's own when it sent one. */
 export interface FrameNames {
@@ -7,13 +7,20 @@ export interface FrameNames {
   readonly messageId?: string | undefined
 }
 
-/** A frame for every event (Interface 6.1); `tool_end` is an addition. */
+/**
+ * A frame for every event (Interface 6.1); `thinking_delta`, `phase` and `tool_end` are additions. What the model thinks is not called
+ * `thinking`: that frame has no content and says that the agent begins.
+ */
 export function encodeSocket(event: TurnEvent, names: FrameNames): string {
   switch (event.type) {
     case 'thinking':
       return JSON.stringify({ type: 'thinking', turn_id: names.turnId, ...own(names) })
     case 'text':
       return encodeDelta(event.delta)
+    case 'reasoning':
+      return JSON.stringify({ type: 'thinking_delta', content: event.delta, turn_id: names.turnId })
+    case 'phase':
+      return JSON.stringify({ ...encodePhase(event), turn_id: names.turnId })
     case 'tool-started':
       return JSON.stringify({ type: 'tool_start', tool: event.tool, id: event.callId })
     case 'tool-ended':
@@ -26,10 +33,12 @@ export function encodeSocket(event: TurnEvent, names: FrameNames): string {
         is_error: event.failed,
       })
     case 'end': {
-      const { text, usage, iterations, costUsd, provider, model, stop, sessionId, contextPressure } = event.result
+      const { text, reasoning, usage, iterations, costUsd, provider, model, stop, sessionId, contextPressure } =
+        event.result
       return JSON.stringify({
         type: 'response',
         content: text,
+        ...(reasoning === undefined ? {} : { thinking: reasoning }),
         input_tokens: usage.input,
         output_tokens: usage.output,
         iterations,

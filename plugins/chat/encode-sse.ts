@@ -1,13 +1,22 @@
 import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
 import type { EventStream, ServerSentEvent } from 'svc/sdk'
-import type { TurnEvent } from './contract.ts'
+import type { TurnEvent, TurnPhase } from './contract.ts'
 import { explain } from './failure.ts'
 
 /** The `data` of an event (Interface 6.2); `type` is for readers that look at data lines only. */
 const turn = { turn_id: v.optional(v.string()) }
 export const MessageEvent = v.variant('type', [
   v.object({ type: v.literal('chunk'), content: v.string(), done: v.literal(false), ...turn }),
+  v.object({ type: v.literal('thinking'), content: v.string(), ...turn }),
+  v.object({
+    type: v.literal('phase'),
+    phase: v.string(),
+    detail: v.string(),
+    retry_at: v.optional(v.string()),
+    attempt: v.optional(v.number()),
+    ...turn,
+  }),
   v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string(), ...turn }),
   v.object({
     type: v.literal('tool_result'),
@@ -104,6 +113,10 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
   switch (event.type) {
     case 'text':
       return { event: 'chunk', data: `{"type":"chunk","content":${JSON.stringify(event.delta)},"done":false}` }
+    case 'reasoning':
+      return { event: 'thinking', data: JSON.stringify({ type: 'thinking', content: event.delta }) }
+    case 'phase':
+      return { event: 'phase', data: JSON.stringify(encodePhase(event)) }
     case 'tool-started':
       return { event: 'tool_use', data: JSON.stringify({ type: 'tool_use', tool: event.tool, id: event.callId }) }
     case 'tool-ended':
@@ -139,6 +152,17 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
     }
     case 'thinking':
       return undefined
+  }
+}
+
+/** The same in every stream. */
+export function encodePhase({ phase, detail, retryAt, attempt }: TurnPhase) {
+  return {
+    type: 'phase' as const,
+    phase,
+    detail,
+    ...(retryAt === undefined ? {} : { retry_at: retryAt }),
+    ...(attempt === undefined ? {} : { attempt }),
   }
 }
 

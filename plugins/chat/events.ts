@@ -22,7 +22,7 @@ export class EventLog implements AsyncIterable<TurnEvent> {
     this.events.push(event)
     if (this.#waiting.length === 0) return
     // Deltas that arrive in one piece from the provider leave as one; the very first one is not kept waiting.
-    if (event.type !== 'text' || this.#texts++ === 0) this.#flush()
+    if ((event.type !== 'text' && event.type !== 'reasoning') || this.#texts++ === 0) this.#flush()
     else if (!this.#flushing) {
       this.#flushing = true
       process.nextTick(() => this.#flush())
@@ -100,9 +100,11 @@ class Reader implements AsyncIterator<TurnEvent> {
     if (!first) return undefined
     this.#at++
     let next = events[this.#at]
-    if (first.type !== 'text' || next?.type !== 'text') return { done: false, value: first }
+    if ((first.type !== 'text' && first.type !== 'reasoning') || next?.type !== first.type)
+      return { done: false, value: first }
+    const { type } = first
     let { delta } = first
-    for (; next?.type === 'text'; next = events[++this.#at]) delta += next.delta
-    return { done: false, value: { type: 'text', delta } }
+    for (; next?.type === type; next = events[++this.#at]) delta += next.delta
+    return { done: false, value: { type, delta } }
   }
 }

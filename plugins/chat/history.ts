@@ -53,9 +53,9 @@ function toOwn(message: Message): readonly Turn[] {
           ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }]
           : [],
       )
-    // Notes of the system are for the reader of the transcript.
+    // What the daemon notes of a conversation is told beside what the user says.
     case 'system':
-      return []
+      return [{ role: 'user', parts: message.blocks.filter((block) => block.type === 'text') }]
   }
 }
 

@@ -58,7 +58,7 @@ export default definePlugin({
     ]
     routes.add(
       ...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }),
-      ...turnRoutes(turns, services.agents),
+      ...turnRoutes(turns, services.agents, chat),
     )
     routes.add(...feedRoutes(feed, services.agents, services.sessions))
     routes.add(...compactRoutes(chat, services.agents, services.sessions))

@@ -1,5 +1,5 @@
 import type { ResponseFormat } from 'svc/providers'
-import type { AcceptedTurn, TurnEvent, TurnRequest, TurnResult } from './contract.ts'
+import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from './contract.ts'
 import { EventLog } from './events.ts'
 import type { Tally } from './guard.ts'
 
@@ -37,6 +37,14 @@ export function toOptions({
   }
 }
 
+const usual: ReadonlySet<TurnPhase['phase']> = new Set([
+  'queued',
+  'waiting_for_model',
+  'streaming',
+  'running_tools',
+] as const)
+const usualWords = { streaming: 'the model is answering', running_tools: 'tools are running' } as const
+
 /** A turn that waits, runs or has just ended, in this process. */
 export class LiveTurn implements AcceptedTurn {
   readonly id: string
@@ -56,6 +64,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly tally: Tally
   /** What the answer must be. */
   format: ResponseFormat | undefined
+  /** What it does now. */
+  phase: TurnPhase & { readonly since: string } = { phase: 'queued', detail: '', since: new Date().toISOString() }
   readonly #log = new EventLog()
   readonly #abort = new AbortController()
   readonly #result = Promise.withResolvers<TurnResult>()
@@ -103,7 +113,20 @@ export class LiveTurn implements AcceptedTurn {
   }
 
   push(event: TurnEvent): void {
+    if (event.type === 'phase') return this.enter(event)
+    if (event.type === 'text' || event.type === 'reasoning') this.#begin('streaming')
+    else if (event.type === 'tool-started') this.#begin('running_tools')
     this.#log.push(event)
+  }
+  /** Readers are told of the usual course only when they were told of something else before. */
+  enter({ phase, detail, retryAt, attempt }: TurnPhase): void {
+    const told = usual.has(this.phase.phase) && usual.has(phase)
+    const next = { phase, detail, ...(retryAt !== undefined && { retryAt }), ...(attempt !== undefined && { attempt }) }
+    this.phase = { ...next, since: new Date().toISOString() }
+    if (!told) this.#log.push({ type: 'phase', ...next })
+  }
+  #begin(phase: 'streaming' | 'running_tools'): void {
+    if (this.phase.phase !== phase) this.enter({ phase, detail: usualWords[phase] })
   }
   finish(result: TurnResult): void {
     this.#log.push({ type: 'end', result })

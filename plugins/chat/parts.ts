@@ -92,6 +92,7 @@ export function createParts({
     compactor,
     toll,
     pace,
+    journal,
     effects: (turnId) => journal.effects(turnId),
     personalData: config.personal_data,
     withheld({ id }, label, tool) {
@@ -119,6 +120,7 @@ export function createParts({
     db,
     agents,
     sessions,
+    journal,
     inference,
     audit,
     record,

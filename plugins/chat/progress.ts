@@ -40,6 +40,8 @@ export class Progress {
   calls: readonly ToolCall[] = []
   readonly begun = new Set<string>()
   readonly outcomes = new Map<string, Outcome>()
+  /** Tools that ran and may have changed something. */
+  readonly effects: string[] = []
   /** What the model's words carry now: all that was ever in its window in this turn. */
   carried: Carried = new Map()
   /** After a compaction within the turn: what stands for the first `count` of the loop's turns. */

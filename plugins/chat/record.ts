@@ -4,7 +4,7 @@ import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Journal, Trace, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Block, Label, Message, Sessions } from '../sessions/contract.ts'
+import type { Block, Label, Message, Sessions, TurnFailure } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
@@ -208,6 +208,32 @@ export class TurnRecord {
         event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
         agentId: turn.agentId,
         details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
+      }),
+    ]
+  }
+
+  /**
+   * The turn failed: its messages are shown with the reason, and no model is given them again. What its tools did stays done, so that is
+   * noted in their place.
+   */
+  failed(turn: TurnFacts, failure: TurnFailure, effects: readonly string[]): readonly Statement[] {
+    const { sessions } = this.#parts
+    const text = `[A message failed here before it was answered. Tools had run by then: ${[...new Set(effects)].join(', ')}.]`
+    return [
+      ...sessions.fail(turn.sessionId, turn.id, failure),
+      ...(effects.length === 0
+        ? []
+        : sessions.append(turn.sessionId, this.#message(turn, 'system', [{ type: 'text', text }]))),
+    ]
+  }
+  /** A turn that failed was asked again or dropped by a person. */
+  hidden(turn: TurnFacts, because: 'retried' | 'dropped'): readonly Statement[] {
+    return [
+      ...this.#parts.sessions.hide(turn.sessionId, turn.id, because),
+      this.#parts.audit.entry({
+        event: 'agent_message',
+        agentId: turn.agentId,
+        details: `turn ${turn.id} by ${turn.door} ${because}: its message is out of view`,
       }),
     ]
   }

@@ -1,24 +1,11 @@
-import * as v from 'valibot'
 import type { PluginDatabase } from 'svc/sdk'
 import type { Journal, Turn } from '../journal/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
-import { FormatInput } from './format.ts'
-import { LiveTurn, toOptions } from './live.ts'
+import { LiveTurn } from './live.ts'
+import { readOptions } from './options.ts'
 import { openCalls, outcomes } from './recall.ts'
 import type { TurnRecord } from './record.ts'
 
-const Options = v.pipe(
-  v.string(),
-  v.parseJson(),
-  v.object({
-    temperature: v.optional(v.number()),
-    maxTokens: v.optional(v.number()),
-    thinking: v.optional(v.boolean()),
-    responseFormat: v.optional(FormatInput),
-    instructions: v.optional(v.string()),
-    model: v.optional(v.object({ provider: v.string(), model: v.string() })),
-  }),
-)
 const NOTE = '[Interrupted: the service stopped before this was answered.]'
 
 export interface RecoverParts {
@@ -38,7 +25,7 @@ export async function recover(parts: RecoverParts): Promise<readonly LiveTurn[]>
       resumed.push(
         new LiveTurn({
           ...turn,
-          options: toOptions(v.parse(Options, turn.options)),
+          options: readOptions(turn.options),
           resumed: true,
           resumable: true,
           waiting: turn.state === 'waiting',

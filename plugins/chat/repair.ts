@@ -149,12 +149,20 @@ function add(
       ? { role: 'user', parts: [...last.parts] }
       : { role: 'assistant', text: last.text, calls: [...last.calls] })
   kept[kept.length - 1] = merged
-  if (merged.role === 'user' && turn.role === 'user') for (const part of turn.parts) merged.parts.push(part)
+  if (merged.role === 'user' && turn.role === 'user') for (const part of turn.parts) addPart(merged.parts, part)
   else if (merged.role === 'assistant' && turn.role === 'assistant') {
     merged.text += merged.text !== '' && turn.text !== '' ? `\n\n${turn.text}` : turn.text
     for (const call of turn.calls) merged.calls.push(call)
   }
   return merged
+}
+
+/** Texts that come to stand beside each other become one, as if they had been sent together. */
+function addPart(parts: Part[], part: Part): void {
+  const last = parts.at(-1)
+  if (part.type !== 'text' || last?.type !== 'text') parts.push(part)
+  else if (part.text !== '')
+    parts[parts.length - 1] = { type: 'text', text: last.text === '' ? part.text : `${last.text}\n\n${part.text}` }
 }
 
 function shorten(result: Result, report: { oversize: number }): Result {

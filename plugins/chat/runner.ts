@@ -4,12 +4,13 @@ import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
+import type { Journal } from '../journal/contract.ts'
 import type { Message } from '../sessions/contract.ts'
 import { Asking, chooseModel, TEXT_ONLY } from './ask.ts'
 import type { AskParts } from './ask.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
-import { explain, naming } from './failure.ts'
+import { explain, failureOf, naming } from './failure.ts'
 import { checkAnswer, FormatInput } from './format.ts'
 import { createGuard, guardLimits } from './guard.ts'
 import { toTurns } from './history.ts'
@@ -22,12 +23,14 @@ import { recall } from './recall.ts'
 import type { Effects } from './recall.ts'
 import { isRouted, routed, withModel } from './routing.ts'
 import { carriedBy } from './taint.ts'
+import { unanswered } from './unanswered.ts'
 import { countTurn, familyOf, mostTokens } from './tokens.ts'
 import { ToolDoor } from './tool-door.ts'
 import type { DoorParts } from './tool-door.ts'
 
 export interface RunnerParts extends AskParts, DoorParts {
   readonly effects: Effects
+  readonly journal: Pick<Journal, 'find'>
   readonly hooks: Hooks
   readonly record: TurnRecord
   readonly limits: { readonly maxIterations: number; readonly toolCalls: number }
@@ -118,11 +121,22 @@ export class TurnRunner {
     }
   }
 
-  #messages(live: LiveTurn, agent: Agent): Promise<readonly Message[]> {
-    const { sessions, compactor, historyMessages } = this.#parts
+  async #messages(live: LiveTurn, agent: Agent): Promise<readonly Message[]> {
+    const { sessions, compactor, historyMessages, journal, db } = this.#parts
     // More than are compacted, or those in between would be neither read nor summarised.
     const most = Math.max(historyMessages, compactor.limits(agent).threshold_messages + BEYOND)
-    return sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
+    const read = () => sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
+    const messages = await read()
+    const open = unanswered(messages, live.id)
+    if (open.length === 0) return messages
+    const failed = (await Promise.all(open.map((id) => journal.find(id)))).flatMap((turn) =>
+      turn?.state === 'failed'
+        ? sessions.fail(live.sessionId, turn.id, { code: 'internal_error', message: turn.error ?? '', retryable: true })
+        : [],
+    )
+    if (failed.length === 0) return messages
+    await db.batch(failed)
+    return read()
   }
 
   /** The messages for the model, after the older ones were summarised if they are too many or too long. Nothing is lost when that fails. */
@@ -172,6 +186,8 @@ export class TurnRunner {
     }
     if (!live.resumed) return base
     const recalled = await recall(this.#parts.effects, live.id, messages, live.waiting)
+    for (const { tool } of recalled.earlier ?? [])
+      if (this.#parts.tools.find(tool)?.risk !== 'read') progress.effects.push(tool)
     for (const { labels = [] } of recalled.pending?.known.values() ?? []) {
       progress.carried = new Map([
         ...labels.map((label) => [label, 'the answer of a tool'] as const),
@@ -277,6 +293,7 @@ export class TurnRunner {
       } else {
         await db.batch([
           ...(live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)]),
+          ...(state === 'failed' && !live.forgotten ? record.failed(live, failureOf(error), progress.effects) : []),
           ...paid,
           ...record.ended(live, state, reason, progress),
           ...follow(),

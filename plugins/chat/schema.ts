@@ -18,6 +18,19 @@ export type NewMessage = v.InferOutput<typeof NewMessage>
 /** The alternate listing takes the message in the body of a GET, or in the query for clients that cannot send one. */
 export const OptionalMessage = v.optional(v.object({ message: orAbsent(message), ...options }))
 export const MessageQuery = v.object({ message: v.optional(message), session_id: v.optional(uuid('session')) })
+export const RetriedTurn = v.object({
+  turn_id: v.string(),
+  session_id: v.string(),
+  agent_id: v.string(),
+  /** The turn that failed. */
+  retried: v.string(),
+})
+export const DroppedTurn = v.object({
+  status: v.literal('dropped'),
+  turn_id: v.string(),
+  session_id: v.string(),
+  agent_id: v.string(),
+})
 export const TurnParams = v.object({ id: uuid('agent'), turn_id: uuid('turn') })
 /** Where a message stands and what came of it. */
 export const ShownTurn = v.object({
@@ -33,6 +46,17 @@ export const ShownTurn = v.object({
   provider: v.nullable(v.string()),
   model: v.nullable(v.string()),
   error: v.nullable(v.string()),
+  failure: v.nullable(v.object({ code: v.string(), message: v.string(), retryable: v.boolean() })),
+  /** What it waits for or does now. */
+  phase: v.nullable(
+    v.object({
+      phase: v.string(),
+      detail: v.string(),
+      since: v.string(),
+      retry_at: v.nullable(v.string()),
+      attempt: v.nullable(v.number()),
+    }),
+  ),
   created_at: v.string(),
   /** Turns of the session that are answered before this one, the next one first. */
   ahead: v.array(v.string()),
@@ -46,7 +70,9 @@ const most = v.pipe(
 )
 export const TurnsQuery = v.object({ limit: v.optional(most, '50') })
 export const TurnList = v.object({
-  turns: v.array(v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model'])),
+  turns: v.array(
+    v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model', 'failure', 'phase']),
+  ),
 })
 export const OneTurn = v.object({ id: uuid('turn') })
 export const Stopped = v.object({ status: v.literal('stopped'), message: v.string() })

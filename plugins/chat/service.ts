@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { PluginDatabase } from 'svc/sdk'
+import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import type { Door } from '../journal/contract.ts'
+import type { Door, Journal, Turn } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
-import type { Block, Label, Sessions } from '../sessions/contract.ts'
+import type { Block, Label, Message, Sessions } from '../sessions/contract.ts'
 import { chooseModel, TEXT_ONLY } from './ask.ts'
 import type { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
@@ -14,6 +14,7 @@ import { explain } from './failure.ts'
 import { timeId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import { LiveTurn, Stopped, toOptions } from './live.ts'
+import { readOptions } from './options.ts'
 import { holdsPersonalData } from './personal.ts'
 import { Places } from './places.ts'
 import { isAutomated, quietFor } from './quiet.ts'
@@ -25,6 +26,7 @@ export interface ChatParts {
   readonly db: Pick<PluginDatabase, 'batch'>
   readonly agents: Agents
   readonly sessions: Sessions
+  readonly journal: Journal
   readonly record: TurnRecord
   readonly runner: TurnRunner
   readonly inference: Inference
@@ -66,6 +68,8 @@ export class ChatService implements Chat {
   readonly #places = new Places()
   /** Turns that wait for a place of their agent. */
   readonly #held = new Set<LiveTurn>()
+  /** Turns that are being retried or dropped. */
+  readonly #settling = new Set<string>()
   constructor(parts: ChatParts) {
     this.#parts = parts
     this.#lanes = new Lanes((turn, next) => this.#run(turn, next))
@@ -84,7 +88,11 @@ export class ChatService implements Chat {
     return this.#lanes.length(sessionId) > 0
   }
 
-  async accept(request: TurnRequest): Promise<AcceptedTurn> {
+  accept(request: TurnRequest): Promise<AcceptedTurn> {
+    return this.#accept(request)
+  }
+  /** `also`: what is written with it. */
+  async #accept(request: TurnRequest, also: readonly Statement[] = []): Promise<AcceptedTurn> {
     const { db, record, agents } = this.#parts
     const blocks = this.#blocks(request)
     const agent = await agents.requireRunning(request.agentId)
@@ -108,12 +116,58 @@ export class ChatService implements Chat {
     })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
     const starts = this.#lanes.length(sessionId) === 0 && mostAtOnce(agent, request.door) === undefined
-    const accepted = db.batch(
-      record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts),
-    )
+    const accepted = db.batch([
+      ...record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts),
+      ...also,
+    ])
     this.enqueue(turn, accepted)
     await accepted
     return turn
+  }
+
+  async retry(turnId: string, door: Door): Promise<AcceptedTurn> {
+    return this.#settle(turnId, 'retried', async (turn, message, statements) => {
+      const said = message.blocks.flatMap((block) => (block.type === 'text' ? [block] : []))
+      return this.#accept(
+        {
+          ...readOptions(turn.options),
+          agentId: turn.agentId,
+          sessionId: turn.sessionId,
+          door,
+          text: said.map(({ text }) => text).join('\n\n'),
+          images: message.blocks.filter((block) => block.type === 'image'),
+          labels: said.flatMap(({ labels = [] }) => labels),
+        },
+        statements,
+      )
+    })
+  }
+  async drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
+    return this.#settle(turnId, 'dropped', async (turn, _message, statements) => {
+      await this.#parts.db.batch(statements)
+      return turn
+    })
+  }
+  /** One at a time for a turn, so that a message is asked again once. */
+  async #settle<T>(
+    turnId: string,
+    how: 'retried' | 'dropped',
+    settle: (turn: Turn, message: Message, statements: readonly Statement[]) => Promise<T>,
+  ): Promise<T> {
+    const { journal, sessions, record } = this.#parts
+    const turn = await journal.find(turnId)
+    const [message] = turn ? await sessions.turn(turn.sessionId, turnId) : []
+    if (!turn || message?.role !== 'user') throw new Refusal('turn_not_found', `No turn ${turnId} with a message`)
+    if (turn.state !== 'failed' && turn.state !== 'interrupted')
+      throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
+    if (this.#settling.has(turnId) || (await sessions.isHidden(turn.sessionId, turnId)))
+      throw new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
+    this.#settling.add(turnId)
+    try {
+      return await settle(turn, message, record.hidden(turn, how))
+    } finally {
+      this.#settling.delete(turnId)
+    }
   }
 
   /** Runs the next turn of a session, when its agent may run one more. */
@@ -174,7 +228,7 @@ export class ChatService implements Chat {
       if (each.agentId === turn.agentId && !this.#held.has(each)) before.push(each.id)
     return before
   }
-  attach(turnId: string): AcceptedTurn | undefined {
+  attach(turnId: string): LiveTurn | undefined {
     return this.#find(turnId)
   }
   #find(turnId: string): LiveTurn | undefined {

@@ -95,7 +95,10 @@ export function chatSocket(parts: SocketParts): AnySocketRoute {
 
 async function command(parts: SocketParts, socket: Socket, conversation: Conversation, text: string): Promise<void> {
   try {
-    socket.send(encodeNotice(await runCommand(parts, conversation, text)))
+    const answer = await runCommand(parts, conversation, text)
+    if (typeof answer === 'string') socket.send(encodeNotice(answer))
+    // Not awaited, as for a message.
+    else parts.background(() => deliver(parts, socket, answer, { turnId: answer.id }))
   } catch (error) {
     fail(parts, socket, error)
   }

@@ -99,6 +99,7 @@ export class ToolDoor {
         signal,
         labels: progress.labels,
       })
+      if (!result.failed && tools.find(call.name)?.risk !== 'read') progress.effects.push(call.name)
       this.#label(call.name, result.text)
       if (result.refused !== undefined) {
         this.#parts.withheld(this.#agent, result.refused, call.name)

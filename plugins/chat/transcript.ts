@@ -10,7 +10,7 @@ export function toTranscript(messages: readonly Message[], size: number): readon
   let piece = ''
   for (const { role, blocks, mark } of messages) {
     const text = shorten(
-      `${names[role]}${mark === undefined ? '' : ` (${mark})`}: ${blocks.map(toText).join('\n')}`,
+      `${names[role]}${mark === undefined ? '' : ` (${mark})`}: ${blocks.flatMap(toText).join('\n')}`,
       size - 2,
     )
     if (piece !== '' && piece.length + text.length + 2 > size) {
@@ -22,10 +22,12 @@ export function toTranscript(messages: readonly Message[], size: number): readon
   return piece === '' ? pieces : [...pieces, piece]
 }
 
-function toText(block: Block): string {
+function toText(block: Block): string | [] {
   switch (block.type) {
     case 'text':
       return block.text
+    case 'reasoning':
+      return []
     case 'image':
       return '[an image]'
     case 'call':

@@ -2,12 +2,12 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
-import type { TurnView } from './contract.ts'
-import { OneTurn, ShownTurn, TurnList, TurnParams, TurnsQuery } from './schema.ts'
+import type { Chat, TurnView } from './contract.ts'
+import { DroppedTurn, OneTurn, RetriedTurn, ShownTurn, TurnList, TurnParams, TurnsQuery } from './schema.ts'
 import type { TurnLookup } from './turns.ts'
 
 /** "Where is my message?": what became of a message, for whoever lost the connection it was sent over. */
-export function turnRoutes(turns: TurnLookup, agents: Agents): readonly AnyRoute[] {
+export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): readonly AnyRoute[] {
   async function find(id: string, agentId?: string) {
     const view = await turns.find(id)
     if (!view || (agentId !== undefined && view.agentId !== agentId))
@@ -73,7 +73,41 @@ export function turnRoutes(turns: TurnLookup, agents: Agents): readonly AnyRoute
       }
     },
   })
-  return [ofAgent, any, list]
+  const retry = defineRoute({
+    method: 'POST',
+    path: '/api/turns/:id/retry',
+    summary: 'Answer a message again whose turn failed',
+    description:
+      'A new turn with the same text, images and options, at the end of the session; the failed one no longer shows. Also for a turn that was interrupted. A message whose turn failed is not given to a model again in any other way.',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 30,
+    params: OneTurn,
+    returns: RetriedTurn,
+    status: 202,
+    errors: ['turn_not_found', 'conflict', 'rate_limit', 'service_unavailable'],
+    async handle({ params }) {
+      const turn = await chat.retry(params.id, 'rest')
+      return { turn_id: turn.id, session_id: turn.sessionId, agent_id: turn.agentId, retried: params.id }
+    },
+  })
+  const drop = defineRoute({
+    method: 'POST',
+    path: '/api/turns/:id/drop',
+    summary: 'Take a message out of view whose turn failed',
+    description: 'Also for a turn that was interrupted. That it was there stays in the audit trail.',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 5,
+    params: OneTurn,
+    returns: DroppedTurn,
+    errors: ['turn_not_found', 'conflict'],
+    async handle({ params }) {
+      const { sessionId, agentId } = await chat.drop(params.id)
+      return { status: 'dropped' as const, turn_id: params.id, session_id: sessionId, agent_id: agentId }
+    },
+  })
+  return [ofAgent, any, list, retry, drop]
 }
 
 function encode(view: TurnView) {
@@ -90,6 +124,14 @@ function encode(view: TurnView) {
     provider: view.provider,
     model: view.model,
     error: view.error,
+    failure: view.failure,
+    phase: view.phase && {
+      phase: view.phase.phase,
+      detail: view.phase.detail,
+      since: view.phase.since,
+      retry_at: view.phase.retryAt ?? null,
+      attempt: view.phase.attempt ?? null,
+    },
     created_at: view.createdAt,
     ahead: [...view.ahead],
   }

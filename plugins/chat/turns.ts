@@ -2,10 +2,11 @@ import { Refusal } from 'svc/sdk'
 import type { Journal, Turn } from '../journal/contract.ts'
 import type { Message, Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
-import type { AcceptedTurn, Chat, TurnEvent, TurnResult, Turns, TurnView } from './contract.ts'
+import type { AcceptedTurn, TurnEvent, TurnResult, Turns, TurnView } from './contract.ts'
+import type { LiveTurn } from './live.ts'
 
 export interface TurnParts {
-  readonly chat: Pick<Chat, 'attach'> & { ahead(turnId: string): readonly string[] }
+  readonly chat: { attach(turnId: string): LiveTurn | undefined; ahead(turnId: string): readonly string[] }
   readonly journal: Pick<Journal, 'find' | 'turns'>
   readonly sessions: Pick<Sessions, 'turn'>
   readonly usage: () => UsageLedger | undefined
@@ -37,9 +38,11 @@ export class TurnLookup implements Turns {
     if (!found) return undefined
     const { view, model } = found
     if (view.state === 'failed')
-      throw new Refusal('internal_error', `The turn failed: ${view.error ?? 'the reason is not recorded'}`, {
-        details: { turn_id: view.id },
-      })
+      throw new Refusal(
+        codeOf(view.failure?.code),
+        `The turn failed: ${view.failure?.message ?? view.error ?? 'the reason is not recorded'}`,
+        { details: { turn_id: view.id } },
+      )
     if (view.state === 'interrupted') {
       throw new Refusal(
         'service_unavailable',
@@ -81,6 +84,8 @@ export class TurnLookup implements Turns {
       state: turn.state,
       createdAt: turn.createdAt,
       error: turn.error ?? null,
+      failure: messages.find(({ failure }) => failure)?.failure ?? null,
+      phase: live?.phase ?? null,
       ahead: chat.ahead(turn.id),
       text: live
         ? await saidSoFar(live)
@@ -96,6 +101,11 @@ export class TurnLookup implements Turns {
     }
     return { view, model: use }
   }
+}
+
+const codes = ['rate_limit', 'service_unavailable', 'conflict', 'invalid_request', 'internal_error'] as const
+function codeOf(code: string | undefined): (typeof codes)[number] {
+  return codes.find((known) => known === code) ?? 'internal_error'
 }
 
 async function* told(result: TurnResult): AsyncGenerator<TurnEvent> {

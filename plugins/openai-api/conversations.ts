@@ -122,8 +122,9 @@ function toMessage({ role, text, images }: Said, turnId: string, createdAt: stri
 /** A session as its client sees it: all that an agent said in one turn is one answer, its tools are not seen. */
 function toSaid(messages: readonly Message[]): readonly Said[] {
   const said: (Said & { readonly turnId: string })[] = []
+  const failed = new Set(messages.flatMap(({ turnId, failure }) => (failure ? [turnId] : [])))
   for (const { role, blocks, turnId } of messages) {
-    if (role !== 'user' && role !== 'assistant') continue
+    if ((role !== 'user' && role !== 'assistant') || failed.has(turnId)) continue
     const text = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
     const images = blocks.flatMap((block) =>
       block.type === 'image' ? [{ mime: block.mime, base64: block.base64 }] : [],

@@ -15,6 +15,8 @@ export interface SentImage {
 /** A piece of a message. Tool calls and results are blocks, so that a message says all that happened. */
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
+  /** What the model thought before it said or did the rest of its message. For people: no model is given it again. */
+  | { readonly type: 'reasoning'; readonly text: string }
   | ({ readonly type: 'image' } & SentImage)
   /** `replay` is what the model's provider wants back with these calls; only the first call of a message has it, and only chat reads it. */
   | {
@@ -33,7 +35,16 @@ export type Block =
       readonly labels?: readonly Label[] | undefined
     }
 
-/** `tool` holds results only. `mark` says that the text is not all the model would have said. */
+/** Why a turn failed. `retryable`: the same message may be answered later. */
+export interface TurnFailure {
+  readonly code: string
+  readonly message: string
+  readonly retryable: boolean
+}
+/**
+ * `tool` holds results only. `mark` says that the text is not all the model would have said. `failure` is of the message that opened a
+ * turn that failed: models are not given that turn again.
+ */
 export interface Message {
   readonly id: string
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
@@ -42,6 +53,7 @@ export interface Message {
   /** ISO 8601 UTC. */
   readonly createdAt: string
   readonly mark?: 'cancelled' | 'interrupted' | 'cut'
+  readonly failure?: TurnFailure
 }
 export interface Session {
   readonly id: string
@@ -82,10 +94,18 @@ export interface Sessions {
    * `opens`: the turn has no message yet, which spares looking for one.
    */
   append(sessionId: string, message: Message, options?: { readonly opens?: boolean }): readonly Statement[]
+  /** Statements that keep a turn which failed from every later one; its messages are still shown, with the failure. */
+  fail(sessionId: string, turnId: string, failure: TurnFailure): readonly Statement[]
+  /** Statements that take a turn out of view: it was asked again or dropped. Its rows stay, for whoever examines the database. */
+  hide(sessionId: string, turnId: string, because: 'retried' | 'dropped'): readonly Statement[]
+  /** The newest turn of a session that failed and was neither asked again nor dropped. */
+  lastFailed(sessionId: string): Promise<string | undefined>
+  /** Whether a turn was asked again or dropped. */
+  isHidden(sessionId: string, turnId: string): Promise<boolean>
   /**
    * What the model gets for a turn: at most `limit` messages, oldest first, starting with one of the user, nothing of turns that
-   * were accepted after it, and always the whole turn itself. Where there is a summary, it comes first as a message of the user with
-   * the summary's id, and what it stands for is left out. Costs the same however long the session is.
+   * were accepted after it, nothing of turns that failed, and always the whole turn itself. Where there is a summary, it comes first
+   * as a message of the user with the summary's id, and what it stands for is left out. Costs the same however long the session is.
    */
   tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]>
   /** What the model would get for a turn that is accepted now, without that turn's own message. */

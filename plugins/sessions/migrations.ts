@@ -57,4 +57,16 @@ export const migrations: readonly Migration[] = [
     id: '006-session-label',
     sql: 'CREATE INDEX sessions_session_label ON sessions_session (agent_id, label) WHERE label IS NOT NULL',
   },
+  {
+    // NULL: models are given the turn. Otherwise 'failed', or 'retried' and 'dropped', which are not shown either.
+    id: '007-message-turn-state',
+    sql: `ALTER TABLE sessions_message ADD COLUMN turn_state TEXT;
+      ALTER TABLE sessions_message ADD COLUMN error_code TEXT;
+      ALTER TABLE sessions_message ADD COLUMN error TEXT;
+      ALTER TABLE sessions_message ADD COLUMN retryable INTEGER`,
+  },
+  {
+    id: '008-message-failed',
+    sql: `CREATE INDEX sessions_message_failed ON sessions_message (session_id, turn_seq) WHERE turn_state = 'failed'`,
+  },
 ]

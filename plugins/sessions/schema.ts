@@ -7,6 +7,7 @@ const LabelName = v.picklist(LABELS)
 const labels = v.optional(v.pipe(v.array(LabelName), v.readonly()))
 const Block = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string(), labels }),
+  v.object({ type: v.literal('reasoning'), text: v.string() }),
   v.object({
     type: v.literal('image'),
     mime: v.string(),
@@ -39,6 +40,11 @@ export const MessageRow = v.object({
   blocks: v.pipe(v.string(), v.parseJson(), v.array(Block)),
   mark: v.nullable(v.picklist(['cancelled', 'interrupted', 'cut'])),
   created_at: v.string(),
+  /** Asked for only where messages are shown. */
+  turn_state: v.optional(v.nullable(v.string())),
+  error_code: v.optional(v.nullable(v.string())),
+  error: v.optional(v.nullable(v.string())),
+  retryable: v.optional(v.nullable(v.number())),
 })
 export type MessageRow = Omit<v.InferOutput<typeof MessageRow>, 'blocks'> & {
   readonly blocks: Message['blocks']
@@ -132,6 +138,11 @@ export const MessageView = v.object({
   created_at: v.string(),
   turn_id: v.string(),
   mark: v.optional(v.picklist(['cancelled', 'interrupted', 'cut'])),
+  /** What the model thought before this. */
+  thinking: v.optional(v.string()),
+  /** Of a message whose turn failed: no model is given it again unless it is retried. */
+  failed: v.optional(v.literal(true)),
+  error: v.optional(v.object({ code: v.string(), message: v.string(), retryable: v.boolean() })),
   tools: v.optional(v.array(ToolView)),
   images: v.optional(v.array(v.object({ file_id: v.optional(v.string()), filename: v.string(), mime: v.string() }))),
 })

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import { SessionCleared, SessionRemoving, SessionReset } from './contract.ts'
-import type { Message, Session, Sessions, Summary } from './contract.ts'
+import type { Message, Session, Sessions, Summary, TurnFailure } from './contract.ts'
 import type { MessageRow, SessionRow, SummaryRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
 import { titleOf } from './title.ts'
@@ -58,6 +58,19 @@ export class SessionService implements Sessions {
     return this.#store.append(sessionId, message, opens)
   }
 
+  fail(sessionId: string, turnId: string, failure: TurnFailure): readonly Statement[] {
+    return this.#store.fail(sessionId, turnId, failure)
+  }
+  hide(sessionId: string, turnId: string, because: 'retried' | 'dropped'): readonly Statement[] {
+    return this.#store.hide(sessionId, turnId, because)
+  }
+  lastFailed(sessionId: string): Promise<string | undefined> {
+    return this.#store.lastFailed(sessionId)
+  }
+  isHidden(sessionId: string, turnId: string): Promise<boolean> {
+    return this.#store.isHidden(sessionId, turnId)
+  }
+
   async tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]> {
     const [found, summary] = await Promise.all([
       this.#store.upTo(sessionId, turnId, limit),
@@ -68,7 +81,7 @@ export class SessionService implements Sessions {
     for (let at = found.length - 1; at >= 0; at--) {
       const row = found[at]
       if (!row || (summary !== undefined && row.turn_id !== turnId && !isAfter(row, summary))) continue
-      asked ||= row.role === 'user'
+      asked ||= opensTurn(row)
       if (asked || summary !== undefined) messages.push(toMessage(row))
     }
     if (asked) return messages
@@ -78,20 +91,11 @@ export class SessionService implements Sessions {
   }
   async window(sessionId: string, limit: number): Promise<readonly Message[]> {
     const [found, summary] = await Promise.all([
-      this.#store.newest(sessionId, limit),
+      this.#store.newestTold(sessionId, limit),
       this.#summaries.current(sessionId),
     ])
     const rows = found.toReversed().filter((row) => summary === undefined || isAfter(row, summary))
-    const messages = (
-      summary === undefined
-        ? rows.slice(
-            Math.max(
-              0,
-              rows.findIndex((row) => row.role === 'user'),
-            ),
-          )
-        : rows
-    ).map(toMessage)
+    const messages = (summary === undefined ? rows.slice(Math.max(0, rows.findIndex(opensTurn))) : rows).map(toMessage)
     return summary === undefined ? messages : [toNote(summary), ...messages]
   }
   async summary(sessionId: string): Promise<Summary | undefined> {
@@ -251,6 +255,9 @@ export class SessionService implements Sessions {
   }
 }
 
+/** A model can be told of it first: a note of the daemon is told as words of the user. */
+const opensTurn = ({ role }: MessageRow): boolean => role === 'user' || role === 'system'
+
 function toSession(row: SessionRow): Session {
   return {
     id: row.id,
@@ -272,6 +279,14 @@ function made(row: MessageRow): Message {
     turnId: row.turn_id,
     createdAt: row.created_at,
     ...(row.mark === null ? {} : { mark: row.mark }),
+    ...(row.turn_state === 'failed' &&
+      row.role === 'user' && {
+        failure: {
+          code: row.error_code ?? 'internal_error',
+          message: row.error ?? 'the reason is not recorded',
+          retryable: row.retryable !== 0,
+        },
+      }),
   }
 }
 

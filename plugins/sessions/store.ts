@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Message } from './contract.ts'
+import type { Message, TurnFailure } from './contract.ts'
 import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
 import { MODULUS, numberOf, Tails } from './tails.ts'
 
@@ -148,7 +148,47 @@ export class SessionStore {
     ]
   }
 
-  /** Newest first; what was accepted after the turn is left out. */
+  /** From now on no model is given the turn, and what is shown of it says why. */
+  fail(sessionId: string, turnId: string, { code, message, retryable }: TurnFailure): readonly Statement[] {
+    return [
+      this.#changed(sessionId, turnId),
+      this.#forgetting(
+        sessionId,
+        this.#db.sql`UPDATE sessions_message SET turn_state = 'failed', error_code = ${code}, error = ${message},
+          retryable = ${retryable ? 1 : 0} WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'`,
+      ),
+    ]
+  }
+  hide(sessionId: string, turnId: string, because: 'retried' | 'dropped'): readonly Statement[] {
+    return [
+      this.#changed(sessionId, turnId),
+      this.#db.sql`UPDATE sessions_session SET message_count = message_count - (
+        SELECT count(*) FROM sessions_message m WHERE m.turn_id = ${turnId} AND coalesce(m.session_id, '') = ${sessionId}
+          AND m.role <> 'system' AND coalesce(m.turn_state, 'failed') = 'failed') WHERE id = ${sessionId}`,
+      this.#forgetting(
+        sessionId,
+        this.#db.sql`UPDATE sessions_message SET turn_state = ${because}
+          WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'`,
+      ),
+    ]
+  }
+  /** A copy of the session's messages in another process proves itself by this no longer. */
+  #changed(sessionId: string, turnId: string): Statement {
+    return this.#db.sql`UPDATE sessions_session SET fingerprint = (fingerprint * 31 + ${numberOf(turnId)}) % ${MODULUS}
+      WHERE id = ${sessionId}`
+  }
+  async lastFailed(sessionId: string): Promise<string | undefined> {
+    const row = await this.#db.one<{ turn_id: string }>`SELECT turn_id FROM sessions_message
+      WHERE session_id = ${sessionId} AND turn_state = 'failed' ORDER BY turn_seq DESC LIMIT 1`
+    return row?.turn_id
+  }
+  async isHidden(sessionId: string, turnId: string): Promise<boolean> {
+    const row = await this.#db.one`SELECT id FROM sessions_message WHERE turn_id = ${turnId}
+      AND coalesce(session_id, '') = ${sessionId} AND turn_state IN ('retried', 'dropped') LIMIT 1`
+    return row !== undefined
+  }
+
+  /** Newest first; what was accepted after the turn is left out, and what failed before it. */
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
     // The file of SQLite has one writer, and that is this process.
     if (this.#db.dialect !== 'sqlite' && this.#tails.has(sessionId)) {
@@ -173,6 +213,7 @@ export class SessionStore {
       FROM sessions_message
       WHERE session_id = ${sessionId} AND turn_seq <= (
         SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1)
+        AND (turn_state IS NULL OR turn_id = ${turnId})
       ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`
     const rows = toMessages(found)
     const [first] = found
@@ -200,7 +241,8 @@ export class SessionStore {
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
     return toMessages(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}
+        AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
     )
   }
   async countAfter(
@@ -210,7 +252,8 @@ export class SessionStore {
   ): Promise<number> {
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
     const row = await this.#db.one<{ n: unknown }>`SELECT count(*) AS n FROM sessions_message
-      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}`
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}
+        AND turn_state IS NULL`
     return Number(row?.n ?? 0)
   }
   async #placeOf(turnId: string): Promise<number> {
@@ -219,22 +262,33 @@ export class SessionStore {
     }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
     return row === undefined ? MOST_TURNS : Number(row.turn_seq)
   }
-  /** Newest first. */
-  async newest(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
+  /** Newest first, of those a model is told. */
+  async newestTold(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
     return toMessages(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+      WHERE session_id = ${sessionId} AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
     )
   }
-  /** Newest first, of those that stand before this place. */
+  /** Newest first, of those that are shown. */
+  async newest(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
+    return toMessages(
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
+        turn_state, error_code, error, retryable FROM sessions_message
+      WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed'
+      ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+    )
+  }
+  /** Newest first, of those that are shown and stand before this place. */
   async before(
     sessionId: string,
     place: { readonly turn_seq: number; readonly seq: number },
     limit: number,
   ): Promise<readonly MessageRow[]> {
     return toMessages(
-      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
-      WHERE session_id = ${sessionId} AND (turn_seq, seq) < (${place.turn_seq}, ${place.seq}) ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
+        turn_state, error_code, error, retryable FROM sessions_message
+      WHERE session_id = ${sessionId} AND (turn_seq, seq) < (${place.turn_seq}, ${place.seq})
+        AND coalesce(turn_state, 'failed') = 'failed' ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
     )
   }
   async place(sessionId: string, messageId: string): Promise<{ turn_seq: number; seq: number } | undefined> {
@@ -244,14 +298,15 @@ export class SessionStore {
   // Wrapped, so that no planner reads the whole session for it.
   async ofTurn(sessionId: string, turnId: string): Promise<readonly MessageRow[]> {
     return toMessages(
-      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+      await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
+        turn_state, error_code, error, retryable FROM sessions_message
       WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} ORDER BY seq`,
     )
   }
   /** Characters of the newest messages. */
   async chars(sessionId: string, limit: number): Promise<number> {
     const row = await this.#db.one<{ chars: unknown }>`SELECT sum(w.chars) AS chars FROM (
-      SELECT chars FROM sessions_message WHERE session_id = ${sessionId} ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}) w`
+      SELECT chars FROM sessions_message WHERE session_id = ${sessionId} AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}) w`
     return Number(row?.chars ?? 0)
   }
 
@@ -277,5 +332,8 @@ function blockChars(block: Message['blocks'][number]): number {
     // What a small image costs with the large vendors, in characters.
     case 'image':
       return 1200
+    // No model is given it.
+    case 'reasoning':
+      return 0
   }
 }

@@ -16,7 +16,10 @@ export function toView(messages: readonly Message[]): MessageView[] {
       created_at: message.createdAt,
       turn_id: message.turnId,
       ...(message.mark === undefined ? {} : { mark: message.mark }),
+      ...(message.failure === undefined ? {} : { failed: true as const, error: message.failure }),
     }
+    const thinking = reasoning(message.blocks)
+    if (thinking !== '') view.thinking = thinking
     const tools = toolViews(message.blocks, resultsAfter(messages, index))
     if (tools.length > 0) view.tools = tools
     const images = message.blocks.filter((block) => block.type === 'image')
@@ -33,6 +36,9 @@ export function toView(messages: readonly Message[]): MessageView[] {
 
 function text(blocks: readonly Block[]): string {
   return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
+}
+function reasoning(blocks: readonly Block[]): string {
+  return blocks.flatMap((block) => (block.type === 'reasoning' ? [block.text] : [])).join('\n\n')
 }
 function resultsAfter(messages: readonly Message[], index: number): ReadonlyMap<string, Result> {
   const results = new Map<string, Result>()

@@ -58,6 +58,8 @@ describe('where is my message?', () => {
       provider: 'openai',
       model: 'fake-1',
       error: null,
+      failure: null,
+      phase: null,
       created_at: expect.stringMatching(/Z$/),
       ahead: [],
     })

@@ -19,6 +19,9 @@ export interface ShownMessage {
   readonly role: string
   readonly content: string
   readonly mark?: string
+  readonly thinking?: string
+  readonly failed?: true
+  readonly error?: { readonly code: string; readonly message: string; readonly retryable: boolean }
   readonly turn_id: string
   readonly tools?: readonly {
     readonly name: string

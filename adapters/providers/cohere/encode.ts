@@ -1,3 +1,4 @@
+import { plainText } from 'svc/providers'
 import type { CompletionRequest, Part, Turn } from 'svc/providers'
 import { readReplay } from './replay.ts'
 
@@ -38,13 +39,7 @@ function message(turn: Turn): object {
       tool_call_id: turn.callId,
       content: [{ type: 'text', text: turn.text === '' ? ' ' : turn.text }],
     }
-  if (turn.role === 'user') {
-    const [only] = turn.parts
-    return {
-      role: 'user',
-      content: turn.parts.length === 1 && only?.type === 'text' ? only.text : turn.parts.map(part),
-    }
-  }
+  if (turn.role === 'user') return { role: 'user', content: plainText(turn.parts) ?? turn.parts.map(part) }
   if (turn.calls.length === 0) return { role: 'assistant', content: turn.text }
   const replay = readReplay(turn.replay)
   const content = [

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { plainText } from 'svc/providers'
 import type { CompletionRequest, Part, ResponseFormat, Turn } from 'svc/providers'
 import type { Quirks } from './vendors.ts'
 import { readJson } from 'svc/sdk'
@@ -94,10 +95,8 @@ function message(turn: Turn, quirks: Quirks): object {
       })),
     }
   }
-  const [only] = turn.parts
   // Several vendors take a list of parts only from models that see.
-  if (turn.parts.length === 1 && only?.type === 'text') return { role: 'user', content: only.text }
-  return { role: 'user', content: turn.parts.map(part) }
+  return { role: 'user', content: plainText(turn.parts) ?? turn.parts.map(part) }
 }
 
 /** What the model thought, in the field it came in. Where that is lost, as after another model, a blank stands for it: a field that is not there is refused. */
