@@ -97,6 +97,9 @@ export class NodeExchange implements Exchange {
   read(maxBytes: number, key?: string): Promise<Uint8Array> {
     const { request } = this
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes, key))
+    // The client waits to be asked for its body.
+    if (/^100-continue$/i.test(request.headers.expect ?? '') && request.httpVersion === '1.1')
+      this.response.writeContinue()
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let size = 0

@@ -92,6 +92,10 @@ function prepare(server: Server, options: ListenOptions): void {
   server.on('connect', (_request, socket) =>
     endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not served')),
   )
+  // Who asks before sending a body is answered by whoever reads it, or refused at once: the pipeline decides, as for any request.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) =>
+    options.request(request, response instanceof GuardedResponse ? response : guardResponse(response)),
+  )
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) => {
     const id = randomUUID()
     const { problem } = outcomeOf(

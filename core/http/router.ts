@@ -6,7 +6,7 @@ import type { Answer } from './answer.ts'
 import { compilePattern, matchPattern } from './pattern.ts'
 import type { Pattern } from './pattern.ts'
 import type { Passage } from './pipeline.ts'
-import type { AnyRoute, AnySocketRoute } from './route.ts'
+import type { AnyRoute, AnySocketRoute, Method } from './route.ts'
 
 export interface Entry {
   readonly route: AnyRoute
@@ -18,6 +18,10 @@ export interface SocketEntry {
   readonly scope: Scope
   readonly pattern: Pattern
 }
+
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+/** What a route says to a question that is no request. */
+const HERE = Symbol('here')
 
 type Handler = (passage: Passage, entry: Entry | undefined) => Answer | Promise<Answer>
 
@@ -106,12 +110,15 @@ export class RouteTable {
     return [...this.#sockets.values()]
   }
 
-  /** The methods a path answers to, for 405 and OPTIONS. Slow, and needed only there. */
+  /** The methods a path answers to, for 405 and OPTIONS: asked of the router itself, so that it is of one mind about a path. */
   methods(path: string): readonly string[] {
-    const found = new Set<string>()
-    for (const entry of this.#entries.values()) if (matchPattern(entry.pattern, path)) found.add(entry.route.method)
-    if (found.has('GET')) found.add('HEAD')
-    return [...found]
+    const app = (this.#app ??= this.#build())
+    const pathname = canonicalPath(path)
+    const found = METHODS.filter(
+      (method) =>
+        app.handler({ req: { method }, url: { pathname }, context: {}, asks: true } as unknown as H3Event) === HERE,
+    )
+    return found.includes('GET') ? [...found, 'HEAD'] : found
   }
 
   /** The socket route of a path: the one with the most literal segments first. */
@@ -119,7 +126,7 @@ export class RouteTable {
     let best: { entry: SocketEntry; params: Record<string, string> } | undefined
     const literal = (pattern: Pattern): number => pattern.segments.filter((segment) => segment.kind === 'text').length
     for (const entry of this.#sockets.values()) {
-      const params = matchPattern(entry.pattern, path)
+      const params = matchPattern(entry.pattern, canonicalPath(path))
       if (params && (!best || literal(entry.pattern) > literal(best.entry.pattern))) best = { entry, params }
     }
     return best
@@ -133,7 +140,9 @@ export class RouteTable {
   #build(): H3 {
     const app = new H3()
     const on = (entry: Entry): void => {
-      app.on(entry.route.method, entry.route.path, (event) => this.#handler(event as unknown as Passage, entry))
+      app.on(entry.route.method, entry.route.path, (event) =>
+        'asks' in event ? HERE : this.#handler(event as unknown as Passage, entry),
+      )
     }
     for (const [key, entry] of this.#ghosts) if (!this.#entries.has(key)) on(entry)
     for (const entry of this.#entries.values()) on(entry)

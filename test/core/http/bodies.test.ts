@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
-import { expect, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute, rawBody } from '../../../core/http/route.ts'
-import { echo, open, parseAnswer, ping } from './harness.ts'
+import { echo, missingHeaders, open, parseAnswer, ping, raw } from './harness.ts'
 import type { CodedBody } from './harness.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -202,4 +202,45 @@ test('a client that leaves before its body is complete harms nobody', async () =
   socket.destroy()
   await expect.poll(() => metrics.render()).toContain('{method="POST",status="499"} 1')
   expect((await fetch(`${url}/api/ping`)).status).toBe(200)
+})
+
+describe('Expect: 100-continue', () => {
+  const route = defineRoute({
+    method: 'POST',
+    path: '/echo',
+    summary: 'Says how long a body is',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 1,
+    body: rawBody(100),
+    returns: v.object({ bytes: v.number() }),
+    handle: ({ body }) => ({ bytes: body.byteLength }),
+  })
+  const head = (path: string, length: number, more = ''): string =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n${more}\r\n`
+
+  it.each([
+    ['a length over the limit', '/echo', 1_000_000, '', 413],
+    ['a path that is not there', '/nowhere', 10, '', 404],
+    ['a method it does not have', '/api/ping', 10, '', 405],
+    ['a wrong key', '/echo', 10, 'Authorization: Bearer wrong\r\n', 401],
+  ])('with %s is answered at once and never asked for the body', async (_, path, length, more, status) => {
+    const { port } = await open([route, ping], more === '' ? {} : { settings: { apiKey: 'the-key' } })
+    const answer = await raw(port, head(path, length, more))
+    expect(answer.status).toBe(status)
+    expect(answer.text).not.toContain('100 Continue')
+    expect(answer.headers.get('connection')).toBe('close')
+    expect(missingHeaders(answer.headers)).toEqual([])
+  })
+  it('is asked for a body that is read, and then answered', async () => {
+    const { port } = await open([route])
+    const socket = connect(port, '127.0.0.1')
+    const heard = async (pattern: RegExp, so = ''): Promise<string> =>
+      pattern.test(so) ? so : heard(pattern, so + String((await once(socket, 'data'))[0]))
+    socket.write(head('/echo', 3))
+    expect(await heard(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+    socket.write('abc')
+    expect(await heard(/\}/)).toMatch(/^HTTP\/1\.1 200 OK[^]*\{"bytes":3\}$/)
+    socket.destroy()
+  })
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute, reply } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'
-import { guarded, open, ping } from './harness.ts'
+import { guarded, open, ping, raw } from './harness.ts'
 
 const item = (method: 'GET' | 'PUT', path: `/${string}`, mark = path) =>
   defineRoute({
@@ -219,4 +219,26 @@ test('fetch answers without a port, with the same headers and errors', async () 
   expect(
     (await http.fetch(new Request('http://localhost/api/secret', { headers: { authorization: 'Bearer k' } }))).status,
   ).toBe(200)
+})
+
+test('a method that is refused is not named as allowed, however the path is written', async () => {
+  const { url } = await open([
+    item('GET', '/api/files/**:name'),
+    item('PUT', '/api/files/**:name'),
+    item('GET', '/api/one/:id'),
+    item('GET', '/api/one/:id/two'),
+  ])
+  const pieces = ['/', '//', '/x', '/x/', '/x//', '/x///', '//x', '/x//y', '/%2f', '/x/%2f', '/.', '/x/two', '/x/two//']
+  const wrong: string[] = []
+  for (const path of ['/api/files', '/api/one', '/%61pi/one'].flatMap((start) => pieces.map((piece) => start + piece)))
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const { status, text } = await raw(
+        Number(new URL(url).port),
+        `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      )
+      const allowed = /^allow: (.*)$/im.exec(text)?.[1]?.split(', ') ?? []
+      if (![200, 404, 405].includes(status) || (status === 405) !== (allowed.length > 0 && !allowed.includes(method)))
+        wrong.push(`${method} ${path}: ${status} ${allowed.join()}`)
+    }
+  expect(wrong).toEqual([])
 })
