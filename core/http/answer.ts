@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as v from 'valibot'
 import { errorBody } from '../errors/render.ts'
 import type { Outcome } from '../errors/render.ts'
-import type { AnyRoute, EventStream, Reply } from './route.ts'
+import type { AnyRoute, EventStream, OtherAnswer, Reply } from './route.ts'
 import type { EventStreamBody } from './sse.ts'
 
 /** What is sent: a flat header list (name, value, name, value) and a body that is whole, a stream, or none. */
@@ -33,6 +33,7 @@ function whole(method: string, status: number, body: string | Uint8Array | null,
 
 /** A successful answer that is no stream. Throws when the handler broke its own contract: that is a defect. */
 export function answerOf(route: AnyRoute, method: string, value: unknown, development: boolean): Answer {
+  if (isReply(value) && development) checkReply(route, value)
   if (isReply(value)) return whole(method, value.status, value.body, flatten(value.headers))
   if (development) {
     const result = v.safeParse(route.returns, value)
@@ -80,4 +81,17 @@ function flatten(headers: Readonly<Record<string, string>>): string[] {
     validateHeaderValue(name, text)
     return name.toLowerCase() === 'content-length' ? [] : [name.toLowerCase(), text]
   })
+}
+
+/** Throws for what the OpenAPI document does not tell of. */
+function checkReply(route: AnyRoute, { status, headers, body }: Reply): void {
+  const usual = status === (route.status ?? 200)
+  const other: OtherAnswer | undefined = route.answers?.[status]
+  if (!usual && !other) throw new Error(`${route.method} ${route.path} answers ${status}, which it does not declare`)
+  const type = flatten(headers)
+    .find((_, at, all) => all[at - 1]?.toLowerCase() === 'content-type')
+    ?.split(';', 1)[0]
+  const declared = usual ? ['application/json', route.produces] : [other?.json && 'application/json', other?.type]
+  if (body !== null && !declared.includes('*/*') && !declared.some((one) => one?.split(';', 1)[0] === type))
+    throw new Error(`${route.method} ${route.path} answers ${status} with ${type}, which it does not declare`)
 }

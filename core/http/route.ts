@@ -54,6 +54,14 @@ export function reply(
   return { '~reply': true, status, headers, body }
 }
 
+/** An answer beside the usual one, for the OpenAPI document. It has no body when neither is given. */
+export interface OtherAnswer {
+  readonly description: string
+  readonly json?: Schema
+  /** Media type of a body that is no JSON. */
+  readonly type?: string
+}
+
 export interface RequestFacts {
   readonly requestId: string
   readonly principal: Principal
@@ -110,12 +118,14 @@ export interface Route<
   readonly body?: B
   /** The JSON of a successful answer. */
   readonly returns: R
-  readonly status?: 200 | 201 | 202 | 204
+  readonly status?: 200 | 201 | 202 | 204 | 302
+  /** What a `reply()` may have instead of that status. */
+  readonly answers?: Readonly<Record<number, OtherAnswer>>
   /** The JSON in `data` of an event, when the handler may answer with an event stream. */
   readonly streams?: Schema
   /** The event stream has no end of its own (a log, live events): unloading closes it instead of waiting for it. */
   readonly feed?: true
-  /** Media type of a `reply()`, for the OpenAPI document. */
+  /** Media type of a successful `reply()` that is no JSON, as in an Accept header. */
   readonly produces?: string
   /** Codes beyond those every route can give. */
   readonly errors?: readonly ErrorCode[]

@@ -91,7 +91,11 @@ function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject 
     else out[key] = value
   }
   if (out['type'] === 'array' && out['items'] === undefined) out['items'] = {}
+  // `nullable` has a meaning beside `type` only.
+  if (Array.isArray(out['enum']) && out['enum'].every((value) => typeof value === 'string')) out['type'] = 'string'
   if (Array.isArray(out['enum']) && out['enum'].includes(null)) out['nullable'] = true
+  // Null is a value like any other: it has to be in the list as well.
+  else if (Array.isArray(out['enum']) && out['nullable'] === true) out['enum'] = [...out['enum'], null]
   return out['nullable'] === true && out['type'] === undefined ? nullableParts(out) : out
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { rowOf } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
-import type { AnyRoute, AnySocketRoute, RawBody } from '../http/route.ts'
+import type { AnyRoute, AnySocketRoute, OtherAnswer, RawBody } from '../http/route.ts'
 import { exampleOf } from './example.ts'
 import { isObject, openApiSchemas } from './json-schema.ts'
 import type { JsonObject, SchemaWriter } from './json-schema.ts'
@@ -121,7 +121,7 @@ function operation(plugin: string, route: AnyRoute, named: Names, id: string, sc
       ...(route.idempotent === true ? [idempotencyKey] : []),
     ],
     ...(body ? { requestBody: body } : {}),
-    responses: { ...success(route, id, schemas), ...failures(route) },
+    responses: { ...failures(route), ...success(route, id, schemas), ...others(route, id, schemas) },
     ...(route.callback ? { callbacks: callbacks(route.callback, id, schemas) } : {}),
     security: route.auth === 'bearer' ? [{ bearer: [] }, { api_key: [] }] : [],
     'x-cost': route.cost,
@@ -253,8 +253,9 @@ function requestBody(route: AnyRoute, id: string, schemas: SchemaWriter): JsonOb
 function success(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject {
   const status = route.status ?? 200
   if (status === 204) return { 204: { description: 'Done' } }
+  if (status === 302) return { 302: { description: route.summary, headers: location } }
   const content: JsonObject = {}
-  if (route.produces !== undefined) content[route.produces] = { schema: { type: 'string' } }
+  if (route.produces !== undefined) content[route.produces] = bodyOf(route.produces)
   const schema = schemas.write(route.returns, 'output', `${id}_answer`)
   const example = route.example?.returns ?? exampleOf(schema, schemas.components)
   // A route that answers pages or streams only has nothing to say in `returns`.
@@ -263,14 +264,48 @@ function success(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject
   const streams: v.GenericSchema | undefined = route.streams
   if (streams !== undefined)
     content['text/event-stream'] = {
-      schema: { type: 'string', description: 'Server-sent events; `data` is JSON.' },
+      // Without a type: to some readers it is the schema of the whole text, to others of each event.
+      schema: { description: 'Server-sent events; `data` is JSON.' },
       'x-event': schemas.write(streams, 'output', `${id}_event`),
     }
   return { [status]: { description: route.summary, content } }
 }
 
-type Failing = Pick<AnyRoute, 'auth' | 'params' | 'query' | 'body' | 'errors'> & {
+const location: JsonObject = { Location: { schema: { type: 'string' } } }
+const bodyOf = (type: string): JsonObject => ({
+  schema: { type: 'string', ...(type.startsWith('text/') ? {} : { format: 'binary' }) },
+})
+/** Answers beside the usual one. A status that failures have as well may have either body. */
+function others(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject {
+  const known = failures(route)
+  const answers: Readonly<Record<number, OtherAnswer>> = route.answers ?? {}
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { description, json, type }]) => {
+      const failing = known[status]
+      const content: JsonObject = isObject(failing) && isObject(failing['content']) ? { ...failing['content'] } : {}
+      const failed = isObject(content['application/json']) ? content['application/json']['schema'] : undefined
+      if (json !== undefined) {
+        const schema = schemas.write(json, 'output', `${id}_${status}`)
+        const example = exampleOf(schema, schemas.components)
+        content['application/json'] = {
+          schema: failed === undefined ? schema : { anyOf: [failed, schema] },
+          ...(example === undefined ? {} : { example }),
+        }
+      }
+      if (type !== undefined) content[type] = bodyOf(type)
+      const answer = {
+        ...(isObject(failing) ? failing : {}),
+        description,
+        ...(['302', '303'].includes(status) ? { headers: location } : {}),
+      }
+      return [status, Object.keys(content).length === 0 ? answer : { ...answer, content }]
+    }),
+  )
+}
+
+type Failing = Pick<AnyRoute, 'auth' | 'body' | 'errors'> & {
   readonly renderError?: AnyRoute['renderError']
+  readonly idempotent?: true
 }
 /** One answer per status: the codes every route can give, and its own. */
 function failures(route: Failing): JsonObject {
@@ -280,13 +315,14 @@ function failures(route: Failing): JsonObject {
     'internal_error',
     'service_unavailable',
     'forbidden',
+    'invalid_request',
   ]
-  if (route.params || route.query || route.body) codes.push('invalid_request')
+  if (route.idempotent === true) codes.push('conflict')
   if (route.body) codes.push('payload_too_large')
   if (route.auth !== 'public') codes.push('unauthorized')
   const byStatus = new Map<number, Set<ErrorCode>>()
   for (const code of codes) byStatus.set(rowOf(code).status, (byStatus.get(rowOf(code).status) ?? new Set()).add(code))
-  return Object.fromEntries(
+  const answers = Object.fromEntries(
     [...byStatus]
       .sort(([a], [b]) => a - b)
       .map(([status, set]) => {
@@ -309,4 +345,14 @@ function failures(route: Failing): JsonObject {
         ]
       }),
   )
+  return { ...answers, ...unread }
+}
+const refused = (description: string): JsonObject => ({
+  description,
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+})
+/** What is answered to a request whose head was never read to its end. */
+const unread: JsonObject = {
+  408: refused('The request was not complete in time'),
+  431: refused('The headers are larger than http.max_header_bytes'),
 }

@@ -106,6 +106,7 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     body: OptionalMessage,
     returns: MessageEvent,
     streams: MessageEvent,
+    answers: { 204: { description: 'Nothing was sent: the stream of this turn has ended' } },
     errors,
     async handle({ params, query, body, header }) {
       const text = body?.message ?? query.message

@@ -70,6 +70,7 @@ export function fileRoutes(
     params: FileParams,
     query: ReadQuery,
     returns: FileContent,
+    produces: 'application/octet-stream',
     errors: [...errors, 'payload_too_large'],
     async handle({ params: { id, filename }, query, header }) {
       const content = await workspaces.read(id, filename)

@@ -40,7 +40,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     cost: 5,
     params: UploadParams,
     returns: v.string(),
-    produces: 'application/octet-stream',
+    produces: '*/*',
     errors: ['file_not_found', 'payload_too_large'],
     async handle({ params }) {
       const upload = await uploads.find(params.file_id)

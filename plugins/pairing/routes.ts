@@ -106,6 +106,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     cost: 20,
     body: Notification,
     returns: Notified,
+    answers: { 502: { description: 'The push service did not take it', json: Notified } },
     errors: ['not_found', 'service_unavailable'],
     example: { body: { title: 'svc', message: 'The build is done.' }, returns: { ok: true, notified: 2, failed: [] } },
     async handle({ body, signal }) {

@@ -4,7 +4,7 @@ import type { AnyRoute, PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
 import type { Door } from './door.ts'
 import type { SignInDesk } from './open.ts'
 import { redirect } from './redirect.ts'
-import { Callback, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
+import { Callback, Failed, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
 
 const example = {
   token: 'svc_sso_…',
@@ -15,6 +15,12 @@ const example = {
 }
 const answers =
   'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. A sign-in that the chat page began ends at the page instead, which fetches the token.'
+
+/** Where else a browser is sent, and what is said of a provider that did not do its part. */
+const elsewhere = {
+  303: { description: 'Back to the chat page' },
+  502: { description: 'The provider could not be asked, or answered something that cannot be used', json: Failed },
+}
 
 /** Those who are not signed in yet need these: they are public while signing in is configured, and only then (security facts 3.1). */
 export function signInRoutes(desk: SignInDesk | string, credentials: PluginCredentials): readonly AnyRoute[] {
@@ -64,7 +70,8 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     cost: 20,
     query: LoginQuery,
     returns: v.unknown(),
-    produces: 'text/html',
+    status: 302,
+    answers: elsewhere,
     errors: ['service_unavailable'],
     handle: (input) => login(undefined, input.query, input),
   })
@@ -79,7 +86,8 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     params: LoginParams,
     query: LoginQuery,
     returns: v.unknown(),
-    produces: 'text/html',
+    status: 302,
+    answers: elsewhere,
     errors: ['provider_not_found', 'service_unavailable'],
     handle: (input) => login(input.params.provider, input.query, input),
   })
@@ -93,6 +101,7 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     cost: 20,
     query: Callback,
     returns: SignedIn,
+    answers: elsewhere,
     errors: ['unauthorized', 'service_unavailable'],
     example: { returns: example },
     async handle(input) {
@@ -116,6 +125,7 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     cost: 20,
     body: rawBody(16_384, Callback),
     returns: SignedIn,
+    answers: elsewhere,
     errors: ['unauthorized', 'service_unavailable'],
     example: { body: { code: 'SplxlOBeZQQYbYS6WxSbIA', state: 'af0ifjsldkj' }, returns: example },
     async handle(input) {

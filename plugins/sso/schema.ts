@@ -100,3 +100,11 @@ export const Session = v.object({
 })
 /** Somebody who is signed in. */
 export type Session = v.InferOutput<typeof Session>
+export const Failed = v.object({
+  error: v.object({
+    code: v.literal('upstream_failure'),
+    message: v.string(),
+    details: v.object({}),
+    request_id: v.string(),
+  }),
+})

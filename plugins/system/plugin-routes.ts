@@ -56,6 +56,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Co
     cost: 50,
     params: PluginParams,
     returns: Reloaded,
+    answers: { 202: { description: 'It is reloaded after this answer', json: Reloaded } },
     errors: ['plugin_not_found', 'conflict'],
     async handle({ params: { name } }) {
       find(name)

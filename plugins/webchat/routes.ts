@@ -20,6 +20,7 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
     cost: 1,
     returns: v.unknown(),
     produces: 'text/html',
+    answers: { ...unchanged, 503: { description: 'The page is being built', type: 'text/plain' } },
     async handle(request) {
       const asset = await page.find('/')
       if (!asset)
@@ -41,6 +42,7 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
     params: v.object({ file: v.string() }),
     returns: v.unknown(),
     produces: 'application/octet-stream',
+    answers: unchanged,
     errors: ['not_found'],
     async handle(request) {
       const asset = await page.find(`/assets/${request.params.file}`)
@@ -58,6 +60,7 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
     cost: 1,
     returns: v.unknown(),
     produces: 'image/svg+xml',
+    answers: unchanged,
     errors: ['not_found'],
     async handle(request) {
       const asset = await page.find('/favicon.svg')
@@ -67,6 +70,8 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
   })
   return [home, file, icon]
 }
+
+const unchanged = { 304: { description: 'It is what If-None-Match names' } }
 
 async function serve(page: Page, asset: Asset, caching: string, request: RequestFacts): Promise<Reply> {
   const encoding = chooseEncoding(request.header('accept-encoding'), asset)

@@ -170,6 +170,7 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       cost: 20,
       params: WebhookParams,
       returns: TestResult,
+      answers: { 502: { description: 'There was no answer', json: TestResult } },
       errors: ['webhook_not_found'],
       example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
       async handle({ params }) {

@@ -55,6 +55,26 @@ describe('the OpenAPI document (Interface 9)', () => {
     }
   })
 
+  it('tells of every answer a route can give', () => {
+    const statuses = (title: string): readonly string[] =>
+      Object.keys(operations().find((one) => one.title === title)?.operation.responses ?? {})
+    for (const { title, operation } of operations())
+      if (!('101' in operation.responses))
+        expect([title, statuses(title)]).toEqual([title, expect.arrayContaining(['400', '408', '431'])])
+    expect(statuses('POST /api/plugins/{name}/reload')).toContain('202')
+    expect(statuses('POST /api/webhooks/{id}/test')).toContain('502')
+    expect(statuses('POST /api/pairing/notify')).toContain('502')
+    expect(statuses('GET /api/auth/callback')).toEqual(expect.arrayContaining(['200', '303', '502']))
+    expect(statuses('GET /api/auth/login')).toEqual(expect.arrayContaining(['302', '303', '502']))
+    expect(statuses('POST /api/agents/{id}/upload')).toContain('409')
+    const read = operations().find(({ title }) => title === 'GET /api/agents/{id}/files/{filename}')?.operation
+    expect(Object.keys(read?.responses['200']?.content ?? {})).toEqual(['application/octet-stream', 'application/json'])
+    const webhook = operations().find(({ title }) => title === 'PUT /api/webhooks/{id}')?.operation
+    expect(webhook?.responses['200']?.content?.['application/json']?.schema).toMatchObject({
+      properties: { secret: { nullable: true, enum: ['***', null] } },
+    })
+  })
+
   it('has patterns that every engine reads', () => {
     const found = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\\\]|\\\\.)*")/g)].map(([, text = '']) =>
       String(JSON.parse(text)),

@@ -13,6 +13,7 @@ import { panic } from './panic.ts'
 import { replica } from './replica.ts'
 import { rmw } from './rmw.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
+import { hasSchemathesis, schemathesis } from './schemathesis.ts'
 import { canInject } from './strace.ts'
 
 export interface Fault {
@@ -69,5 +70,14 @@ export const table: Readonly<Record<string, Fault>> = {
   limits: { run: limits, short: 1, long: 5, promise: 'few descriptors, a small heap and floods are survived' },
   panic: { run: panic, short: 2, long: 50, promise: 'code that throws costs one answer and is counted' },
   fuzz: { run: fuzz, short: 800, long: 100_000, promise: 'no request of any shape is a 500 or a hang' },
+  schemathesis: {
+    run: schemathesis,
+    short: 1,
+    long: 25,
+    promise: 'no answer of a status, a type or a shape that the OpenAPI document does not tell of',
+    lacks: hasSchemathesis
+      ? undefined
+      : 'schemathesis: pip install schemathesis==4.32.5, on the PATH or named by SCHEMATHESIS',
+  },
   rmw: { run: rmw, short: 60, long: 2_000, promise: 'what was acknowledged is what the next request reads' },
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute, reply } from '../../../core/http/route.ts'
+import type { Reply } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { guarded, open, ping, raw } from './harness.ts'
 
@@ -154,6 +155,7 @@ test('a reply carries its own body, headers and status', async () => {
     effect: 'read',
     cost: 1,
     returns: v.unknown(),
+    answers: { 203: { description: 'A page', type: 'text/html' } },
     handle: () =>
       reply(
         '<p>hi',
@@ -241,4 +243,32 @@ test('a method that is refused is not named as allowed, however the path is writ
         wrong.push(`${method} ${path}: ${status} ${allowed.join()}`)
     }
   expect(wrong).toEqual([])
+})
+
+test('a reply the document does not tell of is a defect in development', async () => {
+  const replies: Readonly<Record<string, Reply>> = {
+    status: reply('{}', { 'content-type': 'application/json' }, 418),
+    type: reply('<p>', { 'content-type': 'text/html' }),
+    other: reply('<p>', { 'content-type': 'text/html' }, 502),
+    usual: reply('{}', { 'content-type': 'application/json; charset=utf-8' }),
+    declared: reply('{}', { 'content-type': 'application/json' }, 502),
+    empty: reply(null, {}, 304),
+  }
+  const route = defineRoute({
+    method: 'GET',
+    path: '/api/replies/:id',
+    summary: 'Replies',
+    auth: 'public',
+    effect: 'read',
+    cost: 1,
+    params: v.object({ id: v.string() }),
+    returns: v.object({}),
+    answers: { 304: { description: 'Unchanged' }, 502: { description: 'No answer', json: v.object({}) } },
+    handle: ({ params }) => replies[params.id] ?? reply(null),
+  })
+  const { url, defects } = await open([route])
+  const statuses: Record<string, number> = {}
+  for (const id of Object.keys(replies)) statuses[id] = (await fetch(`${url}/api/replies/${id}`)).status
+  expect(statuses).toEqual({ status: 500, type: 500, other: 500, usual: 200, declared: 502, empty: 304 })
+  expect(defects.splice(0)).toHaveLength(3)
 })
