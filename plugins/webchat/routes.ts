@@ -41,7 +41,7 @@ export function pageRoutes(page: Page): readonly AnyRoute[] {
     cost: 1,
     params: v.object({ file: v.string() }),
     returns: v.unknown(),
-    produces: 'application/octet-stream',
+    produces: '*/*',
     answers: unchanged,
     errors: ['not_found'],
     async handle(request) {
