@@ -1,12 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
+import { escapeControls } from '../log/text.ts'
 import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
-import { print, printJson } from './output.ts'
+import { note, print, printJson } from './output.ts'
 import { readJson } from '../schema/nesting.ts'
 
-const Spawned = v.looseObject({ agent_id: v.string(), name: v.string() })
+const Spawned = v.looseObject({
+  agent_id: v.string(),
+  name: v.string(),
+  warnings: v.optional(v.array(v.string()), []),
+})
 
 export default command({
   description: 'Spawn an agent from a manifest, or from a name and a few flags.',
@@ -40,6 +45,7 @@ export default command({
     ).catch((error: unknown) => {
       throw named(error, args.manifest)
     })
+    for (const warning of agent.warnings) note(`svc: warning: ${escapeControls(warning)}`)
     if (args.json) printJson(agent)
     else
       print(

@@ -39,6 +39,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         summary: 'List what waits for an answer, and what was answered',
         load: () => import('./approval-list.ts'),
       },
+      watch: { summary: 'Wait for what agents want to do and answer it', load: () => import('./approval-watch.ts') },
       approve: { summary: 'Let an agent do exactly this, once', load: () => import('./approval-approve.ts') },
       reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
     },

@@ -30,10 +30,10 @@ const serves = argv[0] === 'start' || argv[0] === 'dev'
 if (serves) process.on('SIGUSR1', () => undefined)
 // The cache must not make a home for a command that only asks.
 if (existsSync(home) || (serves && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
-// A reader that goes away, as in `svc agent list | head`, ends a command without an error, and a daemon not at all.
+// A reader that goes away, as in `svc agent list | head` or with the window of a terminal, ends a command without an error, and a daemon not at all.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
     if (!serves) process.exit(0)
   })
 }

@@ -35,8 +35,11 @@ export function watchProcess(log: Log): ProcessEvents {
     else early ??= { kind, reason }
   }
   /** A terminal that closes ends what was started in it; for a daemon without one it means "read your configuration again". */
+  // Asked now: what is gone when the signal comes is no terminal any more.
+  const { isatty } = process.getBuiltinModule('node:tty')
+  const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
   const onHangup = (signal: NodeJS.Signals): void => {
-    if (process.stdin.isTTY || process.stdout.isTTY) onStop(signal)
+    if (inTerminal) onStop(signal)
     else if (!stopping) ask('restart', signal)
   }
   const report = (error: unknown, where: string): void => {

@@ -28,6 +28,8 @@ function stateOf({ auth_status: status, env_var: variable, base_url: url, error 
     ? 'installed'
     : (words[status] ?? status)
 }
+const isUsable = ({ auth_status: status, error }: v.InferOutput<typeof Row>): boolean =>
+  status !== 'missing' && error === undefined
 
 export default command({
   description: 'List the providers of models and whether they have what they need.',
@@ -44,13 +46,10 @@ export default command({
       print(
         renderTable(
           ['NAME', 'KEY', 'VARIABLE', 'MODELS', 'ADDRESS'],
-          answer.providers.map((row) => [
-            row.name,
-            stateOf(row),
-            row.env_var ?? '',
-            String(row.model_count),
-            row.base_url ?? '',
-          ]),
+          // Those that can be used come first; otherwise as the daemon lists them.
+          answer.providers
+            .toSorted((one, other) => Number(isUsable(other)) - Number(isUsable(one)))
+            .map((row) => [row.name, stateOf(row), row.env_var ?? '', String(row.model_count), row.base_url ?? '']),
         ),
       )
     return exits.ok

@@ -2,7 +2,7 @@ import type { DaemonClient } from '../../net/daemon-client.ts'
 import { ApprovalList } from '../approvals.ts'
 import type { Approval } from '../approvals.ts'
 
-const FIRST_MS = 300
+const FIRST_MS = 200
 const AGAIN_MS = 2000
 
 interface FeedParts {

@@ -116,6 +116,16 @@ describe('agents and plugins', () => {
     expect(await svc('agent', 'spawn')).toMatchObject({ code: 2 })
     expect(await svc('agent', 'spawn', file, '--name', 'x')).toMatchObject({ code: 2 })
   })
+  it('says what the daemon doubts about a manifest', async () => {
+    const file = join(home, 'doubtful.toml')
+    await writeFile(file, 'nam = "x"\ntool = ["shell_exec"]\n')
+    const { code, stdout, stderr } = await svc('agent', 'spawn', file)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^agent "unnamed" /)
+    expect(stderr).toMatch(/^svc: warning: .*nam/m)
+    expect(stderr).toMatch(/^svc: warning: .*tool/m)
+    expect((await svc('agent', 'kill', 'unnamed')).code).toBe(0)
+  })
   it('hands a signed manifest over as one, whose text and signer are checked', async () => {
     await writeFile(join(home, 'sealed.toml'), 'name = "sealed"\n')
     expect(await runHere(['manifest', 'keygen', join(home, 'signer.pem')])).toMatchObject({ code: 0 })
@@ -204,6 +214,16 @@ describe('chat', () => {
     expect(await provider.requests[before]?.closed).toBe(false)
     provider.script({ text: 'fine' })
     expect((await svc('chat', '-m', 'Again')).stdout).toBe('fine\n')
+  })
+})
+
+describe('providers', () => {
+  it('those that can be used come first', async () => {
+    const rows = (await svc('providers')).stdout.trim().split('\n').slice(1)
+    const states = rows.map((row) => / no key | not installed /.test(row))
+    expect(rows[0]).not.toMatch(/ no key /)
+    expect(states).toEqual(states.toSorted((one, other) => Number(one) - Number(other)))
+    expect(states).toContain(true)
   })
 })
 

@@ -213,4 +213,21 @@ describe('approvals', () => {
     terminal.type('n\r')
     await terminal.shows(/rejected: launch[^]*as you like/)
   })
+
+  it('svc approval watch asks about each, and leaves with Ctrl-C', async () => {
+    const { body } = await stage.host.json('POST', '/api/approvals', {
+      agent_id: stage.agent,
+      tool_name: 'shell_exec',
+      payload: { command: 'make', args: ['all', 'of it'] },
+    })
+    await using terminal = startTerminal(
+      `exec ${process.execPath} --conditions=svc-source ${main} approval watch --home ${home}`,
+    )
+    await terminal.shows(/assistant wants to [^]*\n\n {4}make all "of it"\n[^]* n {2}no/)
+    terminal.type('n\r')
+    await terminal.shows(/rejected: make all "of it"/)
+    expect((await stage.host.json('GET', `/api/approvals/${body.id}`)).body.status).toBe('rejected')
+    terminal.type(CTRL_C)
+    expect((await terminal.ended).code).toBe(130)
+  })
 })
