@@ -8,6 +8,8 @@ import type { Config } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { createLog } from '../log/log.ts'
 import { createDaemonClient } from '../net/daemon-client.ts'
+import { createSpawn } from '../process/spawn.ts'
+import { Scope } from '../scope/scope.ts'
 import { readDaemonFile } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
 import { daemonUrl, trustOwnCertificate } from './connect.ts'
@@ -35,8 +37,28 @@ export async function runChecks(place: Place): Promise<Check[]> {
     const running = await checkPort(config)
     checks.push(running.check, await checkDatabase(config, running.url), await checkProviders(config, running.url))
   }
-  checks.push(await checkDisk(config?.data_dir ?? place.home))
+  checks.push(await checkPrograms(), await checkDisk(config?.data_dir ?? place.home))
   return checks
+}
+
+/** How programs of agents are confined on this machine, and what that leaves open. */
+async function checkPrograms(): Promise<Check> {
+  const scope = new Scope('doctor')
+  try {
+    const { level, network, gaps } = await createSpawn(scope).isolation()
+    const found = `isolation: ${level}; network: ${network}; not covered: ${gaps.join(', ')}`
+    return level === 'bubblewrap'
+      ? ok('programs', found)
+      : warn(
+          'programs',
+          found,
+          level === 'landlock'
+            ? 'install bubblewrap, and let this user make namespaces: then they have a network too'
+            : 'programs of agents are refused; install bubblewrap, and let this user make namespaces',
+        )
+  } finally {
+    await scope.close(0)
+  }
 }
 
 function checkNode(): Check {

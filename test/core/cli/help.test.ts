@@ -182,6 +182,9 @@ describe('doctor without a daemon', () => {
       state: 'fail',
       found: expect.stringMatching(/config\.toml:1:\d+: not valid TOML/) as string,
     })
+    expect(find('programs')).toMatchObject({
+      found: expect.stringMatching(/^isolation: (?:bubblewrap|landlock|none); network: .*not covered: /),
+    })
     expect(find('disk')).toBeDefined()
     await rm(home, { recursive: true })
   })
