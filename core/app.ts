@@ -20,6 +20,7 @@ import { copyBeforeMigration } from './host/upgrade.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from './host/folders.ts'
 import { endWithin } from './host/ending.ts'
 import { HealthMonitor } from './host/health.ts'
+import { checkedHooks } from './host/declared-hooks.ts'
 import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
 import { createSafekeeping, Safekeeping } from './host/safekeeping.ts'
@@ -236,7 +237,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     members: (scope) => ({
       routes: http.forPlugin(scope),
       credentials: http.credentials(scope),
-      hooks: hooks.forPlugin(scope),
+      hooks: checkedHooks(hooks.forPlugin(scope), scope.name, () => host.known(), log),
       tools: tools.forPlugin(scope),
       storage: storage.forPlugin(scope.name),
       db: database.sql,

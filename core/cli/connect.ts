@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Config } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import { createDaemonClient, DaemonRefusal, DaemonUnreachable } from '../net/daemon-client.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { readDaemonFile } from '../storage/lock.ts'
@@ -157,7 +158,12 @@ export async function requireAgent(client: DaemonClient, wanted: string | undefi
     throw new Failure(exits.notFound, 'there are no agents', 'spawn one with `svc agent spawn <manifest.toml>`')
   throw new Failure(
     exits.notFound,
-    `there is no agent "${wanted ?? ''}"`,
+    `there is no agent "${wanted ?? ''}"${suggest(
+      findNearest(
+        wanted ?? '',
+        agents.map((agent) => agent.name),
+      ),
+    )}`,
     `there are: ${agents.map((agent) => agent.name).join(', ')}`,
   )
 }

@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import type { ConsolaInstance } from 'consola'
 import type { PluginDatabase } from '../storage/database.ts'
 import type { PluginSection } from '../config/schema.ts'
+import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
 import type { Safekeeping } from './safekeeping.ts'
 
@@ -53,6 +54,8 @@ export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O ex
   /** Services that may come and go. Ask with `ctx.optional` each time. */
   readonly optional?: O
   readonly provides?: P
+  /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
+  readonly hooks?: readonly Hook<any>[]
   readonly migrations?: readonly Migration[]
   /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
   readonly offline?: Readonly<Record<string, OfflineWork>>

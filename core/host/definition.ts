@@ -31,6 +31,7 @@ const Definition = v.object({
       ),
     ),
   ),
+  hooks: v.optional(v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), kind: v.string() }))),
   requires: TokenRecord,
   optional: TokenRecord,
   provides: TokenRecord,

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import type { PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
 import { PluginProblem, providedIds, requiredIds } from './definition.ts'
@@ -139,6 +140,11 @@ export class Host {
     return this.#slots.loaded().flatMap((slot) => slot.definition ?? [])
   }
 
+  /** Definitions of every plugin whose code was read, whether it runs or not. */
+  known(): readonly AnyPlugin[] {
+    return this.#slots.all().flatMap(({ definition }) => definition ?? [])
+  }
+
   /** The plugin that owns a section at the top of the file, loaded or failed. */
   ownerOf(section: string): string | undefined {
     return this.#slots.all().find(({ definition }) => definition?.sections?.some((own) => own === section))?.name
@@ -182,7 +188,13 @@ export class Host {
 
   #find(name: string): Slot {
     const slot = this.#slots.find(name)
-    if (!slot) throw new Refusal('plugin_not_found', `No plugin "${name}"`)
+    if (!slot) {
+      const nearest = findNearest(
+        name,
+        this.#slots.all().map((one) => one.name),
+      )
+      throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
+    }
     return slot
   }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { HeldAgent } from './roster.ts'
 
 /** The names there are to assign now. */
@@ -30,7 +30,7 @@ export async function checkAssigned(
   if (unknown !== undefined)
     throw new Refusal(
       'invalid_request',
-      `${kind}: there is no "${unknown}"; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`,
+      `${kind}: there is no "${unknown}"${suggest(findNearest(unknown, available))}; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`,
       { details: { unknown, available } },
     )
   return list

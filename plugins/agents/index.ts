@@ -6,7 +6,7 @@ import { ProbesListed } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentsConfig } from './config.ts'
-import { AgentChanged, Agents, AssignablesListed, Family } from './contract.ts'
+import { AgentChanged, AgentKilled, AgentKilling, Agents, AgentSpawned, AssignablesListed, Family } from './contract.ts'
 import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
@@ -26,6 +26,7 @@ export default definePlugin({
   version: '1.0.0',
   config: AgentsConfig,
   sections: ['manifest_signing'],
+  hooks: [AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },

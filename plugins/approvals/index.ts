@@ -17,6 +17,7 @@ export default definePlugin({
   name: 'approvals',
   version: '1.0.0',
   config: ApprovalsConfig,
+  hooks: [ApprovalRequested, ApprovalResolved],
   requires: { agents: Agents, audit: Audit },
   provides: { approvals: Approvals },
   migrations,

@@ -3,7 +3,7 @@ import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Spending } from '../usage/contract.ts'
 import { Config } from './config.ts'
-import { Budgets } from './contract.ts'
+import { BudgetExceeded, Budgets, BudgetUnpriced, BudgetWarning } from './contract.ts'
 import { Herald } from './herald.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
@@ -20,6 +20,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Config,
   sections: ['budget'],
+  hooks: [BudgetWarning, BudgetExceeded, BudgetUnpriced],
   requires: { agents: Agents, audit: Audit, spending: Spending },
   provides: { budgets: Budgets },
   migrations,

@@ -1,7 +1,7 @@
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Config } from './config.ts'
-import { Catalog, CatalogChanged } from './contract.ts'
+import { Catalog, CatalogChanged, ModelsListed } from './contract.ts'
 import { Custom } from './custom.ts'
 import { migrations } from './migrations.ts'
 import { Models } from './models.ts'
@@ -15,6 +15,7 @@ export default definePlugin({
   name: 'catalog',
   version: '1.0.0',
   config: Config,
+  hooks: [ModelsListed, CatalogChanged],
   requires: { audit: Audit },
   provides: { catalog: Catalog },
   migrations,

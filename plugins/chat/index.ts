@@ -14,7 +14,17 @@ import { ApprovalFeed } from './approval-feed.ts'
 import { commandRoutes } from './command-routes.ts'
 import { compactRoutes } from './compact-routes.ts'
 import { ChatConfig } from './config.ts'
-import { Chat, Turns } from './contract.ts'
+import {
+  Chat,
+  ModelCallStarting,
+  PromptBuilt,
+  ToolCallEnded,
+  ToolCallStarting,
+  TurnEnded,
+  TurnFailed,
+  Turns,
+  TurnStarting,
+} from './contract.ts'
 import { feedRoutes } from './feed-routes.ts'
 import { measureSession } from './measure.ts'
 import { createParts } from './parts.ts'
@@ -28,6 +38,7 @@ export default definePlugin({
   name: 'chat',
   version: '1.0.0',
   config: ChatConfig,
+  hooks: [TurnStarting, PromptBuilt, ModelCallStarting, TurnEnded, TurnFailed, ToolCallStarting, ToolCallEnded],
   requires: {
     agents: Agents,
     sessions: Sessions,

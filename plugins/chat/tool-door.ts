@@ -1,5 +1,5 @@
 import type { ConsolaInstance } from 'consola'
-import { enforced, Refusal } from 'svc/sdk'
+import { enforced, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
 import type { ToolCall } from 'svc/providers'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -62,7 +62,7 @@ export class ToolDoor {
     const found = tools.find(name)
     if (!found) {
       const names = this.offered().map((tool) => tool.name)
-      return `There is no tool "${name}".${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
+      return `There is no tool "${name}"${suggest(findNearest(name, names))}.${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
     if (!agents.mayUse(this.#agent, found)) {
       const needs =

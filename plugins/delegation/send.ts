@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -84,7 +84,16 @@ export async function send(
 /** By id or by name. Throws `agent_not_found`. */
 export async function resolveAgent(agents: Agents, to: string): Promise<Agent> {
   const found = (/^[0-9a-f-]{36}$/i.test(to) ? await agents.find(to) : undefined) ?? (await agents.findByName(to))
-  if (!found) throw new Refusal('agent_not_found', `There is no agent "${to}". agent_list shows those there are.`)
+  if (!found)
+    throw new Refusal(
+      'agent_not_found',
+      `There is no agent "${to}"${suggest(
+        findNearest(
+          to,
+          (await agents.list()).map(({ name }) => name),
+        ),
+      )}. agent_list shows those there are.`,
+    )
   return found
 }
 

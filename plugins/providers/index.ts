@@ -24,6 +24,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Config,
   sections: ['providers', 'fallback_models'],
+  hooks: [ProviderChanged],
   requires: { configuration: Configuration, daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },

@@ -12,6 +12,7 @@ export default definePlugin({
   name: 'security',
   version: '1.0.0',
   config: SecurityConfig,
+  hooks: [ProbesListed],
   requires: { audit: Audit, daemon: Daemon, guards: Guards, guests: Guests },
   setup(ctx) {
     const {

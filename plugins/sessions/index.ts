@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { definePlugin, settable } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { SessionMeasured, Sessions } from './contract.ts'
+import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { sessionRoutes } from './routes.ts'
 import { SessionService } from './service.ts'
@@ -24,6 +24,7 @@ export default definePlugin({
       cleanup_interval_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500)), 24),
     }),
   ),
+  hooks: [SessionReset, SessionCleared, SessionRemoving, SessionMeasured],
   requires: { agents: Agents, audit: Audit },
   provides: { sessions: Sessions },
   migrations,

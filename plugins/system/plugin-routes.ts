@@ -1,4 +1,4 @@
-import { defineRoute, Refusal, reply } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, reply, suggest } from 'svc/sdk'
 import type { AnyRoute, Daemon, PluginStatus } from 'svc/sdk'
 import type { ConsolaInstance } from 'consola'
 import type { Audit } from '../audit/contract.ts'
@@ -9,9 +9,14 @@ import { upstream } from './upstream.ts'
 /** `self` is the plugin these routes belong to. */
 export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: ConsolaInstance): readonly AnyRoute[] {
   const find = (name: string): PluginStatus => {
-    const plugin = daemon.plugins().find((one) => one.name === name)
-    if (!plugin) throw new Refusal('plugin_not_found', `No plugin ${name}`)
-    return plugin
+    const plugins = daemon.plugins()
+    const plugin = plugins.find((one) => one.name === name)
+    if (plugin) return plugin
+    const nearest = findNearest(
+      name,
+      plugins.map((one) => one.name),
+    )
+    throw new Refusal('plugin_not_found', `No plugin ${name}${suggest(nearest)}`)
   }
 
   const list = defineRoute({

@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Limits, Status, TaskRow } from './schema.ts'
@@ -159,7 +159,16 @@ export class Tasks {
     const found =
       (/^[0-9a-f-]{36}$/i.test(name) ? await this.#agents.find(name) : undefined) ??
       (await this.#agents.findByName(name))
-    if (!found) throw new Refusal('agent_not_found', `There is no agent "${name}" to assign the task to`)
+    if (!found)
+      throw new Refusal(
+        'agent_not_found',
+        `There is no agent "${name}" to assign the task to${suggest(
+          findNearest(
+            name,
+            (await this.#agents.list()).map((one) => one.name),
+          ),
+        )}`,
+      )
     return found.id
   }
 }

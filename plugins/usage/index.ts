@@ -14,6 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   optional: { agents: Agents },
+  hooks: [HourlyQuotaAsked],
   provides: { usage: Usage, spending: Spending },
   migrations,
   setup({ db, hooks, optional, routes }) {

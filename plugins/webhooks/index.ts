@@ -11,6 +11,7 @@ import { Waker } from './inbound/waker.ts'
 import { migrations } from './migrations.ts'
 import { webhookRoutes } from './routes.ts'
 import { Settings } from './schema.ts'
+import { HookReceived } from './contract.ts'
 
 const DAY = 86_400_000
 
@@ -19,6 +20,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Settings,
   sections: ['webhook_triggers'],
+  hooks: [HookReceived],
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
   optional: { inference: Inference },
   migrations,
