@@ -1,4 +1,4 @@
-import { mediaTypeOf, Refusal } from 'svc/sdk'
+import { mediaTypeOf, Refusal, UpstreamFailure } from 'svc/sdk'
 import { pictureTypes } from 'svc/providers'
 import type { ResponseFormat } from 'svc/providers'
 import type { CompletionBody, Message, Part } from './schema.ts'
@@ -7,6 +7,16 @@ export interface Image {
   readonly mime: string
   readonly base64: string
 }
+/** As a client gives it: its content, or where that can be fetched. */
+type GivenImage = Pick<Image, 'base64'> | { readonly url: URL }
+type Given = Omit<Said, 'images'> & { readonly images: readonly GivenImage[] }
+interface GivenAsked extends Omit<Asked, 'history' | 'question'> {
+  readonly history: readonly Given[]
+  readonly question: Given
+}
+/** The bytes at an address. Throws `Refusal` when it may not be asked and `UpstreamFailure` when it does not answer. */
+export type FetchImage = (url: URL) => Promise<Uint8Array>
+const MOST_ADDRESSES = 16
 /** One message of a conversation as both sides know it. */
 export interface Said {
   readonly role: 'user' | 'assistant'
@@ -20,27 +30,47 @@ export interface Asked {
   readonly history: readonly Said[]
   readonly question: Said
 }
-const DATA_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/
+const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
-/** The same with each picture as what its bytes are. Throws `invalid_request` for one that no model takes. */
-export async function withTrueImages(asked: Asked): Promise<Asked> {
-  const [question, ...history] = await Promise.all([asked.question, ...asked.history].map(trueImages))
-  return { ...asked, question: question ?? asked.question, history }
+/**
+ * The same with each picture as what its bytes are, those behind addresses fetched. Throws `invalid_request` for one that no model takes,
+ * that cannot be had, or that would have to be fetched where that is not allowed.
+ */
+export async function withTrueImages(asked: GivenAsked, fetchImage: FetchImage | undefined): Promise<Asked> {
+  const said = [asked.question, ...asked.history]
+  if (said.flatMap(({ images }) => images).filter((image) => 'url' in image).length > MOST_ADDRESSES)
+    throw badImage(`messages: at most ${MOST_ADDRESSES} pictures are fetched for a request; send data URLs`)
+  const question = await trueImages(asked.question, fetchImage)
+  const history: Said[] = []
+  // One after the other: a request must not hold more in memory than it needs.
+  for (const one of asked.history) history.push(await trueImages(one, fetchImage))
+  return { ...asked, question, history }
 }
-async function trueImages(said: Said): Promise<Said> {
-  if (said.images.length === 0) return said
-  const images = await Promise.all(
-    said.images.map(async ({ base64 }) => {
-      const mime = await mediaTypeOf(Buffer.from(base64, 'base64'))
-      if (!pictureTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
-      return { mime, base64 }
-    }),
-  )
+async function trueImages(said: Given, fetchImage: FetchImage | undefined): Promise<Said> {
+  const images: Image[] = []
+  for (const image of said.images) {
+    const bytes = 'url' in image ? await fetched(image.url, fetchImage) : Buffer.from(image.base64, 'base64')
+    const mime = await mediaTypeOf(bytes)
+    if (!pictureTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
+    images.push({ mime, base64: 'url' in image ? Buffer.from(bytes).toString('base64') : image.base64 })
+  }
   return { ...said, images }
+}
+async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Uint8Array> {
+  if (!fetchImage)
+    throw badImage(
+      'messages: an image_url must be a data URL with base64 content; addresses are fetched only with [plugins.openai-api] fetch_images = true in the configuration file',
+    )
+  try {
+    return await fetchImage(url)
+  } catch (error) {
+    if (!(error instanceof Refusal || error instanceof UpstreamFailure)) throw error
+    throw badImage(`messages: the picture at ${url.origin} cannot be had: ${error.message}`)
+  }
 }
 
 /** The last message of the user is the question; what stands after it is not read. Throws `invalid_request` when there is none. */
-export function decodeMessages(messages: readonly Message[]): Asked {
+export function decodeMessages(messages: readonly Message[]): GivenAsked {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const last = messages[at]
   const question = last && decode('user', last)
@@ -54,7 +84,7 @@ export function decodeMessages(messages: readonly Message[]): Asked {
     .map((message) => decode('user', message).text)
     .filter((text) => text.trim() !== '')
     .join('\n\n')
-  const history: Said[] = []
+  const history: Given[] = []
   for (const message of messages.slice(0, at)) {
     if (message.role === 'system' || message.role === 'developer') continue
     const said = toSaid(message)
@@ -64,7 +94,7 @@ export function decodeMessages(messages: readonly Message[]): Asked {
 }
 
 /** What the client's own tools did is told in words: the agent has other tools. */
-function toSaid(message: Message): Said {
+function toSaid(message: Message): Given {
   if (message.role === 'tool' || message.role === 'function')
     return { role: 'user', text: `[Result of a tool of the client: ${decode('user', message).text}]`, images: [] }
   if (message.role !== 'assistant') return decode('user', message)
@@ -75,7 +105,7 @@ function toSaid(message: Message): Said {
   return { role: 'assistant', text: [text, ...calls].filter((piece) => piece !== '').join('\n'), images: [] }
 }
 
-function decode(role: Said['role'], { content }: Message): Said {
+function decode(role: Said['role'], { content }: Message): Given {
   const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
   return {
     role,
@@ -89,14 +119,14 @@ function decode(role: Said['role'], { content }: Message): Said {
   }
 }
 
-// Decision: an address is refused instead of dropped. The agent would answer about a picture it never saw.
-function toImage(url: string): Image {
-  const [, mime, base64] = url.match(DATA_URL) ?? []
-  if (mime === undefined || base64 === undefined)
-    throw badImage('messages: an image_url must be a data URL with base64 content')
-  return { mime, base64 }
+// Decision: an address that is not fetched is refused instead of dropped. The agent would answer about a picture it never saw.
+function toImage(url: string): GivenImage {
+  const [, base64] = url.match(DATA_URL) ?? []
+  if (base64 !== undefined) return { base64 }
+  const address = URL.parse(url)
+  if (address?.protocol === 'https:') return { url: address }
+  throw badImage('messages: an image_url must be a data URL with base64 content, or an https address')
 }
-
 function badImage(message: string): Refusal {
   return new Refusal('invalid_request', message, { details: { code: 'invalid_image_url', param: 'messages' } })
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, settable } from 'svc/sdk'
+import { definePlugin, fileOnly, Refusal, settable, UpstreamFailure } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -18,17 +18,34 @@ export default definePlugin({
     v.object({
       /** Conversations that clients keep themselves are removed when nobody went on with them for so long. */
       conversation_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 168),
+      /** Fetches the pictures that messages name by an https address: callers then make the daemon ask hosts they choose. */
+      fetch_images: v.optional(fileOnly('lets callers choose hosts the daemon asks', v.boolean()), false),
+      max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
+      image_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(300)), 15),
     }),
   ),
   requires: { agents: Agents, chat: Chat, turns: Turns, sessions: Sessions },
   migrations,
-  setup({ config, db, jobs, routes, services }) {
+  setup({ config, db, fetch, jobs, routes, services }) {
     const conversations = new Conversations({
       store: new ConversationStore(db),
       sessions: services.sessions,
       now: () => new Date().toISOString(),
     })
-    routes.add(...openAiRoutes({ ...services, conversations }))
+    const fetchImage = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
+      const answer = await fetch(url, {
+        signal,
+        totalTimeoutMs: config.image_timeout_secs * 1000,
+        maxBytes: config.max_image_bytes,
+        check(next) {
+          if (next.protocol !== 'https:') throw new Refusal('forbidden', 'it leads to an address that is not https')
+        },
+      })
+      if (!answer.ok)
+        throw new UpstreamFailure(url.hostname, `it answered ${answer.status}`, { reason: 'not_found', retry: 'never' })
+      return answer.bytes()
+    }
+    routes.add(...openAiRoutes({ ...services, conversations, ...(config.fetch_images ? { fetchImage } : {}) }))
     jobs.every('conversations', HOUR_MS, () =>
       conversations.cleanup(new Date(Date.now() - config.conversation_hours * HOUR_MS).toISOString()),
     )

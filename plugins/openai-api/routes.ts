@@ -16,6 +16,8 @@ export interface OpenAiParts {
   readonly chat: Chat
   readonly turns: Turns
   readonly conversations: Conversations
+  /** Absent where addresses are not fetched. */
+  readonly fetchImage?: (url: URL, signal: AbortSignal) => Promise<Uint8Array>
 }
 
 const description =
@@ -23,9 +25,9 @@ const description =
   "Conversations: the last message of the user is the question. A request with nothing else goes on in the agent's own session, and so does one whose earlier messages are what that session ends with. " +
   "A request with another history, or with system messages, is a conversation of the client: it is answered from exactly the messages given, in a session of its own that is found again by its content, and the agent's session is neither read nor written. System messages are said to the model after the agent's own. " +
   '`user` gives each user of the client a session of their own; the header `X-Svc-Session` (a session id, a label, or any name) names one, and only the last message is read then.\n\n' +
-  'Images are data URLs. `tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
+  'Images are data URLs; https addresses are fetched when the configuration allows it (`fetch_images`). `tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
 
-export function openAiRoutes({ agents, chat, turns, conversations }: OpenAiParts): readonly AnyRoute[] {
+export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }: OpenAiParts): readonly AnyRoute[] {
   const completions = defineRoute({
     method: 'POST',
     path: '/v1/chat/completions',
@@ -49,7 +51,10 @@ export function openAiRoutes({ agents, chat, turns, conversations }: OpenAiParts
     ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
     async handle({ body, signal, header, effectId }) {
-      const asked = await withTrueImages(decodeMessages(body.messages))
+      const asked = await withTrueImages(
+        decodeMessages(body.messages),
+        fetchImage && ((url) => fetchImage(url, signal)),
+      )
       const warnings = decodeUnused(body)
       const agent = await selectAgent(agents, body.model)
       const place = await conversations.place(

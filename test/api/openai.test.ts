@@ -2,8 +2,12 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Refusal } from 'svc/sdk'
+import type { Fetch, OutboundRequest } from 'svc/sdk'
 import { byHand, openChat, parseEvents } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
+import { startHost } from '../support/host.ts'
+import type { TestHost } from '../support/host.ts'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 let stage: ChatStage
@@ -411,5 +415,78 @@ describe('curl', () => {
     expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('data: '))).toEqual([])
     const events = parseEvents(text)
     expect(events.slice(0, -1).every(({ data: chunk }) => chunk.object === 'chat.completion.chunk')).toBe(true)
+  })
+})
+
+describe('a picture at an address', () => {
+  const ask = (host: TestHost, url: string) =>
+    host.json('POST', '/v1/chat/completions', {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'see' },
+            { type: 'image_url', image_url: { url } },
+          ],
+        },
+      ],
+    })
+  const bytes = Buffer.from(png, 'base64')
+  /** Serves what a path names. */
+  const asked: { url: string; request: OutboundRequest | undefined }[] = []
+  const fetch: Fetch = async (address, request) => {
+    const url = new URL(address)
+    asked.push({ url: url.href, request })
+    request?.check?.(url)
+    if (url.pathname === '/downgraded.png') request?.check?.(new URL('http://pictures.example/x.png'))
+    if (url.pathname === '/inside.png') throw new Refusal('forbidden', 'the address is private')
+    const found = url.pathname !== '/gone.png'
+    const body = url.pathname === '/page.png' ? Buffer.from('<html>') : bytes
+    const response = new Response(body, { status: found ? 200 : 404 })
+    return {
+      status: response.status,
+      ok: response.ok,
+      url: url.href,
+      header: (name) => response.headers.get(name) ?? undefined,
+      chunks: () => response.body ?? new ReadableStream<Uint8Array>(),
+      text: () => response.text(),
+      json: () => response.json(),
+      bytes: () => response.bytes(),
+      toResponse: () => response,
+    }
+  }
+
+  it('is refused with what to do, unless the file says otherwise', async () => {
+    const { status, body } = await ask(stage.host, 'https://pictures.example/x.png')
+    expect([status, body.error.code]).toEqual([400, 'invalid_image_url'])
+    expect(body.error.message).toMatch(/data URL.*\[plugins\.openai-api\] fetch_images = true/)
+    const set = { key: 'plugins.openai-api.fetch_images', value: true }
+    expect((await stage.host.json('POST', '/api/config/set', set)).status).toBeGreaterThanOrEqual(400)
+  })
+  it('is fetched within limits where that is allowed, and refused when it is no picture or cannot be had', async () => {
+    await using host = await startHost({
+      fetch,
+      config: {
+        default_provider: 'builtin',
+        plugins: { 'openai-api': { fetch_images: true, max_image_bytes: 1000, image_timeout_secs: 2 } },
+      },
+    })
+    await host.json('POST', '/api/agents', { manifest_toml: 'name = "eye"\n[model]\nprovider = "builtin"' })
+    asked.splice(0)
+    expect((await ask(host, 'https://pictures.example/x.png')).status).toBe(200)
+    expect(asked).toEqual([
+      {
+        url: 'https://pictures.example/x.png',
+        request: expect.objectContaining({ maxBytes: 1000, totalTimeoutMs: 2000 }),
+      },
+    ])
+    for (const path of ['gone', 'page', 'inside', 'downgraded']) {
+      const { status, body } = await ask(host, `https://pictures.example/${path}.png`)
+      expect([path, status, body.error.code]).toEqual([path, 400, 'invalid_image_url'])
+    }
+    asked.splice(0)
+    for (const url of ['http://pictures.example/x.png', 'file:///etc/passwd', 'ftp://x/y.png', 'x.png', ''])
+      expect((await ask(host, url)).status).toBe(400)
+    expect(asked).toEqual([])
   })
 })
