@@ -37,6 +37,7 @@ export async function buildPage(options: {
     base: '/',
     mode: development ? 'development' : 'production',
     logLevel: 'warn',
+    worker: { format: 'es' },
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
       outDir: options.outDir,

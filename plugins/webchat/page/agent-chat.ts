@@ -3,28 +3,41 @@ import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
 import {
+  answerOf,
   ask,
   detach,
   emptyTranscript,
   fail,
   fromRecord,
+  join,
   lastQuestion,
   markStopped,
+  name,
   openAnswer,
+  questionOf,
   receive,
   unaccounted,
+  unnamed,
   withAccount,
   withoutLastExchange,
 } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
+import { SessionFollower } from './session-follower.ts'
+import type { Followed } from './events.ts'
 import { Whereabouts } from './whereabouts.ts'
-import type { AgentSummary, ServerFrame, SessionMessage, SessionView } from './wire.ts'
+import type { AgentSummary, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
 /** Turns that are looked up when a conversation is opened. */
 const mostTurns = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
+
+/** A message that is sent when the answer before it has ended. */
+export interface Queued {
+  readonly id: number
+  readonly text: string
+}
 
 /** The conversation with one agent: what is shown, and the connection it travels over. */
 export class AgentChat {
@@ -35,6 +48,21 @@ export class AgentChat {
   readonly history = new Observable<History>('loading')
   readonly connection: Connection
   readonly whereabouts: Whereabouts
+  /** The conversations with this agent, the newest first. */
+  readonly sessions = new Observable<readonly SessionItem[]>([])
+  /** The one in view, and the one the agent is in: what is sent goes to the latter. */
+  readonly place = new Observable<{ readonly shown: string | undefined; readonly active: string | undefined }>({
+    shown: undefined,
+    active: undefined,
+  })
+  /** Messages that wait here. */
+  readonly queue = new Observable<readonly Queued[]>([])
+  /** Whether it is known what runs in the session: until then nothing is said of a message without an answer. */
+  readonly known = new Observable(false)
+  readonly #follower: SessionFollower
+  /** The turns whose answers come over the socket, or over a request of this page. */
+  readonly #own = new Set<string>()
+  #nextQueued = 1
   readonly #api: Api
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
   readonly #onApproval: () => void
@@ -84,9 +112,25 @@ export class AgentChat {
         void this.#waitForRecord()
       },
       onDropped: () => {
-        if (!this.#streaming) this.transcript.update(detach)
+        if (this.#streaming) return
+        this.#own.clear()
+        // The stream of the session may be there still, and its snapshot has what was missed.
+        if (this.#follower.open) this.#follower.restart()
+        this.transcript.update(detach)
       },
     })
+    this.#follower = new SessionFollower(
+      api,
+      (event) => void this.#followed(event),
+      () => this.known.set(true),
+    )
+    this.transcript.watch(() => this.#sendQueued())
+  }
+
+  /** Whether what is sent goes to the conversation in view. */
+  get here(): boolean {
+    const { shown, active } = this.place.value
+    return shown === undefined || active === undefined || shown === active
   }
 
   get busy(): boolean {
@@ -96,12 +140,16 @@ export class AgentChat {
   show(): void {
     this.#shown = true
     this.connection.start()
+    void this.listSessions()
+    const { shown } = this.place.value
+    if (shown !== undefined) this.#follower.follow(shown)
     if (!this.busy) void this.load()
   }
 
   /** A connection stays while an answer is on its way over it. */
   hide(): void {
     this.#shown = false
+    this.#follower.close()
     if (!this.busy) this.connection.close()
   }
 
@@ -110,14 +158,22 @@ export class AgentChat {
     this.#shown = false
     this.whereabouts.end()
     this.#streaming?.abort()
+    this.#follower.close()
+    this.connection.close()
+  }
+  /** Whoever used the page signed out: nothing of theirs stays. */
+  close(): void {
+    this.#follower.close()
     this.connection.close()
   }
 
   async load(): Promise<void> {
     const era = this.#era
     try {
-      const view = await this.#api.session(this.agentId)
-      if (era !== this.#era || this.busy) return
+      const view = await this.#api.session(this.agentId, this.place.value.shown)
+      if (era !== this.#era) return
+      this.#enter(view)
+      if (this.busy) return
       this.transcript.update((known) => fromRecord(this.#recorded(view), known))
       this.history.set('loaded')
       this.#unread = false
@@ -134,7 +190,7 @@ export class AgentChat {
     const oldest = this.#earlier[0] ?? this.#newest?.messages[0]
     if (oldest?.id === undefined || this.busy) return
     const era = this.#era
-    const view = await this.#api.session(this.agentId, oldest.id)
+    const view = await this.#api.session(this.agentId, this.place.value.shown, oldest.id)
     if (era !== this.#era || this.#newest === undefined) return
     this.#earlier = [...view.messages, ...this.#earlier]
     const messages = [...this.#earlier, ...this.#newest.messages]
@@ -145,8 +201,39 @@ export class AgentChat {
     void this.#readTurns()
   }
 
+  /** What is sent during an answer waits here and can be taken back. */
   send(text: string): void {
-    if (this.busy || text.trim() === '') return
+    if (text.trim() === '') return
+    if (this.busy || this.queue.value.length > 0) {
+      this.queue.update((waiting) => [...waiting, { id: this.#nextQueued++, text }])
+      this.#sendQueued()
+      return
+    }
+    this.#send(text)
+  }
+  /** The text of a message that was not sent yet; it waits no longer. */
+  takeBack(id: number): string | undefined {
+    const found = this.queue.value.find((each) => each.id === id)
+    this.queue.update((waiting) => waiting.filter((each) => each.id !== id))
+    return found?.text
+  }
+  /** After a failed answer nothing is sent by itself. */
+  sendNext(): void {
+    const [first, ...rest] = this.queue.value
+    if (!first || this.busy) return
+    this.queue.set(rest)
+    this.#send(first.text)
+  }
+  #sendQueued(): void {
+    if (this.queue.value.length === 0 || this.busy) return
+    const last = this.transcript.value.entries.at(-1)
+    if (last?.kind === 'answer' && last.state !== 'done' && last.state !== 'stopped') return
+    // Not within the change that ended the answer: others are still to be told of it.
+    queueMicrotask(() => {
+      if (!this.busy && this.here) this.sendNext()
+    })
+  }
+  #send(text: string): void {
     this.#era++
     this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
@@ -158,7 +245,153 @@ export class AgentChat {
     const question = lastQuestion(this.transcript.value)
     if (!question || this.busy) return
     this.transcript.update(withoutLastExchange)
-    this.send(question.text)
+    this.#send(question.text)
+  }
+  /** Has a message answered again whose turn failed. Throws what the daemon refused. */
+  async retryTurn(turnId: string): Promise<void> {
+    try {
+      await this.#api.retryTurn(turnId)
+    } catch (error) {
+      // Somebody else asked again or dropped it: what is shown now is what is there.
+      if (!(error instanceof ApiError && error.status === 409)) throw error
+    }
+    await this.#readAgain()
+  }
+  /** Takes such a message out of the conversation. Throws what the daemon refused. */
+  async dropTurn(turnId: string): Promise<void> {
+    await this.#api.dropTurn(turnId)
+    await this.#readAgain()
+  }
+  async #readAgain(): Promise<void> {
+    this.#earlier = []
+    this.#newest = undefined
+    await this.load()
+    this.#follower.restart()
+  }
+
+  /** Throws what the daemon refused. */
+  async open(sessionId: string): Promise<void> {
+    if (sessionId !== this.place.value.active) await this.#api.activate(this.agentId, sessionId)
+    this.place.update(({ shown }) => ({ shown, active: sessionId }))
+    if (sessionId !== this.place.value.shown) this.#forgetShown(sessionId)
+    await this.load()
+    await this.listSessions()
+  }
+  /** Makes the conversation in view the one the agent is in. Throws what the daemon refused. */
+  async stay(): Promise<void> {
+    const { shown } = this.place.value
+    if (shown === undefined) return
+    await this.#api.activate(this.agentId, shown)
+    this.place.set({ shown, active: shown })
+    await this.listSessions()
+  }
+  async listSessions(): Promise<void> {
+    try {
+      this.sessions.set(await this.#api.sessions(this.agentId))
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error // The list stays as it was; what is wrong shows elsewhere.
+    }
+  }
+  async rename(sessionId: string, label: string | null): Promise<void> {
+    await this.#api.label(sessionId, label)
+    await this.listSessions()
+  }
+  async remove(sessionId: string): Promise<void> {
+    await this.#api.removeSession(sessionId)
+    if (sessionId === this.place.value.shown) {
+      this.#forgetShown(undefined)
+      await this.load()
+    }
+    await this.listSessions()
+  }
+  /** The conversation in view is left; what ran in it goes on at the daemon. */
+  #forgetShown(sessionId: string | undefined): void {
+    this.#era++
+    this.#follower.close()
+    this.#streaming?.abort()
+    this.#own.clear()
+    this.#earlier = []
+    this.#newest = undefined
+    this.more.set(false)
+    this.known.set(false)
+    this.place.update(({ active }) => ({ shown: sessionId, active: sessionId === undefined ? undefined : active }))
+    this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
+    this.history.set('loading')
+    // What the socket still says belongs to the conversation that was left.
+    if (this.#shown) {
+      this.connection.close()
+      this.connection.start()
+    }
+  }
+  #enter(view: SessionView): void {
+    const { shown, active } = this.place.value
+    const next = { shown: view.session_id, active: view.active ? view.session_id : active }
+    if (next.shown !== shown || next.active !== active) this.place.set(next)
+    if (this.#shown) this.#follower.follow(view.session_id)
+  }
+
+  async #followed(event: Followed): Promise<void> {
+    switch (event.type) {
+      case 'alive':
+        return
+      case 'active':
+        this.place.update(({ shown }) => ({ shown, active: event.sessionId }))
+        return this.listSessions()
+      case 'cleared':
+        this.#earlier = []
+        this.#newest = undefined
+        return this.load()
+      case 'message':
+        return this.#joined(event)
+      case 'frame':
+        if (!this.#own.has(event.turnId)) this.#take(event.frame, event.turnId)
+        return
+      case 'snapshot': {
+        this.place.update(({ shown }) => ({ shown, active: event.activeId }))
+        const last = this.transcript.value.entries.findLast((entry) => entry.kind === 'answer')
+        const mine = unnamed(this.transcript.value)
+        const missed =
+          last !== undefined &&
+          (last.state === 'unanswered' || last.state === 'detached') &&
+          !event.turns.some(({ turn_id: id }) => id === last.turnId)
+        for (const turn of event.turns) if (!this.#own.has(turn.turn_id) && !mine) this.#joined(turn)
+        for (const { turnId, frame } of event.frames) if (!this.#own.has(turnId) && !mine) this.#take(frame, turnId)
+        this.known.set(true)
+        // It ended between the two: the record has it.
+        if (missed && !this.busy) await this.load()
+      }
+    }
+  }
+  #joined(turn: Extract<Followed, { type: 'message' }> | Parameters<typeof join>[1]): void {
+    const { value } = this.transcript
+    // Sent by this page a moment ago, which the socket is about to say as well.
+    const mine = unnamed(value)
+    if (mine && questionOf(value, mine)?.text.trim() === turn.content.trim()) {
+      this.#own.add(turn.turn_id)
+      this.transcript.update((known) => name(known, mine, turn.turn_id))
+      return
+    }
+    if (this.#own.has(turn.turn_id)) return
+    const known = answerOf(value, turn.turn_id)
+    if (
+      known &&
+      known.state !== 'unanswered' &&
+      known.state !== 'detached' &&
+      known.state !== 'thinking' &&
+      known.state !== 'streaming'
+    )
+      return
+    this.transcript.update((transcript) => join(transcript, turn))
+  }
+  #take(frame: ServerFrame, turnId: string): void {
+    const before = answerOf(this.transcript.value, turnId)
+    this.transcript.update((transcript) => receive(transcript, frame, turnId))
+    if (frame.type === 'response' || frame.type === 'error') this.#ended(before === undefined || frame.type === 'error')
+  }
+  #ended(unseen: boolean): void {
+    if (unseen && !this.busy) void this.load()
+    if (!this.sessions.value.some(({ id, title }) => id === this.place.value.shown && title !== ''))
+      void this.listSessions()
   }
 
   async stop(): Promise<void> {
@@ -172,12 +405,27 @@ export class AgentChat {
   /** Throws what the daemon refused. */
   async reset(): Promise<void> {
     await this.#api.reset(this.agentId)
-    this.#era++
-    this.#earlier = []
-    this.#newest = undefined
-    this.more.set(false)
-    this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
+    this.#forgetShown(undefined)
+    this.known.set(true)
     this.history.set('loaded')
+    await this.load()
+    await this.listSessions()
+  }
+
+  /** A command went to another conversation. */
+  async #moved(): Promise<void> {
+    try {
+      const view = await this.#api.session(this.agentId, undefined)
+      if (view.session_id === this.place.value.shown) return
+      this.place.set({ shown: view.session_id, active: view.session_id })
+      this.#earlier = []
+      this.#newest = view
+      if (this.#shown) this.#follower.follow(view.session_id)
+      if (view.messages.length > 0) this.transcript.update((known) => fromRecord(this.#recorded(view), known))
+      await this.listSessions()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error // The banner of the connection says so.
+    }
   }
 
   /** The messages to show: those of a session read anew, behind the earlier ones that were asked for. */
@@ -197,14 +445,39 @@ export class AgentChat {
     if (frame.type === 'approval') return this.#onApproval()
     const question = lastQuestion(this.transcript.value)?.text ?? ''
     const wasBusy = this.busy
-    this.transcript.update((transcript) => receive(transcript, frame))
+    if (frame.type === 'thinking' && frame.turn_id !== undefined) {
+      this.#own.add(frame.turn_id)
+      const named = unnamed(this.transcript.value)
+      if (named) this.transcript.update((transcript) => name(transcript, named, frame.turn_id ?? ''))
+      // The first message of a conversation is what makes it one of the list.
+      if (!this.sessions.value.some(({ id, title }) => id === this.place.value.shown && title !== ''))
+        void this.listSessions()
+    }
+    const mine = this.#mine()
+    this.transcript.update((transcript) => receive(transcript, frame, mine))
     if (!wasBusy || this.busy) return
+    this.#own.clear()
+    this.#ended(false)
     // The daemon keeps no record of a command's reply, and `/new` leaves an empty session behind.
-    if (frame.type === 'response' && /^\/(new|reset)\b/.test(question))
+    if (frame.type === 'response' && /^\/(new|reset|sessions\s+\S)/.test(question)) {
       this.transcript.update((transcript) => ({ ...transcript, entries: transcript.entries.slice(-1) }))
+      void this.#moved()
+    }
     if (!this.#shown) return this.connection.close()
+    // Whether the message that failed can be asked again.
+    if (frame.type === 'error') void this.load()
     // Where a call's result did not travel with the answer, the session has it.
     if (frame.type === 'response' && (this.#unread || lacksResults(this.transcript.value))) void this.load()
+  }
+
+  /** The turn whose answer comes over the socket; `undefined` while the daemon has not named it. */
+  #mine(): string | undefined {
+    for (const { kind, ...entry } of this.transcript.value.entries)
+      if (kind === 'answer' && 'turnId' in entry && entry.turnId !== undefined && this.#own.has(entry.turnId)) {
+        const answer = answerOf(this.transcript.value, entry.turnId)
+        if (answer && (answer.state === 'thinking' || answer.state === 'streaming')) return entry.turnId
+      }
+    return undefined
   }
 
   async #sendOverHttp(text: string): Promise<void> {
@@ -261,7 +534,7 @@ export class AgentChat {
       await new Promise((resolve) => setTimeout(resolve, delayMs))
       if (era !== this.#era || !this.#shown) return
       try {
-        const view = await this.#api.session(this.agentId)
+        const view = await this.#api.session(this.agentId, this.place.value.shown)
         if (era !== this.#era || this.busy) return
         if (view.messages.at(-1)?.role === 'Assistant')
           this.transcript.update((known) => fromRecord(this.#recorded(view), known))

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { CloseIcon, Mark, PlusIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
+import { SessionList } from './sessions.tsx'
 import type { AgentSummary } from './wire.ts'
 
 interface AgentsProps {
@@ -18,6 +19,8 @@ interface AgentsProps {
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
   const answering = useValue(client.answering)
   const signedIn = useValue(client.signedIn)
+  const kept = useValue(client.kept)
+  const chat = useValue(client.selected)
   const asking = new Set(useValue(client.approvals.pending).map(({ agent_id }) => agent_id))
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -71,9 +74,10 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
         <button type="button" class="quiet add" onClick={onAdd}>
           <PlusIcon /> New agent
         </button>
-        {signedIn !== undefined && (
+        {chat && <SessionList chat={chat} onOpen={onClose} />}
+        {(signedIn !== undefined || kept) && (
           <div class="signed-in">
-            <span title={signedIn}>{signedIn}</span>
+            <span title={signedIn}>{signedIn ?? 'Key kept on this device'}</span>
             <button type="button" class="quiet" onClick={() => void client.signOut()}>
               Sign out
             </button>

@@ -5,13 +5,15 @@ import {
   ApprovalView,
   Problem,
   EndedTurn,
+  SessionPage,
   SessionView,
   Spawned,
   Ticket,
   TurnPage,
 } from './wire.ts'
-import type { AgentSummary, Approval, ServerFrame, Turn } from './wire.ts'
-import { readEvents } from './events.ts'
+import type { AgentSummary, Approval, ServerFrame, SessionItem, Turn } from './wire.ts'
+import { readEvents, readFollowed } from './events.ts'
+import type { Followed } from './events.ts'
 
 /** What the daemon refused, or `unreachable` when it did not answer at all. */
 export class ApiError extends Error {
@@ -32,7 +34,7 @@ export const pageMessages = 100
 
 /** The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the URL. */
 export class Api {
-  /** In memory only: not in storage, not in the URL, gone with the page. */
+  /** In memory; on this device only where whoever entered it asked for that (`remembered.ts`). */
   #key: string | undefined
   readonly #onRefused: () => void
   constructor(onRefused: () => void) {
@@ -49,11 +51,44 @@ export class Api {
   agents(): Promise<readonly AgentSummary[]> {
     return this.#json('GET', '/api/agents', AgentList)
   }
-  /** The newest messages of the active session, or the page that ends before a message. */
-  session(agentId: string, before?: string): Promise<SessionView> {
+  /** The newest messages of a session, the agent's active one without its id; or the page that ends before a message. */
+  session(agentId: string, sessionId: string | undefined, before?: string): Promise<SessionView> {
     const query =
       before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
-    return this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/session${query}`, SessionView)
+    const path =
+      sessionId === undefined
+        ? `/api/agents/${encodeURIComponent(agentId)}/session`
+        : `/api/sessions/${encodeURIComponent(sessionId)}`
+    return this.#json('GET', path + query, SessionView)
+  }
+  /** Of one agent, the newest first. */
+  async sessions(agentId: string): Promise<readonly SessionItem[]> {
+    return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/sessions`, SessionPage)).sessions
+  }
+  async activate(agentId: string, sessionId: string): Promise<void> {
+    await this.#json(
+      'POST',
+      `/api/agents/${encodeURIComponent(agentId)}/sessions/${encodeURIComponent(sessionId)}/switch`,
+      v.unknown(),
+      {},
+    )
+  }
+  async label(sessionId: string, label: string | null): Promise<void> {
+    await this.#json('PUT', `/api/sessions/${encodeURIComponent(sessionId)}/label`, v.unknown(), { label })
+  }
+  async removeSession(sessionId: string): Promise<void> {
+    await this.#json('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`, v.unknown())
+  }
+  /** What happens in a session from now on. Throws what the daemon refused. */
+  async *follow(sessionId: string, signal: AbortSignal): AsyncGenerator<Followed> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}/stream`
+    yield* readFollowed(await this.#send('GET', path, undefined, signal))
+  }
+  async retryTurn(turnId: string): Promise<void> {
+    await this.#json('POST', `/api/turns/${encodeURIComponent(turnId)}/retry`, v.unknown(), {})
+  }
+  async dropTurn(turnId: string): Promise<void> {
+    await this.#json('POST', `/api/turns/${encodeURIComponent(turnId)}/drop`, v.unknown(), {})
   }
   /** The newest messages to an agent and where they stand, the newest one first. */
   async turns(agentId: string): Promise<readonly Turn[]> {
@@ -85,8 +120,10 @@ export class Api {
   approval(id: string): Promise<Approval> {
     return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView)
   }
-  async answerApproval(id: string, verb: 'approve' | 'reject'): Promise<void> {
-    await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), {})
+  async answerApproval(id: string, answer: 'once' | 'session' | 'reject'): Promise<void> {
+    const verb = answer === 'reject' ? 'reject' : 'approve'
+    const body = answer === 'session' ? { scope: answer } : {}
+    await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), body)
   }
 
   async signOut(): Promise<void> {

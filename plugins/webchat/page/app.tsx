@@ -19,7 +19,13 @@ export function App({ client }: { readonly client: Client }) {
         </main>
       )
     case 'key':
-      return <KeyPrompt problem={gate.problem} providers={gate.providers} onKey={(key) => void client.enter(key)} />
+      return (
+        <KeyPrompt
+          problem={gate.problem}
+          providers={gate.providers}
+          onKey={(key, keep) => void client.enter(key, keep)}
+        />
+      )
     case 'unreachable':
       return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
     case 'ready':
@@ -54,9 +60,12 @@ function Desk({ client }: { readonly client: Client }) {
   const menuButton = useRef<HTMLButtonElement>(null)
   const agent = agents.find(({ id }) => id === chat?.agentId)
 
+  const waiting = useValue(client.approvals.pending).length
   useEffect(() => {
-    document.title = agent ? `${agent.name} · svc` : 'svc chat'
-  }, [agent?.name])
+    const name = agent ? `${agent.name} · svc` : 'svc chat'
+    document.title =
+      waiting === 0 ? name : `(${waiting}) ${waiting === 1 ? 'An approval waits' : 'Approvals wait'} · ${name}`
+  }, [agent?.name, waiting])
 
   const menuWasOpen = useRef(false)
   useEffect(() => {

@@ -9,6 +9,8 @@ import type { Approval } from './wire.ts'
 /** A button that appears under a pointer on its way to something else must not be pressed by it. */
 const settleMs = 400
 
+type Verb = 'once' | 'session' | 'reject'
+
 /** What waits for an answer, those of the agent in view first. */
 export function ApprovalList({
   approvals,
@@ -32,7 +34,7 @@ export function ApprovalList({
       )
     else if (pending.length === 0) setSaid('')
   }, [pending])
-  const answer = async (id: string, verb: 'approve' | 'reject'): Promise<void> => {
+  const answer = async (id: string, verb: Verb): Promise<void> => {
     const inside = section.current?.contains(document.activeElement) ?? false
     await approvals.answer(id, verb)
     // The button that had the focus is gone.
@@ -80,7 +82,7 @@ interface RequestProps {
   readonly approval: Approval
   readonly approvals: PendingApprovals
   readonly now: number
-  readonly onAnswer: (verb: 'approve' | 'reject') => Promise<void>
+  readonly onAnswer: (verb: Verb) => Promise<void>
 }
 function Request({ approval, approvals, now, onAnswer }: RequestProps) {
   const [settled, setSettled] = useState(false)
@@ -106,7 +108,7 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
       gone = true
     }
   }, [approval.id])
-  const answer = async (verb: 'approve' | 'reject'): Promise<void> => {
+  const answer = async (verb: Verb): Promise<void> => {
     setWorking(true)
     try {
       await onAnswer(verb)
@@ -114,6 +116,7 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
       setWorking(false)
     }
   }
+  const command = whole && commandOf(whole.payload)
   const titleId = `approval-${approval.id}`
   const shownId = `action-${approval.id}`
   const secondsLeft = Math.max(0, Math.ceil((Date.parse(approval.expires_at) - now) / 1000))
@@ -122,7 +125,8 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
       <header>
         <WarningIcon />
         <h2 id={titleId}>
-          <strong>{visible(approval.agent_name)}</strong> wants to use <code>{visible(approval.tool_name)}</code>
+          <strong>{visible(approval.agent_name)}</strong> wants to{' '}
+          {visible(approval.intent === '' ? `use ${approval.tool_name}` : approval.intent)}.
         </h2>
         <span class="risk">{approval.risk_level} risk</span>
       </header>
@@ -131,16 +135,31 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
           <WarningIcon /> {problem}
         </p>
       ) : (
-        <pre id={shownId} tabIndex={0} aria-label="Exactly what will be done">
-          <code>{whole ? shown(whole.payload) : 'Loading what will be done …'}</code>
+        <pre
+          id={shownId}
+          class={command === undefined ? undefined : 'command'}
+          tabIndex={0}
+          aria-label="Exactly what will be done"
+        >
+          <code>{whole ? (command ?? shown(whole.payload)) : 'Loading what will be done …'}</code>
         </pre>
       )}
-      {approval.description !== '' && <p class="aside">{visible(approval.description)}</p>}
+      <details class="approval-details">
+        <summary>Details</summary>
+        <p>
+          Tool <code>{visible(approval.tool_name)}</code>. {riskWords[approval.risk_level] ?? ''}
+        </p>
+        {approval.description !== '' && <p>{visible(approval.description)}</p>}
+        {approval.session_covers !== null && (
+          <p>“For this conversation” covers {visible(approval.session_covers)}, until the conversation ends.</p>
+        )}
+      </details>
       <div class="approval-actions">
         <p class="hint">
           {secondsLeft > 0 ? (
             <>
-              Counts as rejected in <span role="timer">{secondsLeft} s</span>.
+              Counts as rejected in{' '}
+              <span role="timer">{secondsLeft > 120 ? `${Math.ceil(secondsLeft / 60)} min` : `${secondsLeft} s`}</span>.
             </>
           ) : (
             'The time is up.'
@@ -154,12 +173,23 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
         >
           Reject
         </button>
+        {approval.scopes.includes('session') && (
+          <button
+            type="button"
+            disabled={!settled || working || !whole}
+            aria-describedby={shownId}
+            title={approval.session_covers === null ? undefined : `Covers ${approval.session_covers}`}
+            onClick={() => void answer('session')}
+          >
+            For this conversation
+          </button>
+        )}
         <button
           type="button"
           class="primary"
           disabled={!settled || working || !whole}
           aria-describedby={shownId}
-          onClick={() => void answer('approve')}
+          onClick={() => void answer('once')}
         >
           Approve once
         </button>
@@ -168,6 +198,22 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
   )
 }
 
+const riskWords: Readonly<Record<string, string>> = {
+  low: 'It only reads, or changes little.',
+  medium: 'It reaches outside its workspace.',
+  high: 'It can change things.',
+  critical: 'What it does may not be possible to undo.',
+}
+
+/** A command, with whatever else was said on lines of its own. `undefined` for what is no command. */
+function commandOf(payload: unknown): string | undefined {
+  if (typeof payload !== 'object' || payload === null || !('command' in payload) || typeof payload.command !== 'string')
+    return undefined
+  const rest = Object.entries(payload).filter(([name]) => name !== 'command')
+  return [visible(payload.command), ...rest.map(([name, value]) => visible(`${name}: ${JSON.stringify(value)}`))].join(
+    '\n',
+  )
+}
 /** The one argument as it is, several each on a line of its own; nothing of it hidden. */
 function shown(payload: unknown): string {
   if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {

@@ -58,7 +58,7 @@ export class PendingApprovals {
     return this.#api.approval(id)
   }
 
-  async answer(id: string, verb: 'approve' | 'reject'): Promise<void> {
+  async answer(id: string, verb: 'once' | 'session' | 'reject'): Promise<void> {
     try {
       await this.#api.answerApproval(id, verb)
       this.problem.set(undefined)

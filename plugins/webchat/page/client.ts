@@ -2,6 +2,7 @@ import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
 import { Observable } from './observable.ts'
+import { forget, recall, remember } from './remembered.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 import type { AgentSummary } from './wire.ts'
@@ -21,6 +22,8 @@ export class Client {
   readonly answering = new Observable<ReadonlySet<string>>(new Set())
   /** Who is signed in; `undefined` with the key, and when none is needed. */
   readonly signedIn = new Observable<string | undefined>(undefined)
+  /** Whether what opens the daemon is kept on this device. */
+  readonly kept = new Observable(false)
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
@@ -41,7 +44,14 @@ export class Client {
     if (returned && 'token' in returned) {
       this.api.useKey(returned.token)
       this.signedIn.set(returned.name)
-    } else this.#returned = returned?.problem
+    } else {
+      this.#returned = returned?.problem
+      const known = this.api.hasKey ? undefined : recall()
+      if (known) {
+        this.api.useKey(known.key)
+        this.kept.set(true)
+      }
+    }
     try {
       this.#take(await this.api.agents())
     } catch (error) {
@@ -54,17 +64,22 @@ export class Client {
     this.approvals.start()
   }
 
-  async enter(key: string): Promise<void> {
+  /** `keep`: on this device, until somebody signs out. Nothing is kept before the daemon took the key. */
+  async enter(key: string, keep: boolean): Promise<void> {
     this.api.useKey(key)
     await this.start()
+    if (keep && this.gate.value.state === 'ready') this.kept.set(remember({ key }))
   }
 
   /** Ends the sign-in at the daemon too, so that nothing is left of it that could be used. */
   async signOut(): Promise<void> {
     // First, or they would find out by themselves and ask for what they have no right to any more.
     this.#close()
+    const withKey = this.signedIn.value === undefined
+    forget()
+    this.kept.set(false)
     try {
-      await this.api.signOut()
+      if (!withKey) await this.api.signOut()
     } catch {
       /* It ended already, or the daemon is away: what this page knows of it goes all the same. */
     }
@@ -144,6 +159,9 @@ export class Client {
           ? 'That key was refused. Check it and try again.'
           : this.#returned
     this.#returned = undefined
+    // What was kept is of no use any more.
+    if (this.kept.value) forget()
+    this.kept.set(false)
     this.#forget()
     this.gate.set({ state: 'key', problem, providers: await listProviders() })
   }
@@ -156,6 +174,6 @@ export class Client {
 
   #close(): void {
     this.approvals.stop()
-    for (const chat of this.#chats.values()) chat.connection.close()
+    for (const chat of this.#chats.values()) chat.close()
   }
 }

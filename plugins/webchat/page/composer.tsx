@@ -1,5 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { AgentChat, Queued } from './agent-chat.ts'
 import { SendIcon, StopIcon } from './icons.tsx'
+import { useValue } from './observable.ts'
 
 /** The commands of Interface 6.1 that are of use in an empty message box. */
 const commands = [
@@ -8,6 +10,7 @@ const commands = [
   ['/models', 'models of the providers that can be used'],
   ['/providers', 'providers, and whether they have a key'],
   ['/usage', 'tokens and cost of this conversation and this agent'],
+  ['/compact', 'summarise the older messages'],
   ['/think', 'turn extended thinking on or off'],
   ['/help', 'all commands of this daemon'],
 ] as const
@@ -18,19 +21,28 @@ export function focusMessageBox(): void {
 }
 
 interface ComposerProps {
+  readonly chat: AgentChat
   readonly name: string
   readonly busy: boolean
+  /** The conversation in view is not the one that would get the message. */
+  readonly elsewhere: boolean
   readonly onSend: (text: string) => void
   readonly onStop: () => void
 }
 
-export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
+export function Composer({ chat, name, busy, elsewhere, onSend, onStop }: ComposerProps) {
   const [draft, setDraft] = useState('')
+  const [chosen, setChosen] = useState(0)
+  /** The draft for which the list was put away. */
+  const [closed, setClosed] = useState<string>()
+  const queue = useValue(chat.queue)
   const field = useRef<HTMLTextAreaElement>(null)
-  const list = useRef<HTMLUListElement>(null)
-  const offered = /^\/\w*$/.test(draft)
-    ? commands.filter(([command]) => command.startsWith(draft) && command !== draft)
-    : []
+  const offered =
+    /^\/\w*$/.test(draft) && closed !== draft
+      ? commands.filter(([command]) => command.startsWith(draft.toLowerCase()) && command !== draft)
+      : []
+  const open = offered.length > 0
+  const at = Math.min(chosen, offered.length - 1)
 
   useEffect(() => {
     focusMessageBox()
@@ -41,57 +53,97 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
     area.style.height = 'auto'
     area.style.height = `${Math.min(area.scrollHeight, 220)}px`
   }, [draft])
+  useLayoutEffect(() => {
+    if (open) document.getElementById(`command-${at}`)?.scrollIntoView({ block: 'nearest' })
+  }, [at, open])
 
-  // In the order they are seen: the commands from the top, then the box below them.
-  const moveFocus = (event: KeyboardEvent): void => {
-    const step = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0
-    if (step === 0 || offered.length === 0 || !field.current) return
-    const places = [...(list.current?.querySelectorAll('button') ?? []), field.current]
-    const next = places[places.findIndex((place) => place === document.activeElement) + step]
-    if (!next) return
-    event.preventDefault()
-    next.focus()
+  const take = (command: string): void => {
+    setDraft(command)
+    setClosed(command)
+    field.current?.focus()
   }
   const send = (): void => {
     const text = draft.trim()
     if (text === '') return
-    if (busy) {
-      if (text === '/stop') {
-        setDraft('')
-        onStop()
-      }
+    if (text === '/stop') {
+      setDraft('')
+      if (busy) onStop()
+      return
+    }
+    if (elsewhere) {
+      document.querySelector<HTMLElement>('.elsewhere button')?.focus()
       return
     }
     setDraft('')
     onSend(text)
     field.current?.focus()
   }
+  /** The list obeys the keys as long as it is open; what is left over is for the message. */
+  const steer = (event: KeyboardEvent): boolean => {
+    const command = offered[at]?.[0]
+    if (!open || command === undefined || event.isComposing) return false
+    switch (event.key) {
+      case 'ArrowDown':
+        setChosen((at + 1) % offered.length)
+        return true
+      case 'ArrowUp':
+        setChosen((at + offered.length - 1) % offered.length)
+        return true
+      case 'Tab':
+        if (event.shiftKey) return false
+        take(command)
+        return true
+      case 'Enter':
+        if (event.shiftKey) return false
+        take(command)
+        return true
+      case 'Escape':
+        setClosed(draft)
+        return true
+      default:
+        return false
+    }
+  }
 
   return (
     <form
       class="composer"
-      onKeyDown={moveFocus}
       onSubmit={(event) => {
         event.preventDefault()
         send()
       }}
     >
-      {offered.length > 0 && (
-        <ul ref={list} class="commands" aria-label="Commands">
-          {offered.map(([command, meaning]) => (
-            <li key={command}>
-              <button
-                type="button"
-                onClick={() => {
-                  setDraft(command)
-                  field.current?.focus()
-                }}
-              >
-                <code>{command}</code> {meaning}
-              </button>
+      {open && (
+        <ul id="commands" class="commands" role="listbox" aria-label="Commands">
+          {offered.map(([command, meaning], n) => (
+            <li
+              key={command}
+              id={`command-${n}`}
+              role="option"
+              aria-selected={n === at}
+              // Before the box loses the focus.
+              onMouseDown={(event) => {
+                event.preventDefault()
+                take(command)
+              }}
+              onMouseMove={() => setChosen(n)}
+            >
+              <code>{command}</code> {meaning}
             </li>
           ))}
         </ul>
+      )}
+      {queue.length > 0 && (
+        <Waiting
+          queue={queue}
+          busy={busy}
+          onTakeBack={(id) => {
+            const text = chat.takeBack(id)
+            if (text !== undefined) setDraft((known) => (known.trim() === '' ? text : `${text}\n${known}`))
+            field.current?.focus()
+          }}
+          onSend={() => chat.sendNext()}
+        />
       )}
       <div class="composer-box">
         <label class="hidden" for="message-box">
@@ -104,12 +156,17 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
           value={draft}
           placeholder={`Message ${name}`}
           enterkeyhint="send"
+          aria-autocomplete="list"
+          aria-controls={open ? 'commands' : undefined}
+          aria-activedescendant={open ? `command-${at}` : undefined}
           aria-describedby="composer-hint"
-          onInput={(event) => setDraft(event.currentTarget.value)}
+          onInput={(event) => {
+            setDraft(event.currentTarget.value)
+            setChosen(0)
+          }}
           onKeyDown={(event) => {
-            if (event.key === 'Escape' && offered.length > 0) {
+            if (steer(event)) {
               event.preventDefault()
-              setDraft('')
               return
             }
             if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
@@ -117,7 +174,7 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
             send()
           }}
         />
-        {busy ? (
+        {busy && draft.trim() === '' ? (
           <button type="button" class="send stop" onClick={onStop}>
             <StopIcon />
             <span class="hidden">Stop the answer</span>
@@ -125,14 +182,14 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
         ) : (
           <button type="submit" class="send" disabled={draft.trim() === ''}>
             <SendIcon />
-            <span class="hidden">Send</span>
+            <span class="hidden">{busy ? 'Send after this answer' : 'Send'}</span>
           </button>
         )}
       </div>
       <p id="composer-hint" class="composer-hint">
         {busy ? (
           <>
-            <kbd>Esc</kbd> stops the answer
+            <kbd>Enter</kbd> sends after this answer, <kbd>Esc</kbd> stops the answer
           </>
         ) : (
           <>
@@ -141,5 +198,38 @@ export function Composer({ name, busy, onSend, onStop }: ComposerProps) {
         )}
       </p>
     </form>
+  )
+}
+
+function Waiting({
+  queue,
+  busy,
+  onTakeBack,
+  onSend,
+}: {
+  readonly queue: readonly Queued[]
+  readonly busy: boolean
+  readonly onTakeBack: (id: number) => void
+  readonly onSend: () => void
+}) {
+  return (
+    <section class="queue" aria-label="Waiting to be sent">
+      <ul>
+        {queue.map(({ id, text }, n) => (
+          <li key={id}>
+            <span class="queue-state">{n === 0 ? 'Next' : 'Then'}</span>
+            <span class="queue-text">{text}</span>
+            {n === 0 && !busy && (
+              <button type="button" onClick={onSend}>
+                Send now
+              </button>
+            )}
+            <button type="button" onClick={() => onTakeBack(id)}>
+              Take back
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

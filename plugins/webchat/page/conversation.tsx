@@ -11,7 +11,7 @@ import { LinkState, LostBanner } from './link-state.tsx'
 import { AnswerItem, QuestionItem } from './message.tsx'
 import { useValue } from './observable.ts'
 import { RemoveAgent } from './remove-agent.tsx'
-import { textOf } from './transcript.ts'
+import { openAnswer, textOf } from './transcript.ts'
 import type { Answer } from './transcript.ts'
 import { Welcome } from './welcome.tsx'
 import type { AgentSummary } from './wire.ts'
@@ -30,11 +30,16 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const history = useValue(chat.history)
   const more = useValue(chat.more)
   const whereabouts = useValue(chat.whereabouts.text)
+  const known = useValue(chat.known)
+  const place = useValue(chat.place)
+  const sessions = useValue(chat.sessions)
+  const elsewhere = place.shown !== undefined && place.active !== undefined && place.shown !== place.active
   const link = useValue(chat.connection.link)
   const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string>()
   const scroll = useStickyScroll(entries)
   const busy = chat.busy
+  const openId = openAnswer(chat.transcript.value)?.id
 
   useEffect(() => {
     const stopOnEscape = (event: KeyboardEvent): void => {
@@ -61,6 +66,18 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
     }
   }
 
+  const titleOfActive = sessions.find(({ id }) => id === place.active)?.title ?? ''
+  const go = async (sessionId: string | undefined): Promise<void> => {
+    if (sessionId === undefined) return
+    try {
+      setProblem(undefined)
+      if (sessionId === place.shown) await chat.stay()
+      else await chat.open(sessionId)
+      focusMessageBox()
+    } catch (error) {
+      setProblem(`The conversation could not be opened: ${explain(error)}`)
+    }
+  }
   const earlier = async (): Promise<void> => {
     const before = scroll.frame.current?.scrollHeight ?? 0
     try {
@@ -140,7 +157,19 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
                   answer={entry}
                   name={agent.name}
                   last={at === entries.length - 1}
-                  whereabouts={at === entries.length - 1 ? whereabouts : undefined}
+                  whereabouts={
+                    entry.id === openId
+                      ? whereabouts
+                      : isWaiting(entry)
+                        ? 'It is answered after the one before it.'
+                        : undefined
+                  }
+                  known={known}
+                  onRetryTurn={(turnId) => {
+                    scroll.follow()
+                    return chat.retryTurn(turnId)
+                  }}
+                  onDropTurn={(turnId) => chat.dropTurn(turnId)}
                   onRetry={() => {
                     scroll.follow()
                     chat.retry()
@@ -171,7 +200,28 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
           )}
           {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
           <ApprovalList approvals={client.approvals} agentId={agent.id} />
-          <Composer name={agent.name} busy={busy} onSend={send} onStop={() => void chat.stop()} />
+          {elsewhere && (
+            <div class="elsewhere" role="status">
+              <p>
+                {agent.name} is in another conversation now
+                {titleOfActive === '' ? '' : `, “${titleOfActive}”`}. Nothing is sent to this one before you choose.
+              </p>
+              <button type="button" onClick={() => void go(place.active)}>
+                Go to that one
+              </button>
+              <button type="button" onClick={() => void go(place.shown)}>
+                Continue here
+              </button>
+            </div>
+          )}
+          <Composer
+            chat={chat}
+            name={agent.name}
+            busy={busy}
+            elsewhere={elsewhere}
+            onSend={send}
+            onStop={() => void chat.stop()}
+          />
         </div>
       </div>
       <Announcer name={agent.name} answer={lastAnswer(entries.at(-1))} />
@@ -180,6 +230,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   )
 }
 
+const isWaiting = ({ state, parts }: Answer): boolean => state === 'thinking' && parts.length === 0
 function lastAnswer(entry: { readonly kind: string } | Answer | undefined): Answer | undefined {
   return entry && 'parts' in entry ? entry : undefined
 }

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
-import { parseFrame } from './wire.ts'
-import type { ServerFrame } from './wire.ts'
 import * as v from 'valibot'
+import { ActiveSession, FollowedTurn, OfTurn, parseFrame, Snapshot } from './wire.ts'
+import type { ServerFrame } from './wire.ts'
 
 const Data = v.looseObject({
   content: v.optional(v.string()),
@@ -10,19 +10,82 @@ const Data = v.looseObject({
   message: v.optional(v.string()),
 })
 
+/** What a session tells whoever follows it. */
+export type Followed =
+  | {
+      readonly type: 'snapshot'
+      readonly activeId: string
+      readonly turns: readonly FollowedTurn[]
+      readonly frames: readonly { readonly turnId: string; readonly frame: ServerFrame }[]
+    }
+  | ({ readonly type: 'message' } & FollowedTurn)
+  | { readonly type: 'frame'; readonly turnId: string; readonly frame: ServerFrame }
+  | { readonly type: 'active'; readonly sessionId: string }
+  | { readonly type: 'cleared' }
+  /** The stream is alive. */
+  | { readonly type: 'alive' }
+
 /** Frames of a `message/stream` answer (Interface 6.2), named as the socket names them. */
 export async function* readEvents(response: Response): AsyncGenerator<ServerFrame> {
+  for await (const event of parsed(response)) {
+    if (event === undefined) continue
+    const frame = toFrame(event.event, v.parse(Data, event.data))
+    if (frame) yield frame
+  }
+}
+
+export async function* readFollowed(response: Response): AsyncGenerator<Followed> {
+  for await (const event of parsed(response)) {
+    const followed: Followed | undefined = event === undefined ? { type: 'alive' } : toFollowed(event.event, event.data)
+    if (followed) yield followed
+  }
+}
+
+function toFollowed(event: string, data: unknown): Followed | undefined {
+  switch (event) {
+    case 'snapshot': {
+      const snapshot = v.parse(Snapshot, data)
+      return {
+        type: 'snapshot',
+        activeId: snapshot.active_session_id,
+        turns: snapshot.turns,
+        frames: snapshot.events.flatMap(({ event: name, data: each }) => toTurnFrame(name, each) ?? []),
+      }
+    }
+    case 'message':
+      return { type: 'message', ...v.parse(FollowedTurn, data) }
+    case 'active':
+      return { type: 'active', sessionId: v.parse(ActiveSession, data).session_id }
+    case 'cleared':
+      return { type: 'cleared' }
+    default: {
+      const found = toTurnFrame(event, data)
+      return found && { type: 'frame', ...found }
+    }
+  }
+}
+/** Nothing for an event that belongs to no turn: the stream itself ends, and is opened again. */
+function toTurnFrame(event: string, data: unknown): { turnId: string; frame: ServerFrame } | undefined {
+  const of = v.safeParse(OfTurn, data)
+  const frame = of.success ? toFrame(event, v.parse(Data, data)) : undefined
+  return of.success && frame ? { turnId: of.output.turn_id, frame } : undefined
+}
+
+/** `undefined` for a comment, which says that the stream is alive. */
+async function* parsed(response: Response): AsyncGenerator<{ event: string; data: unknown } | undefined> {
   if (!response.body) return
-  const frames: ServerFrame[] = []
+  const events: ({ event: string; data: unknown } | undefined)[] = []
   const parser = createParser({
     onEvent(event) {
-      const frame = toFrame(event.event ?? '', event.data)
-      if (frame) frames.push(frame)
+      events.push({ event: event.event ?? '', data: JSON.parse(event.data) })
+    },
+    onComment() {
+      events.push(undefined)
     },
   })
   for await (const text of chunks(response.body.pipeThrough(new TextDecoderStream()))) {
     parser.feed(text)
-    yield* frames.splice(0)
+    yield* events.splice(0)
   }
 }
 
@@ -40,11 +103,14 @@ async function* chunks(stream: ReadableStream<string>): AsyncGenerator<string> {
   }
 }
 
-function toFrame(event: string, text: string): ServerFrame | undefined {
-  const data = v.parse(Data, JSON.parse(text))
+function toFrame(event: string, data: v.InferOutput<typeof Data>): ServerFrame | undefined {
   switch (event) {
     case 'chunk':
       return parseFrame({ type: 'text_delta', content: data.content ?? '' })
+    case 'thinking':
+      return parseFrame({ type: 'thinking_delta', content: data.content ?? '' })
+    case 'phase':
+      return parseFrame({ ...data, type: 'phase' })
     case 'tool_use':
       return parseFrame({ ...data, type: 'tool_start' })
     case 'tool_result':

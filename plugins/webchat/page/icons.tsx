@@ -91,3 +91,8 @@ export const Mark = () => (
     <circle class="mark-tile" cx="18.6" cy="14.2" r="1.4" />
   </svg>
 )
+export const PencilIcon = () => (
+  <Icon>
+    <path d="M4 16l.8-3.4L13.2 4.2a1.4 1.4 0 0 1 2 0l.6.6a1.4 1.4 0 0 1 0 2L7.4 15.2 4 16zM11.8 5.6l2.6 2.6" />
+  </Icon>
+)

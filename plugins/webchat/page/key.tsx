@@ -6,13 +6,14 @@ import type { SignInProvider } from './sign-in.ts'
 interface KeyPromptProps {
   readonly problem: string | undefined
   readonly providers: readonly SignInProvider[]
-  readonly onKey: (key: string) => void
+  readonly onKey: (key: string, keep: boolean) => void
 }
 
-/** Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory and nowhere else, so a reload asks again. */
+/** Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory, so a reload asks again, unless it is to be remembered here. */
 export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')
   const [shown, setShown] = useState(false)
+  const [keep, setKeep] = useState(false)
   const field = useRef<HTMLInputElement>(null)
   const first = useRef<HTMLButtonElement>(null)
   const signIn = providers.length > 0
@@ -29,7 +30,7 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
         class="card"
         onSubmit={(event) => {
           event.preventDefault()
-          if (key.trim() !== '') onKey(key.trim())
+          if (key.trim() !== '') onKey(key.trim(), keep)
         }}
       >
         <h1>
@@ -77,9 +78,15 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
           </button>
         </div>
         <p id="key-hint" class="hint">
-          It is <code>api_key</code> in the daemon's <code>config.toml</code>. This page keeps it in memory only, so it
-          is gone when you close or reload the page.
+          It is <code>api_key</code> in the daemon's <code>config.toml</code>, or the key of a paired device. This page
+          keeps it in memory only, so it is gone when you close or reload the page.
         </p>
+        <label class="check">
+          <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
+          <span>
+            Remember it on this device, until I sign out. Whoever can use this browser can then use the daemon.
+          </span>
+        </label>
         <button type="submit" class={signIn ? undefined : 'primary'}>
           Open the chat
         </button>

@@ -1,44 +1,10 @@
 import DOMPurify from 'dompurify'
-import { Marked } from 'marked'
-import type { Token } from 'marked'
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { converter } from './convert.ts'
 import { dress } from './rich-text.ts'
+import { isTame, toHtml } from './to-html.ts'
 
-// Two walls. The renderer makes no raw HTML, no foreign image and no odd link in the first place; the sanitiser then lets
-// through only what such output can hold. An answer may carry anything a web page or a file told the model to say.
-
-const harmlessTag = /^<\/?(?:b|br|code|del|em|i|ins|kbd|mark|s|strong|sub|sup|u)\s*\/?>$/i
-const embedded = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=\s]+$/i
-
-const marked = new Marked({
-  gfm: true,
-  breaks: true,
-  renderer: {
-    html: ({ text }) => (harmlessTag.test(text.trim()) ? text : escapeHtml(text)),
-    // The page's own headings come first in the outline.
-    heading({ tokens, depth }) {
-      const level = Math.min(6, depth + 2)
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
-    },
-    code: ({ text, lang }) =>
-      `<pre data-language="${escapeHtml((lang ?? '').split(/\s/)[0] ?? '')}"><code>${escapeHtml(text)}</code></pre>`,
-    link({ href, tokens }) {
-      const label = this.parser.parseInline(tokens)
-      const url = linkTarget(href)
-      return url ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label}</a>` : label
-    },
-    // Loading a foreign image would tell its server what the agent was made to put into the address.
-    image({ href, text }) {
-      if (embedded.test(href)) return `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}">`
-      const url = linkTarget(href)
-      const label = escapeHtml(text === '' ? 'Image' : `Image: ${text}`)
-      return url
-        ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label} (${escapeHtml(url.host)}, not loaded)</a>`
-        : label
-    },
-  },
-})
-
+/** The second wall behind the renderer of `to-html.ts`: only what its output can hold comes through. */
 const allowed = {
   ALLOWED_TAGS: [
     'a',
@@ -85,34 +51,112 @@ const allowed = {
   RETURN_DOM_FRAGMENT: true as const,
 }
 
-/** Text of an agent, drawn as Markdown. While it grows only its last block is drawn again. */
+/** Time that drawing may take of one frame. */
+const frameMs = 8
+/** Of a text that is shown as it is written, per piece. */
+const plainChars = 20_000
+/** What a piece is when it is no HTML. */
+interface Plain {
+  readonly plain: string
+}
+type Piece = string | Plain
+
+let nextId = 1
+
+/** Text of an agent, drawn as Markdown. While it grows only what changed is drawn again, and no text holds the page up. */
 export function Markdown({ text, growing }: { readonly text: string; readonly growing: boolean }) {
-  const blocks = useMemo(() => marked.lexer(text).filter(({ type }) => type !== 'space'), [text])
+  const pieces = usePieces(text)
+  const count = useGradually(pieces.length)
   return (
-    <div class={growing ? 'prose growing' : 'prose'}>
-      {blocks.map((block, at) => (
-        <Block key={at} block={block} />
+    <div class={growing ? 'prose growing' : 'prose'} aria-busy={count < pieces.length}>
+      {pieces.slice(0, count).map((piece, at) => (
+        <Block key={at} piece={piece} />
       ))}
     </div>
   )
 }
 
-function Block({ block }: { readonly block: Token }) {
-  const place = useRef<HTMLDivElement>(null)
+/** What is short and tame is there at once; everything else is worked out beside the page. */
+function usePieces(text: string): readonly Piece[] {
+  const id = useRef(0)
+  const [converted, setConverted] = useState<readonly Piece[]>([])
+  const wanted = useRef<string | undefined>(undefined)
+  const working = useRef(false)
+  const gone = useRef(false)
+  /** What the worker made of it last, which its next answer goes on from. */
+  const made = useRef<readonly Piece[]>([])
+  const tame = useMemo(() => (isTame(text) ? toHtml(text) : undefined), [text])
+  useEffect(
+    () => () => {
+      gone.current = true
+    },
+    [],
+  )
+  useEffect(() => {
+    wanted.current = tame ? undefined : text
+    if (tame || working.current) return
+    working.current = true
+    id.current ||= nextId++
+    const work = async (): Promise<void> => {
+      // What grew meanwhile is done at once, in one go.
+      for (let next = wanted.current; next !== undefined && !gone.current; next = wanted.current) {
+        wanted.current = undefined
+        const done = await converter.convert(id.current, next)
+        made.current = done ? [...made.current.slice(0, done.from), ...done.pieces] : plain(next)
+        // Where it took too long, the worker was started anew and knows nothing of what it sent before.
+        if (!done) id.current = nextId++
+        if (!gone.current) setConverted(made.current)
+      }
+      working.current = false
+    }
+    void work()
+  }, [text])
+  const last = useRef<readonly Piece[]>([])
+  if (tame) last.current = tame
+  else if (converted.length > 0) last.current = converted
+  return last.current
+}
+function plain(text: string): readonly Piece[] {
+  return Array.from({ length: Math.ceil(text.length / plainChars) }, (_, at) => ({
+    plain: text.slice(at * plainChars, (at + 1) * plainChars),
+  }))
+}
+
+/** How many of them are drawn: as many as a frame has time for, then more in the next one. */
+function useGradually(total: number): number {
+  const [count, setCount] = useState(Math.min(total, 20))
+  const began = useRef(0)
+  began.current = performance.now()
+  useEffect(() => {
+    if (count >= total) return
+    const frame = requestAnimationFrame(() => {
+      // Drawing the last ones took so long: the next ones take about as long each.
+      setCount((known) => Math.min(total, known + step.current))
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [count, total])
+  const step = useRef(5)
   useLayoutEffect(() => {
-    const fragment = DOMPurify.sanitize(marked.parser([block]), allowed)
+    const tookMs = performance.now() - began.current
+    step.current = Math.max(1, Math.min(200, tookMs > frameMs ? Math.floor(step.current / 2) : step.current * 2))
+  }, [count])
+  return Math.min(count, total)
+}
+
+function Block({ piece }: { readonly piece: Piece }) {
+  const place = useRef<HTMLDivElement>(null)
+  const key = typeof piece === 'string' ? piece : piece.plain
+  useLayoutEffect(() => {
+    if (typeof piece !== 'string') {
+      const text = document.createElement('div')
+      text.className = 'plain'
+      text.textContent = piece.plain
+      place.current?.replaceChildren(text)
+      return
+    }
+    const fragment = DOMPurify.sanitize(piece, allowed)
     dress(fragment)
     place.current?.replaceChildren(fragment)
-  }, [block.raw])
+  }, [key])
   return <div ref={place} class="block" />
-}
-
-function linkTarget(href: string): URL | undefined {
-  if (!URL.canParse(href)) return undefined
-  const url = new URL(href)
-  return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url : undefined
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

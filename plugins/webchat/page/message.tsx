@@ -1,16 +1,19 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Avatar } from './agents.tsx'
+import { explain } from './api.ts'
 import { copyText } from './clipboard.ts'
 import { WarningIcon } from './icons.tsx'
 import { Markdown } from './markdown.tsx'
 import { ToolCall } from './tool-call.tsx'
 import { textOf } from './transcript.ts'
-import type { Answer, Cost, Question } from './transcript.ts'
+import type { Answer, Cost, Phase, Question } from './transcript.ts'
 
 export function QuestionItem({ question }: { readonly question: Question }) {
   return (
     <li class="question">
-      <h2 class="hidden">You</h2>
+      <h2 class={question.from === undefined ? 'hidden' : 'question-from'}>
+        {question.from === undefined ? 'You' : `By ${question.from}`}
+      </h2>
       <p class="bubble">{question.text}</p>
     </li>
   )
@@ -20,12 +23,28 @@ interface AnswerProps {
   readonly answer: Answer
   readonly name: string
   readonly last: boolean
-  /** Where the message is, when that takes long. */ readonly whereabouts: string | undefined
+  /** Where the message is, when that takes long. */
+  readonly whereabouts: string | undefined
+  /** Whether it is known what runs: until then a message without an answer may be one that is being answered. */
+  readonly known: boolean
+  /** For a message that failed and is on record. */
+  readonly onRetryTurn: (turnId: string) => Promise<void>
+  readonly onDropTurn: (turnId: string) => Promise<void>
   readonly onRetry: () => void
   readonly onReload: () => void
 }
 
-export function AnswerItem({ answer, name, last, whereabouts, onRetry, onReload }: AnswerProps) {
+export function AnswerItem({
+  answer,
+  name,
+  last,
+  whereabouts,
+  known,
+  onRetry,
+  onReload,
+  onRetryTurn,
+  onDropTurn,
+}: AnswerProps) {
   const open = answer.state === 'thinking' || answer.state === 'streaming'
   const lastPart = answer.parts.at(-1)
   // Between a tool's result and the next word there is nothing to see either.
@@ -35,6 +54,14 @@ export function AnswerItem({ answer, name, last, whereabouts, onRetry, onReload 
       <Avatar name={name} />
       <div class="answer-body">
         <h2 class="answer-name">{name}</h2>
+        {answer.thinking !== undefined && answer.thinking !== '' && (
+          <details class="reasoning">
+            <summary>{open && answer.parts.length === 0 ? 'Thinking …' : 'What it thought'}</summary>
+            <div class="reasoning-text" tabIndex={0}>
+              {answer.thinking}
+            </div>
+          </details>
+        )}
         {answer.parts.map((part, at) =>
           part.kind === 'tool' ? (
             <ToolCall key={at} call={part.call} />
@@ -49,12 +76,12 @@ export function AnswerItem({ answer, name, last, whereabouts, onRetry, onReload 
               <i />
               <i />
             </span>
-            <span role="status">{whereabouts ?? 'Thinking'}</span>
+            <span role="status">{answer.phase ? <PhaseText phase={answer.phase} /> : (whereabouts ?? 'Thinking')}</span>
           </p>
         )}
-        {open && !pondering && whereabouts !== undefined && (
+        {open && !pondering && (answer.phase !== undefined || whereabouts !== undefined) && (
           <p class="aside" role="status">
-            {whereabouts}
+            {answer.phase ? <PhaseText phase={answer.phase} /> : whereabouts}
           </p>
         )}
         {answer.state === 'detached' && (
@@ -62,22 +89,96 @@ export function AnswerItem({ answer, name, last, whereabouts, onRetry, onReload 
             The connection went away. {name} goes on, and the answer appears here when it is ready.
           </p>
         )}
-        {answer.state === 'unanswered' && <Unanswered last={last} onRetry={onRetry} onReload={onReload} />}
+        {answer.state === 'unanswered' && !known && (
+          <p class="aside" role="status">
+            Looking for the answer …
+          </p>
+        )}
+        {answer.state === 'unanswered' && known && <Unanswered last={last} onRetry={onRetry} onReload={onReload} />}
         {answer.aside !== undefined && <p class="aside">{answer.aside}</p>}
         {answer.problem !== undefined && (
           <div class="problem" role="alert">
             <WarningIcon />
             <p>{answer.problem}</p>
-            {last && (
-              <button type="button" onClick={onRetry}>
-                Ask again
-              </button>
+            {answer.turnId !== undefined && answer.kept ? (
+              <Failed turnId={answer.turnId} onRetry={onRetryTurn} onDrop={onDropTurn} />
+            ) : (
+              last && (
+                <button type="button" onClick={onRetry}>
+                  Ask again
+                </button>
+              )
             )}
           </div>
         )}
         {!open && answer.parts.length > 0 && <Footer answer={answer} />}
       </div>
     </li>
+  )
+}
+
+/** What is waited for, with the time that is left when it is known. */
+function PhaseText({ phase: { phase, detail, retryAtMs } }: { readonly phase: Phase }) {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    if (retryAtMs === undefined) return
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [retryAtMs])
+  const said = (detail === '' ? (phaseWords[phase] ?? phase.replaceAll('_', ' ')) : detail).replace(/[.;,\s]+$/, '')
+  const sentence = said.charAt(0).toUpperCase() + said.slice(1)
+  if (retryAtMs === undefined) return <>{sentence}.</>
+  const seconds = Math.ceil((retryAtMs - now) / 1000)
+  return (
+    <>
+      {sentence}; <span aria-hidden="true">{seconds > 0 ? `next try in ${seconds} s` : 'trying again'}</span>.
+    </>
+  )
+}
+const phaseWords: Readonly<Record<string, string>> = {
+  queued: 'other messages are answered before it',
+  waiting_for_model: 'the model is thinking',
+  streaming: 'the model is answering',
+  retrying: 'the provider did not answer',
+  circuit_open: 'the provider is not asked for a while, because it failed several times',
+  switching_model: 'another model takes over',
+  compacting: 'older messages are being summarised',
+  running_tools: 'tools are running',
+  waiting_for_approval: 'it waits for your approval',
+}
+
+function Failed({
+  turnId,
+  onRetry,
+  onDrop,
+}: {
+  readonly turnId: string
+  readonly onRetry: (turnId: string) => Promise<void>
+  readonly onDrop: (turnId: string) => Promise<void>
+}) {
+  const [working, setWorking] = useState(false)
+  const [problem, setProblem] = useState<string>()
+  const run = async (what: (turnId: string) => Promise<void>): Promise<void> => {
+    setWorking(true)
+    setProblem(undefined)
+    try {
+      await what(turnId)
+    } catch (error) {
+      setProblem(explain(error))
+    } finally {
+      setWorking(false)
+    }
+  }
+  return (
+    <div class="aside-actions">
+      <button type="button" disabled={working} onClick={() => void run(onRetry)}>
+        Retry
+      </button>
+      <button type="button" disabled={working} onClick={() => void run(onDrop)}>
+        Drop
+      </button>
+      {problem !== undefined && <span role="alert">{problem}</span>}
+    </div>
   )
 }
 

@@ -1,4 +1,4 @@
-import type { EndedTurn, ServerFrame, SessionMessage } from './wire.ts'
+import type { EndedTurn, FollowedTurn, ServerFrame, SessionMessage } from './wire.ts'
 
 export interface ToolCall {
   readonly name: string
@@ -21,6 +21,14 @@ export interface Question {
   readonly kind: 'question'
   readonly id: number
   readonly text: string
+  /** Where it came in, when that was not this page. */
+  readonly from?: string | undefined
+}
+/** What an answer waits for, as the daemon says it. */
+export interface Phase {
+  readonly phase: string
+  readonly detail: string
+  readonly retryAtMs: number | undefined
 }
 export interface Answer {
   readonly kind: 'answer'
@@ -34,6 +42,11 @@ export interface Answer {
   readonly cost: Cost | undefined
   /** Once the daemon has named it. */
   readonly turnId?: string | undefined
+  /** What the model thought before it answered. */
+  readonly thinking?: string | undefined
+  readonly phase?: Phase | undefined
+  /** The daemon keeps the message that failed: it can be asked again or dropped. */
+  readonly kept?: boolean
 }
 export type Entry = Question | Answer
 export interface Transcript {
@@ -50,10 +63,55 @@ const asides: Readonly<Record<string, string>> = {
 
 export const emptyTranscript: Transcript = { entries: [], nextId: 1 }
 
-/** The answer that is being given, if any. */
+const isOpen = (entry: Entry): entry is Answer =>
+  entry.kind === 'answer' && (entry.state === 'thinking' || entry.state === 'streaming')
+/** The answer that is being given, if any; those that wait come after it. */
 export function openAnswer(transcript: Transcript): Answer | undefined {
-  const last = transcript.entries.at(-1)
-  return last?.kind === 'answer' && (last.state === 'thinking' || last.state === 'streaming') ? last : undefined
+  return transcript.entries.find(isOpen)
+}
+export function answerOf(transcript: Transcript, turnId: string): Answer | undefined {
+  return transcript.entries.findLast((entry): entry is Answer => entry.kind === 'answer' && entry.turnId === turnId)
+}
+/** The newest message this page sent that the daemon has not named yet. */
+export function unnamed(transcript: Transcript): Answer | undefined {
+  return transcript.entries.findLast((entry): entry is Answer => isOpen(entry) && entry.turnId === undefined)
+}
+export function questionOf(transcript: Transcript, answer: Answer): Question | undefined {
+  const before = transcript.entries[transcript.entries.indexOf(answer) - 1]
+  return before?.kind === 'question' ? before : undefined
+}
+
+/** A turn that somebody else began, or that began before this page was opened: what is shown of it is drawn anew. */
+export function join(
+  transcript: Transcript,
+  { turn_id: turnId, content, entry_point: from }: FollowedTurn,
+): Transcript {
+  const known = answerOf(transcript, turnId)
+  const fresh = { parts: [], state: 'thinking', problem: undefined, aside: undefined, cost: undefined } as const
+  if (known) return replace(transcript, { ...fresh, kind: 'answer', id: known.id, turnId })
+  return {
+    entries: [
+      ...transcript.entries,
+      { kind: 'question', id: transcript.nextId, text: content, from: entryPoints[from] },
+      { ...fresh, kind: 'answer', id: transcript.nextId + 1, turnId },
+    ],
+    nextId: transcript.nextId + 2,
+  }
+}
+const entryPoints: Readonly<Record<string, string>> = {
+  cli: 'the command line',
+  channel: 'a channel',
+  schedule: 'a schedule',
+  trigger: 'a trigger',
+  workflow: 'a workflow',
+  hook: 'a webhook',
+  agent: 'another agent',
+  a2a: 'another agent',
+  openai: 'the OpenAI API',
+}
+/** The daemon says which turn an answer of this page is. */
+export function name(transcript: Transcript, answer: Answer, turnId: string): Transcript {
+  return replace(transcript, { ...answer, turnId })
 }
 
 export function ask(transcript: Transcript, text: string): Transcript {
@@ -70,18 +128,40 @@ export function ask(transcript: Transcript, text: string): Transcript {
   return { entries: [...transcript.entries, question, answer], nextId: transcript.nextId + 2 }
 }
 
-/** What a frame changes in the open answer; a frame without one changes nothing. */
-export function receive(transcript: Transcript, frame: ServerFrame): Transcript {
-  const answer = openAnswer(transcript)
+/** What a frame changes in the open answer, that of a turn where it says one; a frame without one changes nothing. */
+export function receive(transcript: Transcript, frame: ServerFrame, turnId?: string): Transcript {
+  const of = turnId === undefined ? undefined : answerOf(transcript, turnId)
+  const answer = turnId === undefined ? openAnswer(transcript) : of && isOpen(of) ? of : undefined
   if (!answer) return transcript
   switch (frame.type) {
     case 'thinking':
-      return replaceLast(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
-    case 'text_delta':
-      return replaceLast(transcript, { ...answer, state: 'streaming', parts: appendText(answer.parts, frame.content) })
-    case 'tool_start':
-      return replaceLast(transcript, {
+      return replace(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
+    case 'thinking_delta':
+      return replace(transcript, {
         ...answer,
+        thinking: (answer.thinking ?? '') + frame.content,
+        phase: undefined,
+      })
+    case 'phase':
+      return replace(transcript, {
+        ...answer,
+        phase: {
+          phase: frame.phase,
+          detail: frame.detail,
+          retryAtMs: frame.retry_at ? Date.parse(frame.retry_at) || undefined : undefined,
+        },
+      })
+    case 'text_delta':
+      return replace(transcript, {
+        ...answer,
+        state: 'streaming',
+        phase: undefined,
+        parts: appendText(answer.parts, frame.content),
+      })
+    case 'tool_start':
+      return replace(transcript, {
+        ...answer,
+        phase: undefined,
         state: 'streaming',
         parts: [
           ...answer.parts,
@@ -93,10 +173,12 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
       })
     case 'tool_end':
     case 'tool_result':
-      return replaceLast(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
+      return replace(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
     case 'response':
-      return replaceLast(transcript, {
+      return replace(transcript, {
         ...answer,
+        phase: undefined,
+        thinking: frame.thinking ?? answer.thinking,
         state: frame.stop === 'cancelled' ? 'stopped' : 'done',
         aside: asides[frame.stop ?? ''],
         parts: completeText(answer.parts, frame.content).map(endCall),
@@ -110,7 +192,7 @@ export function receive(transcript: Transcript, frame: ServerFrame): Transcript 
         },
       })
     case 'error':
-      return fail(transcript, frame.content)
+      return end(transcript, answer, { state: 'failed', problem: frame.content, aside: undefined })
     default:
       return transcript
   }
@@ -140,9 +222,11 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const costs = new Map<string, Cost>()
   const problems = new Map<string | undefined, string>()
+  const thoughts = new Map<string | undefined, string>()
   for (const entry of known.entries) {
     if (entry.kind !== 'answer') continue
     if (entry.cost) costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
+    if (entry.turnId !== undefined && entry.thinking !== undefined) thoughts.set(entry.turnId, entry.thinking)
     if (entry.turnId !== undefined && entry.problem !== undefined) problems.set(entry.turnId, entry.problem)
   }
   const entries: Entry[] = []
@@ -152,9 +236,11 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
     return shown?.kind === kind ? shown.id : nextId++
   }
   let asked: string | undefined
+  /** Why the turn of the last message failed. */
+  let failed: string | undefined
   const endQuestion = (): void => {
     if (entries.at(-1)?.kind !== 'question') return
-    const problem = problems.get(asked)
+    const problem = failed ?? problems.get(asked)
     entries.push({
       kind: 'answer',
       id: idFor('answer'),
@@ -164,6 +250,8 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
       aside: undefined,
       cost: undefined,
       turnId: asked,
+      thinking: thoughts.get(asked),
+      kept: failed !== undefined,
     })
   }
   for (const message of messages) {
@@ -171,6 +259,7 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
       endQuestion()
       entries.push({ kind: 'question', id: idFor('question'), text: message.content })
       asked = message.turn_id
+      failed = message.failed ? (message.error?.message ?? 'The answer failed.') : undefined
     } else if (message.role === 'Assistant') {
       const previous = entries.at(-1)
       const answer = previous?.kind === 'answer' ? previous : undefined
@@ -180,8 +269,15 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
         kind: 'answer',
         id: answer?.id ?? idFor('answer'),
         parts,
-        state: message.mark === 'cancelled' ? 'stopped' : 'done',
-        problem: message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined,
+        state:
+          failed !== undefined || message.mark === 'interrupted'
+            ? 'failed'
+            : message.mark === 'cancelled'
+              ? 'stopped'
+              : 'done',
+        problem:
+          failed ??
+          (message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined),
         aside:
           message.mark === 'cancelled'
             ? asides['cancelled']
@@ -190,6 +286,9 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
               : undefined,
         cost: costs.get(message.turn_id ?? '') ?? costs.get(textOf(parts)),
         turnId: message.turn_id,
+        kept: failed !== undefined,
+        thinking:
+          [answer?.thinking, message.thinking].filter((text) => text).join('\n\n') || thoughts.get(message.turn_id),
       })
     }
   }
@@ -250,13 +349,18 @@ function recordedParts(message: SessionMessage): readonly Part[] {
   return message.content === '' ? tools : [{ kind: 'text', text: message.content }, ...tools]
 }
 
-function endAnswer(transcript: Transcript, end: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
-  const answer = openAnswer(transcript)
-  return answer ? replaceLast(transcript, { ...answer, ...end, parts: answer.parts.map(endCall) }) : transcript
+function endAnswer(transcript: Transcript, how: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
+  return transcript.entries.filter(isOpen).reduce((known, answer) => end(known, answer, how), transcript)
+}
+function end(transcript: Transcript, answer: Answer, how: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
+  return replace(transcript, { ...answer, ...how, phase: undefined, parts: answer.parts.map(endCall) })
 }
 
-function replaceLast(transcript: Transcript, answer: Answer): Transcript {
-  return { ...transcript, entries: [...transcript.entries.slice(0, -1), answer] }
+function replace(transcript: Transcript, answer: Answer): Transcript {
+  return {
+    ...transcript,
+    entries: transcript.entries.map((entry) => (entry.id === answer.id && entry.kind === 'answer' ? answer : entry)),
+  }
 }
 
 function appendText(parts: readonly Part[], text: string): readonly Part[] {

@@ -23,14 +23,29 @@ const SessionMessage = v.object({
   tools: v.optional(v.array(ToolRecord)),
   mark: v.optional(v.nullable(v.string())),
   turn_id: v.optional(v.string()),
+  thinking: v.optional(v.nullable(v.string())),
+  failed: v.optional(v.boolean()),
+  error: v.optional(v.nullable(v.object({ message: v.string(), retryable: v.optional(v.boolean(), true) }))),
 })
 export const SessionView = v.object({
   session_id: v.string(),
+  active: v.optional(v.boolean(), true),
   message_count: v.number(),
   messages: v.array(SessionMessage),
 })
 export type SessionMessage = v.InferOutput<typeof SessionMessage>
 export type SessionView = v.InferOutput<typeof SessionView>
+
+const SessionItem = v.object({
+  id: v.string(),
+  label: v.nullable(v.string()),
+  title: v.optional(v.string(), ''),
+  message_count: v.number(),
+  created_at: v.string(),
+  active: v.boolean(),
+})
+export type SessionItem = v.InferOutput<typeof SessionItem>
+export const SessionPage = v.object({ sessions: v.array(SessionItem) })
 
 const Approval = v.object({
   id: v.string(),
@@ -44,6 +59,9 @@ const Approval = v.object({
   risk_level: v.string(),
   expires_at: v.string(),
   status: v.string(),
+  intent: v.optional(v.string(), ''),
+  scopes: v.optional(v.array(v.string()), ['once']),
+  session_covers: v.optional(v.nullable(v.string()), null),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }
@@ -66,6 +84,15 @@ export const TurnPage = v.object({ turns: v.array(Turn) })
 const tokens = v.optional(v.number(), 0)
 const Connected = v.object({ type: v.literal('connected') })
 const Thinking = v.object({ type: v.literal('thinking'), turn_id: v.optional(v.string()) })
+const ThinkingDelta = v.object({ type: v.literal('thinking_delta'), content: v.string() })
+/** What the answer waits for. */
+const Phase = v.object({
+  type: v.literal('phase'),
+  phase: v.string(),
+  detail: v.optional(v.string(), ''),
+  retry_at: v.optional(v.nullable(v.string())),
+  attempt: v.optional(v.nullable(v.number())),
+})
 const TextDelta = v.object({ type: v.literal('text_delta'), content: v.string() })
 const ToolStart = v.object({ type: v.literal('tool_start'), tool: v.string(), id: v.optional(v.string()) })
 /** Beyond Interface 6.1, which names the start of a call only. */
@@ -87,6 +114,7 @@ const Response = v.object({
   provider: v.optional(v.string()),
   model: v.optional(v.string()),
   stop: v.optional(v.string()),
+  thinking: v.optional(v.string()),
 })
 const Failure = v.object({ type: v.literal('error'), content: v.string(), code: v.optional(v.string()) })
 const AgentsUpdated = v.object({ type: v.literal('agents_updated'), agents: AgentList })
@@ -97,6 +125,8 @@ const Pong = v.object({ type: v.literal('pong') })
 export const ServerFrame = v.variant('type', [
   Connected,
   Thinking,
+  ThinkingDelta,
+  Phase,
   TextDelta,
   ToolStart,
   ToolEnd,
@@ -113,6 +143,21 @@ export function parseFrame(value: unknown): ServerFrame | undefined {
   const result = v.safeParse(ServerFrame, value)
   return result.success ? result.output : undefined
 }
+
+export const FollowedTurn = v.object({
+  turn_id: v.string(),
+  entry_point: v.optional(v.string(), ''),
+  content: v.string(),
+})
+export type FollowedTurn = v.InferOutput<typeof FollowedTurn>
+export const Snapshot = v.object({
+  session_id: v.string(),
+  active_session_id: v.string(),
+  turns: v.array(FollowedTurn),
+  events: v.array(v.object({ event: v.string(), data: v.unknown() })),
+})
+export const ActiveSession = v.object({ session_id: v.string() })
+export const OfTurn = v.object({ turn_id: v.string() })
 
 export const Ticket = v.object({ ticket: v.string() })
 export const Spawned = v.object({ agent_id: v.string(), name: v.string() })

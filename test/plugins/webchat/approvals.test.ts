@@ -56,7 +56,8 @@ test('an agent that asks is shown with exactly what it will do, and goes on when
   await card.getByRole('heading', { name: 'digger wants to use launch' }).waitFor()
   expect(await card.getByLabel('Exactly what will be done').innerText()).toBe('label: one')
   await card.getByText('high risk').waitFor()
-  expect(await card.innerText()).toMatch(/Counts as rejected in \d+ s/)
+  expect(await card.innerText()).toMatch(/Counts as rejected in \d+ min/)
+  await expect.poll(() => page.title()).toBe('(1) An approval waits · digger · svc')
   await page
     .getByRole('alert')
     .filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' })
@@ -147,4 +148,34 @@ test('both answers are in view on a phone however much there is to read before t
     const box = await tab.page.getByRole('button', { name }).boundingBox()
     expect(box && section && box.y >= section.y && box.y + box.height <= section.y + section.height, name).toBe(true)
   }
+})
+
+test('a command is put in a sentence and in large type, and approved for the conversation it asks no more', async () => {
+  await using host = await daemon()
+  const { body } = await host.json('POST', '/api/agents', {
+    manifest_toml: 'name = "digger"\n[capabilities]\ntools = ["*"]\nshell = ["*"]\n',
+  })
+  await using tab = await openTab(browser, host.url, { path: `/#${body.agent_id}` })
+  const { page } = tab
+  const say = async (text: string): Promise<void> => {
+    await page.getByRole('textbox', { name: /^Message to/ }).fill(text)
+    await page.keyboard.press('Enter')
+  }
+  await say('use shell_exec {"command": "date -u"}')
+  const card = page.getByRole('article', { name: 'digger wants to run the program date.' })
+  await card.getByText('low risk', { exact: true }).waitFor()
+  const command = card.getByLabel('Exactly what will be done')
+  expect(await command.innerText()).toBe('date -u')
+  expect(await command.evaluate((element) => parseFloat(getComputedStyle(element).fontSize))).toBeGreaterThanOrEqual(16)
+  expect(await card.locator('details').getAttribute('open')).toBeNull()
+  await screenshot(tab, 'approval-command')
+  await card.locator('summary').click()
+  await card.getByText(/covers any date that only reads/).waitFor()
+  await card.getByRole('button', { name: 'For this conversation' }).click()
+  await page.locator('.answer', { hasText: 'exit code 0' }).locator('.answer-foot').waitFor()
+  await say('use shell_exec {"command": "date +%s"}')
+  await expect.poll(() => page.locator('.answer', { hasText: 'exit code 0' }).locator('.answer-foot').count()).toBe(2)
+  expect(await page.getByRole('article').count()).toBe(0)
+  expect((await host.json('GET', '/api/approvals/grants')).body.grants).toMatchObject([{ uses: 1 }])
+  expect(tab.complaints).toEqual([])
 })

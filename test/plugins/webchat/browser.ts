@@ -55,7 +55,8 @@ export async function openTab(
   page.setDefaultTimeout(8_000)
   const complaints: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    if (message.type() === 'error' || message.type() === 'warning')
+      complaints.push(message.text().includes('404') ? `${message.text()} ${message.location().url}` : message.text())
   })
   page.on('pageerror', (error) => {
     complaints.push(`exception: ${error.message}`)

@@ -1,0 +1,151 @@
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { byHand, openChat } from '../../support/chat-stage.ts'
+import { startHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage, Tab } from './browser.ts'
+
+const key = 'sesame-0123456789'
+let browser: Browser
+let built: BuiltPage
+beforeAll(async () => {
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
+})
+afterAll(async () => {
+  await browser?.close()
+  await built?.[Symbol.asyncDispose]()
+})
+const plugins = () => ({ webchat: { page_dir: built.folder } })
+const screenshot = async ({ page }: Tab, name: string): Promise<void> => {
+  const folder = process.env['SVC_SCREENSHOTS']
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
+}
+
+test('the list of commands obeys arrows, Tab, Enter and Escape, and the focus stays in the box', async () => {
+  await using host = await startHost({ config: { plugins: plugins() } })
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  const box = page.getByRole('textbox', { name: /^Message to/ })
+  const chosen = page.getByRole('option', { selected: true })
+  await box.focus()
+  await page.keyboard.type('/')
+  expect(await chosen.innerText()).toContain('/new')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  expect(await chosen.innerText()).toContain('/models')
+  await screenshot(tab, 'commands')
+  await page.keyboard.press('ArrowUp')
+  expect(await chosen.innerText()).toContain('/model')
+  await page.keyboard.press('Tab')
+  expect(await box.inputValue()).toBe('/model')
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe('message-box')
+  expect(await page.getByRole('listbox').count()).toBe(0)
+  await box.fill('')
+  await page.keyboard.type('/us')
+  await page.keyboard.press('Enter')
+  expect(await box.inputValue()).toBe('/usage')
+  await page.keyboard.press('Enter')
+  await page.locator('.answer', { hasText: 'This session:' }).waitFor()
+  await page.keyboard.type('/')
+  await page.keyboard.press('ArrowUp')
+  expect(await chosen.innerText()).toContain('/help')
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('listbox').count()).toBe(0)
+  expect(await box.inputValue()).toBe('/')
+  await page.keyboard.type('h')
+  expect(await chosen.innerText()).toContain('/help')
+  expect(tab.complaints).toEqual([])
+})
+
+test('a message during an answer waits in view, can be taken back, and is sent when the answer has ended', async () => {
+  await using stage = await openChat({ config: { plugins: plugins() } })
+  const [one, two] = [byHand(), byHand()]
+  stage.fake.script({ text: one.text }, { text: two.text })
+  await using tab = await openTab(browser, stage.host.url)
+  const { page } = tab
+  const box = page.getByRole('textbox', { name: /^Message to/ })
+  const say = async (text: string): Promise<void> => {
+    await box.fill(text)
+    await box.press('Enter')
+  }
+  await say('first')
+  await stage.fake.request(0)
+  await say('second')
+  await say('third')
+  const queue = page.getByRole('region', { name: 'Waiting to be sent' })
+  await expect.poll(() => queue.locator('.queue-text').allInnerTexts()).toEqual(['second', 'third'])
+  await screenshot(tab, 'queue')
+  await queue.getByRole('button', { name: 'Take back' }).nth(1).click()
+  expect(await box.inputValue()).toBe('third')
+  expect(await page.locator('.question').count()).toBe(1)
+  one.say('one')
+  one.end()
+  await page.locator('.bubble', { hasText: 'second' }).waitFor()
+  await queue.waitFor({ state: 'detached' })
+  two.say('two')
+  two.end()
+  await page.locator('.answer', { hasText: 'two' }).locator('.answer-foot').waitFor()
+  expect(await page.locator('.bubble').allInnerTexts()).toEqual(['first', 'second'])
+  expect(tab.complaints).toEqual([])
+})
+
+test('the key is remembered on this device only when asked, until somebody signs out', async () => {
+  await using host = await startHost({ config: { api_key: key, plugins: plugins() } })
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  await page.getByLabel('API key').fill('wrong-0123456789')
+  await page.getByLabel(/^Remember it on this device/).check()
+  await screenshot(tab, 'remember')
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByText('That key was refused').waitFor()
+  expect(await page.evaluate(() => localStorage.length)).toBe(0)
+  await page.getByLabel('API key').fill(key)
+  await page.getByLabel(/^Remember it on this device/).check()
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByText('Key kept on this device').waitFor()
+  await page.reload()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('API key').waitFor()
+  expect(await page.evaluate(() => localStorage.length)).toBe(0)
+  await page.reload()
+  await page.getByLabel('API key').waitFor()
+  expect(tab.complaints.filter((text) => !text.includes('401'))).toEqual([])
+})
+
+test.each(['light', 'dark'] as const)('what a running tool is said to do can be read, %s', async (colorScheme) => {
+  await using host = await startHost({ config: { plugins: plugins() } })
+  const { body } = await host.json('POST', '/api/agents', {
+    manifest_toml: 'name = "asks"\n[capabilities]\ntools = ["*"]\n[metadata]\napproval = "always"\n',
+  })
+  await using tab = await openTab(browser, host.url, { colorScheme, path: `/#${body.agent_id}` })
+  const { page } = tab
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('use system_time {}')
+  await page.keyboard.press('Enter')
+  const state = page.locator('.tool.running .tool-state')
+  await state.waitFor()
+  expect(await state.innerText()).toBe('running')
+  await screenshot(tab, `running-${colorScheme}`)
+  const contrast = await state.evaluate((element) => {
+    const luminance = (color: string): number => {
+      const [r = 0, g = 0, b = 0] = (color.match(/[\d.]+/g) ?? []).map(Number).map((channel) => {
+        const part = channel / 255
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+      })
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    let behind: Element | null = element
+    while (behind && /rgba\(.*, 0\)|transparent/.test(getComputedStyle(behind).backgroundColor))
+      behind = behind.parentElement
+    const style = getComputedStyle(element)
+    const [a, b] = [luminance(style.color), luminance(getComputedStyle(behind ?? document.body).backgroundColor)].sort(
+      (x, y) => y - x,
+    )
+    return { ratio: ((a ?? 0) + 0.05) / ((b ?? 0) + 0.05), opacity: style.opacity, animation: style.animationName }
+  })
+  expect(contrast.ratio).toBeGreaterThanOrEqual(4.5)
+  // Nothing may fade the words away in between.
+  expect(contrast).toMatchObject({ opacity: '1', animation: 'none' })
+})

@@ -1,0 +1,92 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFakeProvider } from '../../support/fake-provider.ts'
+import type { FakeProvider } from '../../support/fake-provider.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage, Tab } from './browser.ts'
+
+let browser: Browser
+let built: BuiltPage
+let fake: FakeProvider
+let host: TestHost
+let tab: Tab
+beforeAll(async () => {
+  ;[browser, built, fake] = await Promise.all([launchBrowser(), builtPage(), startFakeProvider()])
+  host = await startHost({
+    config: {
+      default_provider: 'openai',
+      default_model: 'gpt-5-mini',
+      providers: { openai: { api_key: 'k-123456789', base_url: fake.url } },
+      plugins: { webchat: { page_dir: built.folder } },
+    },
+  })
+  tab = await openTab(browser, host.url)
+  tab.page.setDefaultTimeout(30_000)
+})
+afterAll(async () => {
+  await browser?.close()
+  await Promise.all([host?.[Symbol.asyncDispose](), built?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
+})
+
+/** The longest the page may be deaf. Far above what it takes on a machine of its own, and far below what a person calls frozen. */
+const mostMs = 1500
+const times = (text: string, n: number): string => text.repeat(n)
+
+test.each<[name: string, markdown: string, expected: RegExp | undefined]>([
+  [
+    '1,000 nested list levels',
+    Array.from({ length: 1000 }, (_, n) => `${times('  ', n)}- level ${n}`).join('\n'),
+    /level 999/,
+  ],
+  ['2,000 list markers on a line', `${times('- ', 2000)}end`, /end/],
+  ['3,000 nested quotes', `${times('>', 3000)} quoted`, /quoted/],
+  ['1,000 nested quotes with blanks', `${times('> ', 1000)}quoted`, /quoted/],
+  ['60,000 brackets', times('[', 60_000), undefined],
+  ['30,000 halves of an image', times('![', 30_000), undefined],
+  ['nested emphasis', `${times('*a **b ', 8000)}${times(' b** a*', 8000)}`, undefined],
+  ['open emphasis without blanks', times('a_', 60_000), undefined],
+  [
+    '50,000 backquotes of different lengths',
+    Array.from({ length: 300 }, (_, n) => `${times('`', n)}a`).join(''),
+    undefined,
+  ],
+  ['a table of 3,000 rows', `|a|b|c|\n|-|-|-|\n${times('|one|**two**|[x](http://a.example)|\n', 3000)}`, undefined],
+  [
+    'a table of 500 columns',
+    `${times('|a', 500)}|\n${times('|-', 500)}|\n${times(`${times('|b', 500)}|\n`, 20)}`,
+    undefined,
+  ],
+  ['a megabyte of code', `\`\`\`js\n${times('const answer = 42 // <b>&amp;\n', 35_000)}\`\`\``, /const answer = 42/],
+  ['5,000 links', times('[a link](https://example.com/path?query=1) ', 5000), /a link/],
+  ['10,000 list items', times('- an item with *stars*\n', 10_000), /an item/],
+  ['20,000 paragraphs', times('Some words.\n\n', 20_000), /Some words/],
+])('%s leave the page responsive', async (_name, markdown, expected) => {
+  const { page } = tab
+  fake.always({ text: [markdown] })
+  await page.getByRole('button', { name: 'New conversation' }).isEnabled()
+  await page.evaluate(() => {
+    const state = { last: performance.now(), longest: 0, stop: false }
+    Object.assign(window, { pulse: state })
+    const beat = (): void => {
+      const now = performance.now()
+      state.longest = Math.max(state.longest, now - state.last)
+      state.last = now
+      if (!state.stop) setTimeout(beat, 5)
+    }
+    beat()
+  })
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('go on')
+  await page.keyboard.press('Enter')
+  const answer = page.locator('.answer').last()
+  await answer.locator('.answer-foot').waitFor()
+  await answer.locator('.prose:not([aria-busy="true"]) .block').first().waitFor()
+  if (expected) expect(await answer.locator('.prose').textContent()).toMatch(expected)
+  const longest = await page.evaluate<number>('window.pulse.stop = true, window.pulse.longest')
+  expect(longest).toBeLessThan(mostMs)
+  expect(tab.complaints).toEqual([])
+  // The next one starts with an empty page.
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
+})
