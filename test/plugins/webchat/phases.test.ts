@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import type { Browser, WebSocketRoute } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from './browser.ts'
+import type { BuiltPage } from './browser.ts'
+
+let browser: Browser
+let built: BuiltPage
+beforeAll(async () => {
+  ;[browser, built] = await Promise.all([launchBrowser(), builtPage()])
+})
+afterAll(async () => {
+  await browser?.close()
+  await built?.[Symbol.asyncDispose]()
+})
+
+test('the page says what is waited for, with the time that is left, and folds what the model thought', async () => {
+  await using host = await startHost({ config: { plugins: { webchat: { page_dir: built.folder } } } })
+  let socket: WebSocketRoute | undefined
+  await using tab = await openTab(browser, host.url, {
+    before: (page) =>
+      page.routeWebSocket(/\/ws$/, (route) => {
+        // Answers by hand, as the daemon would for a provider that is overloaded.
+        socket = route
+        route.send('{"type":"connected"}')
+      }),
+  })
+  const { page } = tab
+  const send = (frame: object): void => socket?.send(JSON.stringify(frame))
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('hello')
+  await page.keyboard.press('Enter')
+  const answer = page.locator('.answer')
+  await answer.getByText('Thinking').waitFor()
+  send({ type: 'thinking', turn_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d' })
+  send({
+    type: 'phase',
+    phase: 'retrying',
+    detail: 'the provider is overloaded',
+    retry_at: new Date(Date.now() + 32_000).toISOString(),
+    attempt: 2,
+  })
+  await answer.getByText(/^The provider is overloaded; next try in \d+ s\.$/).waitFor()
+  const folder = process.env['SVC_SCREENSHOTS']
+  if (folder) await page.screenshot({ path: join(folder, 'phase.png') })
+  send({ type: 'phase', phase: 'waiting_for_model', detail: '' })
+  await answer.getByText('The model is thinking.').waitFor()
+  send({ type: 'thinking_delta', content: 'They greet me. ' })
+  send({ type: 'thinking_delta', content: 'I greet back.' })
+  const thought = answer.locator('details.reasoning')
+  await thought.waitFor()
+  expect(await thought.getAttribute('open')).toBeNull()
+  send({ type: 'text_delta', content: 'Good day.' })
+  await answer.getByText('Good day.').waitFor()
+  expect(await answer.getByText('The model is thinking.').count()).toBe(0)
+  await thought.getByText('What it thought').click()
+  await thought.getByText('They greet me. I greet back.').waitFor()
+  send({ type: 'response', content: 'Good day.', input_tokens: 3, output_tokens: 2 })
+  await answer.locator('.answer-foot').waitFor()
+})
