@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { asTyped } from '../process/command-name.ts'
 import { clientArgs, command } from './command.ts'
 import { AgentItem, ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
@@ -14,7 +15,8 @@ export default command({
   async run(args) {
     const agents = await ask(await connect(args), (client) => client.call('GET', '/api/agents', v.array(AgentItem)))
     if (args.json) printJson(agents)
-    else if (agents.length === 0) print('There are no agents. Spawn one with `svc agent spawn <manifest.toml>`.')
+    else if (agents.length === 0)
+      print(asTyped('There are no agents. Spawn one with `svc agent spawn <manifest.toml>`.'))
     else
       print(
         renderTable(

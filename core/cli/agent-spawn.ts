@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 import { escapeControls } from '../log/text.ts'
+import { commandName } from '../process/command-name.ts'
 import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
@@ -49,7 +50,7 @@ export default command({
     if (args.json) printJson(agent)
     else
       print(
-        `agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: svc chat ${/^[\w.@:+-]+$/.test(agent.name) ? agent.name : agent.agent_id}`,
+        `agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: ${commandName()} chat ${/^[\w.@:+-]+$/.test(agent.name) ? agent.name : agent.agent_id}`,
       )
     return exits.ok
   },

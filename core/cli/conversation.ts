@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { escapeControls } from '../log/text.ts'
+import { commandName } from '../process/command-name.ts'
 import type { ServerEvent } from '../net/daemon-client.ts'
 import { decide, linesOf, renderChoices, renderDetails, renderQuestion, timeLeft } from './approvals.ts'
 import type { Approval } from './approvals.ts'
@@ -16,6 +18,18 @@ import type { View } from './terminal/view.ts'
 import { Whereabouts } from './whereabouts.ts'
 
 const Answered = v.looseObject({ content: v.string(), session_id: v.string(), thinking: v.nullish(v.boolean()) })
+
+const Messages = v.looseObject({
+  messages: v.array(v.looseObject({ turn_id: v.optional(v.string()), failed: v.optional(v.boolean(), false) })),
+})
+const Turn = v.looseObject({
+  state: v.string(),
+  text: v.string(),
+  error: v.nullish(v.string()),
+  phase: v.nullish(Phase),
+})
+const open: ReadonlySet<string> = new Set(['queued', 'running', 'waiting'])
+const LOOK_MS = 500
 
 const own: readonly (readonly [command: string, meaning: string])[] = [
   ['/agents', 'list the agents'],
@@ -144,6 +158,45 @@ export class Conversation {
       )
   }
 
+  /** Sends the last message that failed once more, and shows what comes of it. */
+  async #retry(): Promise<void> {
+    const { client } = this.#parts.connection
+    const path =
+      this.#sessionId === undefined ? `/api/agents/${this.#agent.id}/session` : `/api/sessions/${this.#sessionId}`
+    const { messages } = await client.call('GET', path, Messages)
+    const turnId = messages.findLast(({ failed }) => failed)?.turn_id
+    if (turnId === undefined) {
+      this.#view.note('No message of this conversation failed.')
+      return
+    }
+    const { turn_id: id } = await client.call(
+      'POST',
+      `/api/turns/${turnId}/retry`,
+      v.looseObject({ turn_id: v.string() }),
+    )
+    this.#answer = new AbortController()
+    this.cancelled = false
+    this.#approvals.start()
+    try {
+      for (;;) {
+        const turn = await client.call('GET', `/api/turns/${id}`, Turn)
+        if (!open.has(turn.state)) {
+          this.#view.text(turn.text)
+          if (turn.state === 'failed')
+            throw new Failure(exits.failed, turn.error ?? 'it failed again', '/retry or /drop')
+          return
+        }
+        if (turn.phase && this.#approvals.waiting.length === 0)
+          this.#view.status(escapeControls(describePhase(turn.phase).text))
+        await delay(LOOK_MS)
+      }
+    } finally {
+      this.#answer = undefined
+      this.#approvals.stop()
+      this.#view.endAnswer()
+    }
+  }
+
   /**
    * Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. A single letter
    * counts only where its line was begun with the question on the screen: what was typed for something else must not let anything be done.
@@ -202,7 +255,7 @@ export class Conversation {
     }
     const id = approval.id.slice(0, 8)
     this.#view.note(
-      `${renderQuestion(approval, (text) => text)}  /approve ${id} or /reject ${id}; elsewhere: svc approval approve ${id}`,
+      `${renderQuestion(approval, (text) => text)}  /approve ${id} or /reject ${id}; elsewhere: ${commandName()} approval approve ${id}`,
     )
   }
   /** One question at a time: the oldest. */
@@ -283,7 +336,9 @@ export class Conversation {
         throw new Failure(
           exits.failed,
           content ?? message ?? (typeof error === 'string' ? error : error?.message) ?? 'the agent failed',
-          'send the message again, or look at the log of the daemon',
+          this.#parts.letters
+            ? '/retry sends the message again, /drop takes it away; the log of the daemon says more'
+            : 'send the message again, or look at the log of the daemon',
         )
       }
       // Events of a newer daemon are no reason to fail.
@@ -322,6 +377,9 @@ export class Conversation {
         this.#agent = await requireAgent(client, rest || undefined)
         this.#sessionId = undefined
         this.greet()
+        return undefined
+      case '/retry':
+        await this.#retry()
         return undefined
       case '/details': {
         const id = rest || this.#approvals.waiting[0]?.id

@@ -1,9 +1,14 @@
 import type { ArgsDef } from 'citty'
+import { commandName } from '../process/command-name.ts'
 import type { Command } from './command.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exitMeanings } from './failure.ts'
 
+/** An example as it is typed here. */
+function asCalled(line: string): string {
+  return line.replaceAll(/(^|[|(] ?|; |do )svc (?=[a-z])/g, (_, before: string) => `${before}${commandName()} `)
+}
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
@@ -28,11 +33,13 @@ export function renderTop(version: string): string {
     ]),
     '',
     'Examples:',
-    columns([
-      ['svc start', 'serve on http://127.0.0.1:4545'],
-      ['svc chat', 'talk to the agent "assistant"'],
-      ['svc doctor', 'find out what is wrong'],
-    ]),
+    columns(
+      [
+        ['svc start', 'serve on http://127.0.0.1:4545'] as const,
+        ['svc chat', 'talk to the agent "assistant"'] as const,
+        ['svc doctor', 'find out what is wrong'] as const,
+      ].map(([line, meaning]) => [asCalled(line), meaning]),
+    ),
     '',
     'Exit codes:',
     columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),
@@ -87,7 +94,7 @@ export function renderCommand(
     ]),
     '',
     'Examples:',
-    columns(examples),
+    columns(examples.map(([line, meaning]) => [asCalled(line), meaning])),
     '',
     'Exit codes:',
     columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),

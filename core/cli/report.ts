@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { ConfigError } from '../config/problem.ts'
 import { escapeControls } from '../log/text.ts'
+import { asTyped } from '../process/command-name.ts'
 import { exits, Failure } from './failure.ts'
 
 /** Anything that was thrown as a failure with an exit code. */
@@ -25,13 +26,15 @@ export function toFailure(error: unknown): Failure {
   )
 }
 export function renderFailure(failure: Failure, json: boolean): string {
+  const message = asTyped(failure.message)
+  const advice = failure.advice === undefined ? undefined : asTyped(failure.advice)
   if (json)
     return JSON.stringify({
       error: {
-        message: failure.message,
+        message,
         exit: failure.exit,
-        ...(failure.advice === undefined ? {} : { advice: failure.advice }),
+        ...(advice === undefined ? {} : { advice }),
       },
     })
-  return `svc: ${escapeControls(failure.message, true)}${failure.advice === undefined ? '' : `\n  -> ${escapeControls(failure.advice, true)}`}`
+  return `svc: ${escapeControls(message, true)}${advice === undefined ? '' : `\n  -> ${escapeControls(advice, true)}`}`
 }

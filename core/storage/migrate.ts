@@ -93,7 +93,7 @@ export class Migrations {
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
     if (newer.length > 0 && strict)
       throw new Error(
-        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with "svc restore"`,
+        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with \`svc restore\``,
       )
     if (newer.length > 0)
       this.#log.warn(

@@ -179,6 +179,28 @@ describe('what is shown', () => {
   })
 })
 
+describe('a message that failed', () => {
+  it('is sent again with /retry, or taken away with /drop', async () => {
+    const name = `unlucky-${Math.trunc(performance.now())}`
+    await stage.spawn(name)
+    await using terminal = await chat({ args: name })
+    const refused = { status: 400, body: '{"error":{"message":"no such thing"}}' }
+    stage.fake.script(refused, { text: 'now it **works**' })
+    terminal.type('try this\r')
+    await terminal.shows(/svc: [^]*\/retry sends the message\s+again/)
+    terminal.type('/retry\r')
+    await terminal.shows(/\nnow it works\n/)
+    expect(sent()).toBe('try this')
+    stage.fake.script(refused)
+    terminal.type('and this\r')
+    await terminal.shows(/and this\n[^]*\/retry sends the message\s+again/)
+    terminal.type('/drop\r')
+    await terminal.shows(/> \/drop\n.*\w/)
+    terminal.type('/retry\r')
+    await terminal.shows(/No message of this conversation failed/)
+  })
+})
+
 describe('approvals', () => {
   const digger = async (): Promise<TestTerminal> => {
     const name = `digger-${Math.trunc(performance.now())}`
