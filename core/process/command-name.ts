@@ -1,10 +1,11 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, dirname, join, relative, sep } from 'node:path'
+import { readVariable } from './inherited.ts'
 
 /** How this program is called where it runs: `svc` where the PATH leads to it, `npx svc` in its checkout. */
 export function commandName(
   entry: string = process.argv[1] ?? '',
-  path: string = process.env['PATH'] ?? '',
+  path: string = readVariable('PATH') ?? '',
   folder: string = process.cwd(),
 ): string {
   const file = realOf(entry)
