@@ -49,6 +49,8 @@ export async function readBody(
   body: NonNullable<AnyRoute['body']>,
   limits: { readonly maxBodyBytes: number; readonly maxJsonDepth: number },
   seen?: (bytes: Uint8Array) => void,
+  /** Looks at the JSON before it is parsed; `undefined` ends it there. */
+  prepare?: (value: unknown, body: v.GenericSchema) => Promise<unknown>,
 ): Promise<unknown> {
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -70,7 +72,8 @@ export async function readBody(
   // A schema of an object takes a list for one without fields.
   if (Array.isArray(value) && wantsObject(body))
     throw new Refusal('invalid_request', 'body: Expected an object but received a list')
-  return parse(body, value)
+  const prepared = prepare ? await prepare(value, body) : value
+  return prepared === undefined ? undefined : parse(body, prepared)
 }
 function wantsObject(schema: v.GenericSchema): boolean {
   if ('wrapped' in schema) return wantsObject(schema.wrapped as v.GenericSchema)

@@ -1,4 +1,5 @@
 import type { ConsolaInstance } from 'consola'
+import type * as v from 'valibot'
 import { checkAuthority } from '../auth/authority.ts'
 import { preflight } from '../auth/origin.ts'
 import { actorOf } from '../auth/principal.ts'
@@ -13,6 +14,7 @@ import type { Exchange } from './exchange.ts'
 import type { Holds } from './hold.ts'
 import { fingerprintOf } from './idempotency.ts'
 import type { Idempotency } from './idempotency.ts'
+import { changesOf, isChange } from './changes.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
 import type { RequestCount } from './request-count.ts'
 import type { RouteTable, Entry } from './router.ts'
@@ -50,6 +52,7 @@ class Input implements RouteInput<unknown, unknown, unknown> {
   query: unknown
   body: unknown
   effectId: string | undefined
+  unchanged: true | undefined
   readonly requestId: string
   readonly principal: Principal
   readonly clientAddress: string
@@ -189,9 +192,9 @@ export class Pipeline {
       const key = route.idempotent === true ? exchange.header('idempotency-key') : undefined
       if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
-      return readBody(exchange, route.body, this.#parts.settings()).then(
+      return readBody(exchange, route.body, this.#parts.settings(), undefined, preparing(route, input)).then(
         (body) => {
-          input.body = body
+          input.body ??= body
           if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
           try {
             this.#parts.admission.charge(caller.address, route.costOf(body))
@@ -226,9 +229,15 @@ export class Pipeline {
     try {
       let bytes = new Uint8Array(0)
       if (route.body !== undefined)
-        input.body = await readBody(exchange, route.body, settings(), (seen) => {
-          bytes = Uint8Array.from(seen)
-        })
+        input.body ??= await readBody(
+          exchange,
+          route.body,
+          settings(),
+          (seen) => {
+            bytes = Uint8Array.from(seen)
+          },
+          preparing(route, input),
+        )
       if (route.costOf) this.#parts.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const once = await idempotency?.answer({
@@ -350,6 +359,17 @@ export class Pipeline {
   }
 }
 
+/** What a PUT or PATCH is sent is compared with what is shown before the schema sees it. */
+function preparing(route: AnyRoute, input: Input) {
+  if (!isChange(route)) return undefined
+  return async (value: unknown, schema: v.GenericSchema): Promise<unknown> => {
+    const changes = changesOf(schema, value, await route.shown?.({ params: input.params }))
+    if (changes !== undefined) return changes
+    input.unchanged = true
+    input.body = {}
+    return undefined
+  }
+}
 function handled(route: AnyRoute, input: Input): unknown {
   if (route.effectOf) checkAuthority(input.principal, route.effectOf(input))
   return route.handle(input)

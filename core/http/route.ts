@@ -70,6 +70,12 @@ export interface RequestFacts {
   /** One request header by its lower-case name. */
   header(name: string): string | undefined
 }
+/** What the GET of a thing shows of it now. */
+export interface Shown {
+  readonly fields: object
+  /** Those that move by themselves, such as what was spent: whatever value comes back, nobody meant to change it. */
+  readonly measured?: readonly string[]
+}
 export interface RouteInput<P, Q, B> extends RequestFacts {
   readonly params: P
   readonly query: Q
@@ -78,6 +84,8 @@ export interface RouteInput<P, Q, B> extends RequestFacts {
   readonly signal: AbortSignal
   /** With an Idempotency-Key on an `idempotent` route: the id (a UUID) that what this request makes has to take, the same on every retry. */
   readonly effectId?: string | undefined
+  /** Every field of the body came back as it is `shown`, so that the body is empty and there is nothing to do. */
+  readonly unchanged?: true | undefined
 }
 
 export type { Problem } from '../errors/render.ts'
@@ -116,6 +124,11 @@ export interface Route<
   readonly params?: P
   readonly query?: Q
   readonly body?: B
+  /**
+   * With PUT or PATCH: what the GET of the same thing shows. A field that comes back as it is shown changes nothing, and the body gets the
+   * others only. A field that neither the body has nor comes back unchanged is refused.
+   */
+  shown?(input: { readonly params: Out<P> }): Awaitable<Shown>
   /** The JSON of a successful answer. */
   readonly returns: R
   readonly status?: 200 | 201 | 202 | 204 | 302

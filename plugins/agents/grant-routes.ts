@@ -75,11 +75,13 @@ export function grantRoutes(
     cost: 5,
     params: AgentParams,
     body: ToolsChange,
+    shown: async ({ params }) => ({ fields: toolsOf(await agents.require(params.id)), measured: ['effective'] }),
     returns: v.object({ status: v.literal('ok'), ...ToolsView.entries }),
     errors: ['agent_not_found'],
     example: { body: { tools: ['kv_get', 'kv_set'] } },
     async handle({
       params,
+      unchanged,
       body: { tools: granted, capabilities_tools = granted, tool_allowlist, tool_blocklist, disabled },
     }) {
       if (granted !== undefined && JSON.stringify(granted) !== JSON.stringify(capabilities_tools))
@@ -92,7 +94,8 @@ export function grantRoutes(
           tools_disabled: disabled,
         }).filter(([, value]) => value !== undefined),
       )
-      await agents.require(params.id)
+      const agent = await agents.require(params.id)
+      if (unchanged) return { status: 'ok' as const, ...toolsOf(agent) }
       if (Object.keys(edits).length === 0)
         throw new Refusal(
           'invalid_request',
@@ -138,6 +141,11 @@ export function grantRoutes(
         errors: ['agent_not_found', 'conflict'],
         body: v.union([names, v.object({ [kind]: v.optional(names), ...change })], `${kind}: Expected a list of names`),
         returns: v.object({ status: v.literal('ok'), ...listed }),
+        // The list and the mode are one statement, which counts as it is sent: an empty list means all, whatever it was before.
+        async shown({ params }) {
+          const { assigned: now, available } = await facts(kind, await agents.require(params.id))
+          return { fields: { assigned: now, available }, measured: ['available'] }
+        },
         async handle({ params, body }) {
           const given = Array.isArray(body) ? { [kind]: body } : body
           const wanted = parseNames(given, kind)

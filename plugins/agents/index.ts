@@ -55,7 +55,7 @@ export default definePlugin({
       ...agentRoutes(agents, assignable),
       ...bulkRoutes(agents, config.max_bulk),
       ...modeRoutes(agents),
-      ...profileRoutes(agents),
+      ...profileRoutes(agents, assignable),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
     const family = new Families(agents, services.audit, config)

@@ -23,7 +23,11 @@ export type ManifestEdits = Readonly<
 export function parseManifest(toml: string): ParsedManifest {
   const table = readTable(toml)
   const document = withProfile(parse(ManifestDocument, table, 'manifest'), table)
-  return { toml, document, warnings: [...unknownKeys(table), ...idle(table), ...withoutEffect(document)] }
+  return {
+    toml,
+    document,
+    warnings: [...unknownKeys(table), ...idle(table), ...withoutEffect(document)],
+  }
 }
 
 /** A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are none. */

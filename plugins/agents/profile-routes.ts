@@ -1,15 +1,17 @@
 import * as v from 'valibot'
 import { defineRoute, orAbsent, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
+import type { Assignable } from './assignable.ts'
+import { AgentChange, changeAgent, shownAgent } from './change.ts'
 import { AgentParams } from './contract.ts'
 import { identityChange, identityFields } from './identity.ts'
-import { Address, Variable } from './manifest-schema.ts'
 import { toSpawned } from './routes.ts'
 import { SpawnedAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
 const text = v.optional(v.string())
 const Ok = v.object({ status: v.literal('ok'), agent_id: v.string() })
+const Configured = v.object({ ...Ok.entries, warnings: v.array(v.string()) })
 const IdentityBody = v.object({ name: text, ...identityFields })
 
 const atMost = (limit: number) =>
@@ -21,30 +23,6 @@ const atMost = (limit: number) =>
   )
 /** Longer than a name, a description or a prompt may be is 413 here, which a schema cannot say. */
 const LIMITS = { name: 256, description: 4096, system_prompt: 65_536 } as const
-const named = v.optional(
-  v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256, 'at most 256 characters')),
-)
-const [variable, address] = [v.optional(Variable), v.optional(Address)]
-const Fallback = v.object({
-  provider: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256)), 'default'),
-  model: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
-  api_key_env: v.exactOptional(Variable),
-  base_url: v.exactOptional(Address),
-})
-const ConfigBody = v.object({
-  name: text,
-  description: text,
-  system_prompt: text,
-  ...identityFields,
-  provider: named,
-  model: named,
-  api_key_env: variable,
-  base_url: address,
-  fallback_models: v.optional(v.pipe(v.array(Fallback), v.maxLength(20, 'at most 20'))),
-  max_tokens: v.optional(v.number()),
-  temperature: v.optional(v.number()),
-  web_search_augmentation: v.optional(v.picklist(['off', 'auto', 'always'])),
-})
 const CloneBody = v.object({
   new_name: atMost(LIMITS.name),
   name: atMost(LIMITS.name),
@@ -53,7 +31,7 @@ const CloneBody = v.object({
 })
 
 /** How an agent is called and shown, its settings one by one, and its clones. */
-export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
+export function profileRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
   const identity = defineRoute({
     method: 'PATCH',
     path: '/api/agents/:id/identity',
@@ -65,11 +43,17 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     cost: 5,
     params: AgentParams,
     body: IdentityBody,
+    async shown({ params }) {
+      const { name, identity: own } = await agents.require(params.id)
+      return { fields: { name, ...own } }
+    },
     returns: Ok,
     errors: ['agent_not_found', 'conflict'],
     example: { body: { name: 'Scribe', emoji: '🪶', color: '#5533ff' } },
     async handle({ params, body: { name, ...shown } }) {
-      const agent = await change(agents, params.id, name === undefined ? {} : { name }, shown, IdentityBody)
+      const [edits, changed] = [name === undefined ? {} : { name }, identityChange(shown)]
+      const agent =
+        name === undefined && !changed ? await agents.require(params.id) : await agents.edit(params.id, edits, changed)
       return { status: 'ok' as const, agent_id: agent.id }
     },
   })
@@ -78,51 +62,21 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
     method: 'PATCH',
     path: '/api/agents/:id/config',
     summary: 'Change settings of an agent',
-    description: 'All of them or none. `model` may be `provider/model` or an alias.',
+    description:
+      'All of them or none. `model` is named as in PUT …/model. Takes back what GET of the agent shows; one that cannot be changed here is refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,
     params: AgentParams,
-    body: ConfigBody,
-    returns: Ok,
+    body: AgentChange,
+    shown: shownAgent(agents),
+    example: { body: { description: 'Takes notes.', provider: 'openai', model: 'gpt-5-mini' } },
+    returns: Configured,
     errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
       checkLengths(body)
-      const {
-        name,
-        description,
-        system_prompt,
-        provider,
-        model,
-        api_key_env,
-        base_url,
-        fallback_models,
-        max_tokens,
-        temperature,
-        web_search_augmentation,
-        ...shown
-      } = body
-      const chosen =
-        model === undefined
-          ? { provider, model }
-          : await agents.modelOf(await agents.require(params.id), model, provider)
-      const edits = Object.fromEntries(
-        Object.entries({
-          name,
-          description,
-          fallback_models,
-          web_search_augmentation,
-          'model.system_prompt': system_prompt,
-          'model.provider': chosen.provider,
-          'model.model': chosen.model,
-          'model.api_key_env': api_key_env,
-          'model.base_url': base_url,
-          'model.max_tokens': max_tokens,
-          'model.temperature': temperature,
-        }).filter(([, value]) => value !== undefined),
-      )
-      const agent = await change(agents, params.id, edits, shown, ConfigBody)
-      return { status: 'ok' as const, agent_id: agent.id }
+      const agent = await changeAgent(agents, assignable, params.id, body)
+      return { status: 'ok' as const, agent_id: agent.id, warnings: [...(await agents.warnings(agent))] }
     },
   })
 
@@ -161,22 +115,6 @@ export function profileRoutes(agents: AgentService): readonly AnyRoute[] {
   })
 
   return [identity, config, clone]
-}
-
-async function change(
-  agents: AgentService,
-  id: string,
-  edits: Parameters<AgentService['edit']>[1],
-  shown: Parameters<typeof identityChange>[0],
-  body: { readonly entries: object },
-) {
-  const changed = identityChange(shown)
-  if (Object.keys(edits).length > 0 || changed) return agents.edit(id, edits, changed)
-  await agents.require(id)
-  throw new Refusal(
-    'invalid_request',
-    `body: nothing to change; one of ${Object.keys(body.entries).join(', ')} is needed`,
-  )
 }
 
 function checkLengths(body: {

@@ -1,13 +1,12 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { checkAssigned } from './assignable.ts'
 import type { Assignable } from './assignable.ts'
+import { AgentChange, changeAgent, shownAgent } from './change.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
 import { toDetail } from './detail.ts'
 import type { HeldAgent } from './roster.ts'
 import {
-  AgentChange,
   AgentDetail,
   Killed,
   ListQuery,
@@ -130,10 +129,12 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     cost: 10,
     params: AgentParams,
     body: AgentChange,
+    shown: shownAgent(agents),
+    example: { body: { description: 'Takes notes.', provider: 'openai', model: 'gpt-5-mini' } },
     returns: Updated,
     errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
-      const agent = await change(agents, assignable, params.id, body)
+      const agent = await changeAgent(agents, assignable, params.id, body)
       return { status: 'updated' as const, agent_id: agent.id }
     },
   })
@@ -142,15 +143,19 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
     method: 'PATCH',
     path: '/api/agents/:id',
     summary: 'Change parts of an agent, or replace its manifest',
+    description:
+      'Takes back what GET shows: a field that is as it was changes nothing. One that cannot be changed here is refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,
     params: AgentParams,
     body: AgentChange,
+    shown: shownAgent(agents),
+    example: { body: { description: 'Takes notes.', provider: 'openai', model: 'gpt-5-mini' } },
     returns: Patched,
     errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
-      const agent = await change(agents, assignable, params.id, body)
+      const agent = await changeAgent(agents, assignable, params.id, body)
       // Who signed it stands for the manifest: another one without a signature is told like one that comes first.
       const unsigned = body.manifest_toml === undefined ? [] : agents.unsigned(agent)
       return {
@@ -168,59 +173,4 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
 /** Existing clients read `id`, the interface says `agent_id`. */
 export function toSpawned(agent: HeldAgent, warnings: readonly string[]) {
   return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...warnings] }
-}
-
-async function change(
-  agents: AgentService,
-  assignable: Assignable,
-  id: string,
-  {
-    manifest_toml: manifestToml,
-    signed_manifest: signedManifest,
-    name,
-    description,
-    tags,
-    mcp_servers: servers,
-    skills,
-    ...model
-  }: AgentChange,
-): Promise<HeldAgent> {
-  const agent = await agents.require(id)
-  const chosen = model.model === undefined ? model : await agents.modelOf(agent, model.model, model.provider)
-  const given = Object.entries({
-    name,
-    description,
-    tags,
-    mcp_servers: servers,
-    skills,
-    'model.provider': chosen.provider,
-    'model.model': chosen.model,
-    'model.system_prompt': model.system_prompt,
-    'model.temperature': model.temperature,
-    'model.max_tokens': model.max_tokens,
-  }).filter(([, value]) => value !== undefined)
-  const replaces = manifestToml !== undefined || signedManifest !== undefined
-  if (replaces && given.length > 0)
-    throw new Refusal('invalid_request', 'manifest_toml: replaces everything, so no other field can be given')
-  if (replaces)
-    return agents.replace(
-      id,
-      signedManifest === undefined
-        ? { toml: manifestToml ?? '', signedBy: null }
-        : await agents.open({ manifest_toml: manifestToml, signed_manifest: signedManifest }),
-    )
-  if (given.length === 0)
-    throw new Refusal(
-      'invalid_request',
-      `body: nothing to change; one of ${Object.keys(AgentChange.entries).join(', ')} is needed`,
-    )
-  const edits = Object.fromEntries(given)
-  if (servers)
-    Object.assign(edits, {
-      mcp_servers: await checkAssigned(assignable, 'mcp_servers', servers, agent),
-      mcp_disabled: false,
-    })
-  if (skills)
-    Object.assign(edits, { skills: await checkAssigned(assignable, 'skills', skills, agent), skills_disabled: false })
-  return agents.edit(id, edits)
 }

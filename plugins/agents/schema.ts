@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { orAbsent } from 'svc/sdk'
-import { Names } from './assignable.ts'
 import { Identity } from './identity.ts'
 import { ModelName } from './manifest-schema.ts'
 
@@ -91,23 +90,6 @@ export const AgentDetail = v.object({
 })
 export type AgentDetail = v.InferOutput<typeof AgentDetail>
 
-const text = v.optional(v.string())
-/** Partial change (PATCH and PUT update). Lengths and ranges are those of the manifest, which the result must fit. */
-export const AgentChange = v.object({
-  name: text,
-  description: text,
-  system_prompt: text,
-  provider: text,
-  model: text,
-  tags: v.optional(v.array(v.string())),
-  temperature: v.optional(v.number()),
-  max_tokens: v.optional(v.number()),
-  manifest_toml: text,
-  mcp_servers: v.optional(Names),
-  skills: v.optional(Names),
-  signed_manifest: orAbsent(v.unknown()),
-})
-export type AgentChange = v.InferOutput<typeof AgentChange>
 export const ModelChange = v.object({
   model: v.pipe(ModelName, v.minLength(1, 'must not be empty')),
   provider: v.optional(v.pipe(ModelName, v.minLength(1))),

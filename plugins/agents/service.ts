@@ -9,7 +9,7 @@ import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
 import type { IdentityChange } from './identity.ts'
 import { exceeds } from './inherit.ts'
-import { editManifest, parseManifest } from './manifest.ts'
+import { editManifest, mentions, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import type { ChooseModel, NameModel } from './model-names.ts'
@@ -100,7 +100,13 @@ export class AgentService implements Agents {
   }
   /** What is known of the manifest and of the models it names, for the answer to who made or changed the agent. */
   async warnings(agent: HeldAgent): Promise<readonly string[]> {
-    return [...agent.warnings, ...(await this.#parts.modelWarnings(agent.manifest))]
+    return [
+      ...(mentions(agent.manifestToml)('name')
+        ? []
+        : [`the manifest has no "name", so the agent is called "${agent.name}"`]),
+      ...agent.warnings,
+      ...(await this.#parts.modelWarnings(agent.manifest)),
+    ]
   }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())

@@ -64,12 +64,14 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     effect: 'lasting',
     cost: 10,
     body: BudgetChange,
+    shown: async () => ({ fields: await whole(), measured: Object.keys(Budget.entries) }),
     returns: Budget,
     errors: ['invalid_request'],
     description:
       'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
-    async handle({ body }) {
+    async handle({ body, unchanged }) {
+      if (unchanged) return whole()
       await desk.set(
         undefined,
         {
@@ -129,12 +131,14 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     cost: 10,
     params: AgentParams,
     body: AgentBudgetChange,
+    shown: async ({ params: { id } }) => ({ fields: await one(id), measured: MEASURED }),
     returns: AgentBudget,
     description:
       'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
     errors: ['agent_not_found', 'invalid_request'],
     example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
-    async handle({ params: { id }, body }) {
+    async handle({ params: { id }, body, unchanged }) {
+      if (unchanged) return one(id)
       const agent = await agents.require(id)
       await desk.set(
         id,
@@ -173,6 +177,8 @@ function money({ limits, together: spent, lines, threshold }: Account) {
     },
   }
 }
+/** All but who it is. */
+const MEASURED = Object.keys(AgentBudget.entries).filter((name) => name !== 'agent_id' && name !== 'agent_name')
 const part = (spent: number, limit: number | undefined): number => (limit === undefined ? 0 : spent / limit)
 const first = <T>(one: T | undefined, other: T | undefined): T | undefined => (one === undefined ? other : one)
 function told(body: Readonly<Record<string, unknown>>): string {

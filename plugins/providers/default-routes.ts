@@ -106,6 +106,11 @@ export function defaultRoutes({
     description:
       'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the provider suggests.',
     body: DefaultBody,
+    // What is sent is set, also when it is what the daemon chose by itself.
+    async shown() {
+      const { provider: _provider, model: _model, ...fixed } = await current()
+      return { fields: fixed }
+    },
     returns: DefaultProvider,
     errors: ['provider_not_found', 'conflict'],
     example: { body: { provider: 'openai', model: 'gpt-5-mini' } },

@@ -151,10 +151,15 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       cost: 5,
       params: WebhookParams,
       body: WebhookChange,
+      shown: async ({ params }) => ({
+        fields: toWebhook(await webhooks.require('outbound', params.id)),
+        measured: ['updated_at'],
+      }),
       returns: Webhook,
       errors: ['webhook_not_found'],
       example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
-      async handle({ params, body }) {
+      async handle({ params, body, unchanged }) {
+        if (unchanged) return toWebhook(await webhooks.require('outbound', params.id))
         return toWebhook(await webhooks.change('outbound', params.id, body))
       },
     }),
@@ -250,10 +255,15 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
       cost: 5,
       params: WebhookParams,
       body: EventWebhookChange,
+      shown: async ({ params }) => ({
+        fields: toEventWebhook(await webhooks.require('event', params.id)),
+        measured: ['updated_at'],
+      }),
       returns: EventWebhook,
       errors: ['webhook_not_found'],
       example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
-      async handle({ params, body: { event_type, events, ...body } }) {
+      async handle({ params, unchanged, body: { event_type, events, ...body } }) {
+        if (unchanged) return toEventWebhook(await webhooks.require('event', params.id))
         const named = namesOf({ event_type, events })
         return toEventWebhook(
           await webhooks.change('event', params.id, { ...body, ...(named === undefined ? {} : { events: named }) }),

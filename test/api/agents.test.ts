@@ -326,7 +326,7 @@ describe('changing an agent', () => {
   })
 
   it.each([
-    ['PATCH', '', {}],
+    ['PATCH', '', { nam: 'x' }],
     ['PATCH', '', { temperature: 3 }],
     ['PATCH', '', { name: '' }],
     ['PATCH', '', { tags: 'x' }],
@@ -339,7 +339,7 @@ describe('changing an agent', () => {
     ['PUT', '/model', { model: 'x'.repeat(5000) }],
     ['PUT', '/model', { model: 'x', provider: 'a\nb' }],
     ['PATCH', '', { model: 'a\u0000b' }],
-    ['PUT', '/update', {}],
+    ['PUT', '/update', { descripton: 'x' }],
   ])('%s %s with %j is 400 and changes nothing', async (method, path, body) => {
     const { body: agents } = await host.json('GET', '/api/agents?q=capitals')
     const id = agents[0].id

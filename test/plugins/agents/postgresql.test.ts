@@ -118,11 +118,11 @@ describe('agents, keys and notes on PostgreSQL', () => {
         `{"key":"k ${at}","value":${value}}`,
       )
     }
-    expect((await put('one more', '1')).status).toBe(400)
-    expect((await put('k 0', '2')).status).toBe(200)
+    expect((await put('one more', '{"value":1}')).status).toBe(400)
+    expect((await put('k 0', '{"value":2}')).status).toBe(200)
     expect((await host.json('GET', `/api/memory/agents/${body.id}/kv`)).body.kv_pairs).toHaveLength(5)
     expect((await host.json('DELETE', `/api/memory/agents/${body.id}/kv/k%200`)).status).toBe(200)
-    expect((await put('one more', '1')).status).toBe(200)
+    expect((await put('one more', '{"value":1}')).status).toBe(200)
   })
 
   it('notes are kept, found and limited', async () => {

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startHost } from '../support/host.ts'
+import type { TestHost } from '../support/host.ts'
+
+/** Every PUT and PATCH takes back what its GET shows, changes what was changed in it, and loses nothing it was sent. */
+let host: TestHost
+let agent: string
+let webhook: string
+let event: string
+let session: string
+beforeAll(async () => {
+  host = await startHost({ memory: true, config: { providers: { openai: { api_key: 'k' } } } })
+  const { body } = await host.json('POST', '/api/agents', {
+    manifest_toml:
+      'name = "trip"\ndescription = "d"\ntags = ["a"]\n[model]\nsystem_prompt = "s"\n[[fallback_models]]\nprovider = "openai"\nmodel = "gpt-4.1"\n',
+  })
+  agent = body.agent_id
+  await host.json('PATCH', `/api/agents/${agent}/identity`, { emoji: '🪶', color: '#112233' })
+  const url = 'https://example.com/hook'
+  webhook = (await host.json('POST', '/api/webhooks', { name: 'w', url, events: ['all'], secret: 'hidden' })).body.id
+  event = (await host.json('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url, secret: 'hidden' })).body
+    .id
+  session = (await host.json('POST', `/api/agents/${agent}/sessions`, { label: 'one' })).body.session_id
+})
+afterAll(() => host[Symbol.asyncDispose]())
+
+interface Resource {
+  readonly get: string
+  readonly put: readonly [method: string, path: string]
+  /** A field that can be changed, with another value. */
+  readonly change: Readonly<Record<string, unknown>>
+  /** A field that is shown and cannot be changed, with another value. */
+  readonly fixed?: Readonly<Record<string, unknown>>
+  /** What of the answer to GET is the resource. */
+  readonly of?: (body: any) => unknown
+}
+const at = (path: string): string =>
+  path.replace('{agent}', agent).replace('{webhook}', webhook).replace('{event}', event).replace('{session}', session)
+const resources: readonly Resource[] = [
+  {
+    get: '/api/agents/{agent}',
+    put: ['PATCH', '/api/agents/{agent}'],
+    change: { description: 'other' },
+    fixed: { mode: 'Stable' },
+  },
+  {
+    get: '/api/agents/{agent}',
+    put: ['PATCH', '/api/agents/{agent}/config'],
+    change: { system_prompt: 'other' },
+    fixed: { capabilities: {} },
+  },
+  {
+    get: '/api/agents/{agent}',
+    put: ['PUT', '/api/agents/{agent}/update'],
+    change: { tags: ['b'] },
+    fixed: { id: 'x' },
+  },
+  {
+    get: '/api/agents/{agent}',
+    put: ['PATCH', '/api/agents/{agent}/identity'],
+    change: { color: '#445566' },
+    of: ({ identity }) => identity,
+  },
+  {
+    get: '/api/agents/{agent}/tools',
+    put: ['PUT', '/api/agents/{agent}/tools'],
+    change: { tool_blocklist: ['x_*'] },
+  },
+  {
+    get: '/api/agents/{agent}/skills',
+    put: ['PUT', '/api/agents/{agent}/skills'],
+    change: { mode: 'none' },
+    fixed: { assigned: ['x'] },
+  },
+  {
+    get: '/api/agents/{agent}/mcp_servers',
+    put: ['PUT', '/api/agents/{agent}/mcp_servers'],
+    change: { mode: 'none' },
+    fixed: { assigned: ['x'] },
+  },
+  { get: '/api/budget', put: ['PUT', '/api/budget'], change: { daily_limit_usd: 7 } },
+  {
+    get: '/api/budget/agents/{agent}',
+    put: ['PUT', '/api/budget/agents/{agent}'],
+    change: { monthly_limit_usd: 7 },
+    fixed: { agent_name: 'x' },
+  },
+  {
+    get: '/api/webhooks/{webhook}',
+    put: ['PUT', '/api/webhooks/{webhook}'],
+    change: { enabled: false },
+    fixed: { id: 'x' },
+  },
+  {
+    get: '/api/webhooks/events',
+    put: ['PUT', '/api/webhooks/events/{event}'],
+    change: { enabled: false },
+    fixed: { created_at: 'x' },
+    of: ([first]) => first,
+  },
+  {
+    get: '/api/config/provider',
+    put: ['PUT', '/api/config/provider'],
+    change: { model: 'gpt-4.1' },
+    fixed: { auth_status: 'missing' },
+  },
+  {
+    get: '/api/sessions/{session}',
+    put: ['PUT', '/api/sessions/{session}/label'],
+    change: { label: 'two' },
+    of: ({ label }) => ({ label }),
+  },
+]
+
+describe.each(resources.map((one) => [`${one.put[0]} ${one.put[1]}`, one] as const))('%s', (_, resource) => {
+  const { change, fixed, of = (body: unknown) => body } = resource
+  const [method, path] = resource.put
+  const read = async (): Promise<any> => of((await host.json('GET', at(resource.get))).body)
+  /** Without what moves by itself. */
+  const steady = ({ updated_at: _at, ...rest }: any): unknown => rest
+
+  it('takes back what GET shows', async () => {
+    const shown = await read()
+    const answer = await host.json(method, at(path), shown)
+    expect([answer.status, answer.body]).toEqual([200, answer.body])
+    expect(steady(await read())).toEqual(steady(shown))
+  })
+  it('changes what was changed in it', async () => {
+    const shown = await read()
+    const { status, body } = await host.json(method, at(path), { ...shown, ...change })
+    expect([status, body]).toEqual([200, body])
+    expect(await read()).toMatchObject(change)
+  })
+  it('refuses what it cannot change and what it does not know', async () => {
+    const shown = await read()
+    const wrong = [{ no_such_field: 1 }, { ...shown, no_such_field: 1 }, ...(fixed ? [{ ...shown, ...fixed }] : [])]
+    for (const body of wrong) {
+      const answer = await host.json(method, at(path), body)
+      expect(answer.status).toBe(400)
+      expect(answer.body.error.message).toMatch(new RegExp(`^(no_such_field|${Object.keys(fixed ?? {}).join()}): `))
+    }
+    expect(steady(await read())).toEqual(steady(shown))
+  })
+})
+
+it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
+  const { paths } = (await host.json('GET', '/api/openapi.json')).body
+  const tried: string[] = []
+  for (const [path, methods] of Object.entries<Record<string, any>>(paths))
+    for (const method of ['put', 'patch']) {
+      const content = methods[method]?.requestBody?.content
+      if (content?.['application/json'] === undefined || path.includes('/files/')) continue
+      const target = path
+        .replace('{key}', 'k')
+        .replace(
+          /\{id\}/,
+          path.startsWith('/api/webhooks/events')
+            ? event
+            : path.startsWith('/api/webhooks')
+              ? webhook
+              : path.startsWith('/api/sessions')
+                ? session
+                : agent,
+        )
+        .replace('{name}', 'openai')
+      const { status, body } = await host.json(method.toUpperCase(), target, { no_such_field: 1 })
+      tried.push(`${method} ${path}`)
+      expect([path, status]).toEqual([path, 400])
+      expect(JSON.stringify(body)).toMatch(/no_such_field|value: is missing/)
+    }
+  expect(tried.length).toBeGreaterThan(12)
+})
+
+describe('PATCH /api/agents/{id}', () => {
+  const patch = (body: unknown, path = '') => host.json('PATCH', `/api/agents/${agent}${path}`, body)
+  const model = async () => (await host.json('GET', `/api/agents/${agent}`)).body.model
+
+  it('takes the model as GET shows it', async () => {
+    expect((await patch({ model: { provider: 'openai', model: 'gpt-4.1', temperature: 0.2 } })).status).toBe(200)
+    expect(await model()).toMatchObject({ provider: 'openai', model: 'gpt-4.1', temperature: 0.2 })
+    expect((await patch({ model: { ...(await model()), max_tokens: 100 } })).status).toBe(200)
+    expect(await model()).toMatchObject({ provider: 'openai', model: 'gpt-4.1', temperature: 0.2, max_tokens: 100 })
+  })
+  it('refuses a field inside of it that nobody knows, and two values of one', async () => {
+    expect((await patch({ model: { modle: 'x' } })).body.error.message).toMatch(/^model\.modle: /)
+    expect((await patch({ temperature: 1, model: { temperature: 0.5 } })).body.error.message).toMatch(/^temperature: /)
+    expect((await patch({ fallback_models: [{ model: 'x', modle: 'y' }] })).body.error.message).toMatch(
+      /^fallback_models\.0\.modle: /,
+    )
+  })
+  it('what default stands for is not made the choice of the agent by sending it back', async () => {
+    const { body } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "trip-default"\n' })
+    const shown = (await host.json('GET', `/api/agents/${body.agent_id}`)).body
+    expect(shown.model.provider).toBe('openai')
+    const answer = await host.json('PATCH', `/api/agents/${body.agent_id}`, { ...shown, description: 'new' })
+    expect(answer.status).toBe(200)
+    const after = (await host.json('GET', `/api/agents/${body.agent_id}`)).body
+    expect([after.description, after.manifest_toml.includes('openai')]).toEqual(['new', false])
+  })
+  it.each(['', '/config', '/identity'])('%s {} changes nothing', async (path) => {
+    expect((await patch({}, path)).status).toBe(200)
+  })
+})
