@@ -28,7 +28,7 @@ export async function configJsonSchema(
     return body
   }
   const body = convert(ConfigSchema)
-  let sections = tableOf(body['properties'])
+  const sections: Record<string, unknown> = { ...tableOf(body['properties']) }
   const own = tableOf(sections['plugins'])
   const added: Record<string, unknown> = {}
   for (const [name, { config, sections: atTop = [] }] of plugins) {
@@ -38,8 +38,7 @@ export async function configJsonSchema(
     const needed = Array.isArray(required) ? required.filter((key) => !atTop.includes(String(key))) : []
     // What nobody has decided about a plugin's key is decided, and shown.
     added[name] = { ...marked(undecided), ...rest, properties: Object.fromEntries(kept), required: needed }
-    for (const key of atTop)
-      sections = { ...sections, [key]: joined(tableOf(sections[key]), tableOf(tableOf(properties)[key])) }
+    for (const key of atTop) sections[key] = joined(tableOf(sections[key]), tableOf(tableOf(properties)[key]))
   }
   const known = tableOf(own['properties'])
   return annotate(

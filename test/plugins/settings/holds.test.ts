@@ -41,7 +41,7 @@ function another({ key, node }: ConfigKey): unknown {
       return start + step <= (typeof maximum === 'number' ? maximum : Infinity) ? start + step : start - step
     }
     case 'array':
-      return isTree(node['items']) && node['items']['type'] === 'string' ? ['of-the-test'] : undefined
+      return isTree(node['items']) && node['items']['type'] === 'string' ? ['/of-the-test'] : undefined
     default:
       return /url|uri/.test(key) || node['format'] === 'uri' ? 'https://other.example/x' : 'of_the_test'
   }
