@@ -4,6 +4,7 @@ const pause: Reason = 'how often the daemon works for itself'
 const kept: Reason = 'how long something is kept'
 const when: Reason = 'when something is done, not whether'
 const part: Reason = 'a price or a part'
+const played: Reason = 'tried by test/api/openai.test.ts, where https is played'
 
 /** Numbers of the configuration that nobody is refused for, and why. */
 export const notLimits: Readonly<Record<string, Reason>> = {
@@ -47,6 +48,8 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.chat.agents_updated_ms': pause,
   'plugins.chat.agents_updated_first_ms': pause,
   'plugins.openai-api.conversation_hours': kept,
+  'plugins.openai-api.max_image_bytes': played,
+  'plugins.openai-api.image_timeout_secs': played,
   'plugins.security.probe_interval_ms': pause,
   'plugins.security.on_demand_ms': pause,
   'plugins.security.probe_timeout_ms': when,
