@@ -207,7 +207,7 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       returns: SessionView,
       errors: ['session_not_found'],
       async handle({ params, query }) {
-        const session = await require(params.id)
+        const session = (await unwritten(params.id)) ?? (await require(params.id))
         return show(session.id, await agents.find(session.agentId), session.agentId, query)
       },
     })

@@ -141,6 +141,13 @@ test('only so many follow, and a session that is not there has no stream', async
   expect((await host.json('GET', '/api/sessions/x/stream')).status).toBe(400)
 })
 
+test('the active session can be read by its id before anything was written to it', async () => {
+  const agent = await spawn('unwritten')
+  const { session_id: session } = (await host.json('POST', `/api/agents/${agent.id}/session/reset`)).body
+  for (const id of [agent.session, session ?? agent.session])
+    expect(await host.json('GET', `/api/sessions/${id}`)).toMatchObject({ status: 200, body: { messages: [] } })
+})
+
 test('titles: the label, otherwise how the first message begins', async () => {
   const agent = await spawn('titled')
   const title = async (): Promise<string> =>

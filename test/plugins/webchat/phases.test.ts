@@ -59,3 +59,34 @@ test('the page says what is waited for, with the time that is left, and folds wh
   send({ type: 'response', content: 'Good day.', input_tokens: 3, output_tokens: 2 })
   await answer.locator('.answer-foot').waitFor()
 })
+
+test('a message that failed shows as failed, and is asked again or dropped', async () => {
+  await using host = await startHost({ config: { plugins: { webchat: { page_dir: built.folder } } } })
+  const asked: string[] = []
+  let dropped = false
+  const turn = '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d'
+  await using tab = await openTab(browser, host.url, {
+    before: async (page) => {
+      await page.route(/\/session\?|\/api\/sessions\/[^/]+\?/, async (route) => {
+        const response = await route.fetch()
+        const view = await response.json()
+        const error = { code: 'service_unavailable', message: 'openai: overloaded', retryable: true }
+        const message = { id: 'm', role: 'User', content: 'hello', turn_id: turn, failed: true, error }
+        await route.fulfill({ response, json: { ...view, message_count: 1, messages: dropped ? [] : [message] } })
+      })
+      await page.route(/\/api\/turns\//, async (route) => {
+        asked.push(new URL(route.request().url()).pathname)
+        dropped = asked.length > 1
+        await route.fulfill({ status: 200, json: {} })
+      })
+    },
+  })
+  const { page } = tab
+  const problem = page.locator('.answer').getByRole('alert')
+  await problem.getByText('openai: overloaded').waitFor()
+  await problem.getByRole('button', { name: 'Retry' }).click()
+  await expect.poll(() => asked).toEqual([`/api/turns/${turn}/retry`])
+  await problem.getByRole('button', { name: 'Drop' }).click()
+  await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
+  expect(asked.at(-1)).toBe(`/api/turns/${turn}/drop`)
+})
