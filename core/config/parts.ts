@@ -97,6 +97,7 @@ export function httpSettings(config: Config): HttpSettings {
     headersTimeoutMs: http.headers_timeout_ms,
     requestTimeoutMs: http.request_timeout_ms,
     sseKeepAliveMs: http.sse_keep_alive_ms,
+    streamStatusMs: http.stream_status_ms,
     socketBufferBytes: http.socket_buffer_bytes,
     socketFrameBytes: http.socket_frame_bytes,
     socketIdleMs: http.socket_idle_ms,

@@ -102,6 +102,12 @@ export const HttpSection = section('Limits and addresses of the HTTP server.', o
   headers_timeout_ms: count('Time a client has to send its headers.', 10_000, 100, day, atStart),
   request_timeout_ms: count('Time a client has to send a whole request.', 60_000, 100, day, atStart),
   sse_keep_alive_ms: count('Pause after which an idle event stream gets a comment.', 15_000, 100, day),
+  stream_status_ms: count(
+    'How long the status of an answer that is streamed waits for its first event. What is refused before is answered with its status, such as 429 or 503, and not as an event.',
+    5000,
+    0,
+    60_000,
+  ),
   socket_buffer_bytes: count(
     'Bytes a slow WebSocket may fall behind before it is closed.',
     1_048_576,

@@ -75,7 +75,7 @@ export function streamAnswer(body: EventStreamBody | undefined, headers: EventSt
   )
 }
 
-function flatten(headers: Readonly<Record<string, string>>): string[] {
+export function flatten(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, text]) => {
     validateHeaderName(name)
     validateHeaderValue(name, text)

@@ -9,7 +9,7 @@ import { errorBody, outcomeOf } from '../errors/render.ts'
 import { parse } from '../schema/parse.ts'
 import { runAs } from '../scope/actor.ts'
 import type { Admission } from './admission.ts'
-import { Answer, answerOf, errorAnswer, isStream, streamAnswer } from './answer.ts'
+import { Answer, answerOf, errorAnswer, isStream, flatten, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Holds } from './hold.ts'
 import { fingerprintOf } from './idempotency.ts'
@@ -255,7 +255,7 @@ export class Pipeline {
           this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
       })
       if (!once) throw new Error('a key without anyone to keep it')
-      const answer = 'answer' in once ? once.answer : this.#stream(exchange, entry, run, input, once.value)
+      const answer = 'answer' in once ? once.answer : await this.#stream(exchange, entry, run, input, once.value)
       if ('answer' in once) run.settle()
       return once.replayed
         ? new Answer(answer.status, ['idempotent-replayed', 'true', ...answer.headers], answer.body)
@@ -265,7 +265,7 @@ export class Pipeline {
     }
   }
 
-  #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer {
+  #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer | Promise<Answer> {
     if (isStream(value)) return this.#stream(exchange, entry, run, input, value)
     const answer = answerOf(entry.route, exchange.method, value, this.#parts.settings().development)
     run.settle()
@@ -274,11 +274,12 @@ export class Pipeline {
 
   #stream(
     exchange: Exchange,
-    { route, scope }: Entry,
+    entry: Entry,
     run: Running,
     { principal }: Input,
     events: EventStream,
-  ): Answer {
+  ): Answer | Promise<Answer> {
+    const { route, scope } = entry
     const { auth } = this.#parts.admission
     const generation = auth.generation()
     let release: (() => void | Promise<void>) | undefined
@@ -300,7 +301,16 @@ export class Pipeline {
       run.onUnload(() => {
         setTimeout(() => body.close(), 1_000).unref()
       })
-    if (exchange.method !== 'HEAD') return streamAnswer(body, events.headers)
+    if (exchange.method !== 'HEAD') {
+      if (events.holdsStatus !== true) return streamAnswer(body, events.headers)
+      return body.begin(this.#parts.settings().streamStatusMs).then(
+        () => streamAnswer(body, events.headers),
+        (error: unknown) => {
+          body.cancel()
+          return this.#failedRun(exchange, entry, run, error, flatten(events.headers ?? {}))
+        },
+      )
+    }
     body.cancel()
     return streamAnswer(undefined)
   }
@@ -315,11 +325,11 @@ export class Pipeline {
     return errorEvent(route, this.#outcome(exchange, route, shown).problem)
   }
 
-  #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown): Answer {
+  #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown, headers: readonly string[] = []): Answer {
     const shown = run.unloading && !(error instanceof Refusal) ? restart(error) : error
     run.settle()
     if (run.clientLeft) return new Answer(499, [], null)
-    return this.#failed(exchange, entry, shown)
+    return this.#failed(exchange, entry, shown, headers)
   }
 
   #failed(exchange: Exchange, entry: Entry | undefined, error: unknown, headers: readonly string[] = []): Answer {

@@ -32,11 +32,15 @@ export interface ServerSentEvent {
   readonly event?: string
   readonly data: string
   readonly id?: string
+  /** It does not settle the status of a stream that holds it: what comes next may still be a refusal. */
+  readonly provisional?: true
 }
 /** Answered as `text/event-stream`. Pulled only as fast as the client reads; ended by `return()` when it leaves. */
 export type EventStream = AsyncIterable<ServerSentEvent> & {
   /** Headers of the answer, which are out before the first event. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The status waits for the first event, at most `[http] stream_status_ms`: what fails before it is answered as an error and not as a stream. */
+  readonly holdsStatus?: true
 }
 
 /** An answer that is not JSON: a page, a file, a metrics text. Made with `reply()`. */

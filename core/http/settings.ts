@@ -14,6 +14,8 @@ export interface HttpSettings {
   /** Until the whole request is received. */
   readonly requestTimeoutMs: number
   readonly sseKeepAliveMs: number
+  /** How long a stream that holds its status waits for its first event. */
+  readonly streamStatusMs: number
   /** What a WebSocket client may let pile up before it is closed with 1013. */
   readonly socketBufferBytes: number
   /** A larger frame is refused; one four times as large ends the connection. */

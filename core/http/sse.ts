@@ -85,10 +85,32 @@ export class EventStreamBody {
   #left = false
   #quiet = false
   #returned: Promise<void> | undefined
+  /** Asked for before the head went out. */
+  #next: Promise<IteratorResult<ServerSentEvent>> | undefined
 
   constructor(options: EventStreamOptions) {
     this.#options = options
     this.#iterator = options.events[Symbol.asyncIterator]()
+  }
+
+  /** Waits for the first event that settles the status, at most so long. Rejects with what the source throws before it. */
+  async begin(ms: number): Promise<void> {
+    const late = Promise.withResolvers<undefined>()
+    const timer = setTimeout(() => late.resolve(undefined), ms)
+    try {
+      while (!this.#left) {
+        const next = this.#iterator.next()
+        // Whoever reads on hears of its failure.
+        next.catch(() => undefined)
+        this.#next = next
+        const step = await Promise.race([next, late.promise])
+        if (!step || step.done === true || !step.value.provisional) return
+        this.#next = undefined
+        this.#pending += encodeEvent(step.value)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Called once, with the response, after its head was written. */
@@ -101,6 +123,7 @@ export class EventStreamBody {
     out.on('drain', () => this.#resume())
     if (out.destroyed) this.#leave()
     this.#options.keepAlive.add(this)
+    this.#flush()
     void this.#pump(out)
   }
 
@@ -138,7 +161,8 @@ export class EventStreamBody {
   async #pump(out: Writable): Promise<void> {
     try {
       for (;;) {
-        const step = await this.#iterator.next()
+        const step = await (this.#next ?? this.#iterator.next())
+        this.#next = undefined
         if (this.#left || step.done === true) break
         this.#append(encodeEvent(step.value))
         if (this.#pending.length > burstChars) {

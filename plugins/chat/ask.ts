@@ -1,17 +1,17 @@
 import type { ConsolaInstance } from 'consola'
 import { estimateUsage } from 'svc/providers'
-import type { CompletionEvent, CompletionRequest, Turn } from 'svc/providers'
+import type { CompletionRequest, Turn } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription } from 'svc/sdk'
 import type { Agent, Manifest } from '../agents/contract.ts'
-import type { Inference, ResolvedModel } from '../providers/contract.ts'
+import type { Inference, InferenceEvent, ResolvedModel } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { Compactor } from './compact.ts'
 import { PromptBuilt } from './contract.ts'
 import { instruction } from './format.ts'
 import { toTurns } from './history.ts'
 import { inject } from './injection.ts'
-import type { LiveTurn } from './live.ts'
+import type { LiveTurn, TurnOptions } from './live.ts'
 import type { Progress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
 import { repair } from './repair.ts'
@@ -52,6 +52,22 @@ function choicesOf(inference: Inference, { manifest }: Agent): readonly Choice[]
     ...own,
     ...general.filter((one) => !own.some(({ provider, model }) => provider === one.provider && model === one.model)),
   ]
+}
+
+/** Whether a turn asks its model to think; `undefined` leaves that to the model. */
+function wantsThinking(options: TurnOptions, { manifest }: Agent): boolean | undefined {
+  return options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
+}
+/** What becomes of what the model thinks. Switched off it is not shown, also of a model that thinks all the same. */
+export function showsReasoning(
+  options: TurnOptions,
+  agent: Agent,
+): { readonly kept: boolean; readonly streamed: boolean } {
+  const kept = wantsThinking(options, agent) !== false
+  return {
+    kept,
+    streamed: kept && (options.thinking === true || agent.manifest.thinking?.['stream_thinking'] !== false),
+  }
 }
 
 /** The model of an agent as it can be called now: the one it names, else its fallbacks in their order. `from` skips the first ones. */
@@ -103,7 +119,7 @@ export class Asking {
     this.#choice = facts.choice
   }
 
-  async *complete(turns: readonly Turn[], signal: AbortSignal): AsyncGenerator<CompletionEvent> {
+  async *complete(turns: readonly Turn[], signal: AbortSignal): AsyncGenerator<InferenceEvent> {
     const progress = this.#progress
     progress.iterations++
     for (;;) {
@@ -129,8 +145,13 @@ export class Asking {
       }
       const restMs = this.#parts.turnMs - progress.modelMs
       try {
+        this.#live.enter({ phase: 'waiting_for_model', detail: `${model.provider}/${model.model}`, attempt: 1 })
         if (restMs <= 0) throw overdue(model, this.#parts.turnMs)
         for await (const event of this.#parts.inference.complete(model, request, signal, restMs)) {
+          if (event.type === 'phase') {
+            yield event
+            continue
+          }
           tried.first ??= performance.now() - tried.from
           if (event.type === 'text' && tried.chars.length < 200) tried.chars += event.delta
           if (event.type === 'text' || event.type === 'thinking') progress.written += event.delta.length
@@ -175,8 +196,7 @@ export class Asking {
     const { options } = this.#live
     const { model, replaced, shrink } = this.#progress
     if (!model) throw new Error('a turn asks a model before one is chosen')
-    const thinking =
-      options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
+    const thinking = wantsThinking(options, this.#agent)
     const format = this.#live.format
     const { extra_params: extra } = manifest.model
     const all = replaced ? [...replaced.turns, ...turns.slice(replaced.count)] : turns
@@ -233,6 +253,10 @@ export class Asking {
     try {
       const { model, index } = await chooseModel(this.#parts.inference, this.#agent, this.#choice + 1)
       this.#parts.log.warn(`turn ${this.#live.id} goes on with ${model.provider}/${model.model}: ${failure.message}`)
+      this.#live.enter({
+        phase: 'switching_model',
+        detail: `${model.provider}/${model.model} answers instead: ${failure.message}`,
+      })
       this.#choice = index
       this.#progress.model = model
       return true

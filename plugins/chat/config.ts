@@ -40,6 +40,8 @@ export const ChatConfig = fileOnly(
     turn_ms: v.optional(count, 1_800_000),
     /** Calls of the model in one turn; a manifest may ask for fewer. */
     max_iterations: v.optional(count, 50),
+    /** Of what the models think in one turn, this much is kept with its messages; all of it is streamed. */
+    reasoning_chars: v.optional(count, 100_000),
     /** Tool calls in one turn. */
     tool_calls_per_turn: v.optional(count, 30),
     /** Text from outside that looks like instructions: `warn` marks it and makes the turn ask before what is risky, `block` keeps it back. */

@@ -48,6 +48,7 @@ export const MessageEvent = v.variant('type', [
 export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   return {
     headers: { 'x-turn-id': turnId },
+    holdsStatus: true,
     [Symbol.asyncIterator]() {
       const reader = events[Symbol.asyncIterator]()
       let name = `,"turn_id":${JSON.stringify(turnId)}}`
@@ -86,7 +87,7 @@ export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: stri
         next() {
           if (begun) return reader.next()
           begun = true
-          return Promise.resolve({ done: false, value: { id: turnId, data: '' } })
+          return Promise.resolve({ done: false, value: { id: turnId, data: '', provisional: true } })
         },
       }
     },
@@ -116,7 +117,7 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
     case 'reasoning':
       return { event: 'thinking', data: JSON.stringify({ type: 'thinking', content: event.delta }) }
     case 'phase':
-      return { event: 'phase', data: JSON.stringify(encodePhase(event)) }
+      return { event: 'phase', data: JSON.stringify(encodePhase(event)), provisional: true }
     case 'tool-started':
       return { event: 'tool_use', data: JSON.stringify({ type: 'tool_use', tool: event.tool, id: event.callId }) }
     case 'tool-ended':

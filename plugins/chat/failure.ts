@@ -11,8 +11,7 @@ export function failureOf(error: unknown): TurnFailure {
   if (error instanceof Refusal) return { code: error.code, message: error.message, retryable: passing.has(error.code) }
   if (error instanceof UpstreamFailure) {
     const retryable = error.retry === 'later'
-    const code = error.reason === 'rate_limit' ? 'rate_limit' : retryable ? 'service_unavailable' : 'internal_error'
-    return { code, message: error.message, retryable }
+    return { code: retryable ? 'service_unavailable' : 'internal_error', message: error.message, retryable }
   }
   return { code: 'internal_error', message: 'internal error', retryable: true }
 }

@@ -1,6 +1,7 @@
 import type { CompletionEvent, ToolCall, Turn, Usage } from 'svc/providers'
 import type { ToolResult } from 'svc/sdk'
 import type { Label } from '../sessions/contract.ts'
+import type { InferenceEvent } from '../providers/contract.ts'
 import type { TurnEvent, TurnResult } from './contract.ts'
 import type { Guard } from './guard.ts'
 
@@ -26,7 +27,7 @@ export interface LoopPorts {
   complete(
     turns: readonly Turn[],
     signal: AbortSignal,
-  ): AsyncIterable<CompletionEvent> | Promise<AsyncIterable<CompletionEvent>>
+  ): AsyncIterable<InferenceEvent> | Promise<AsyncIterable<InferenceEvent>>
   offer(tool: string): Offer
   /** Durable before it settles: what the model said, and that these calls are about to be made. */
   recordCalls(step: {
@@ -96,7 +97,10 @@ export async function* runLoop(
             yield { type: 'text', delta: gap + event.delta }
             gap = ''
           }
-        } else if (event.type === 'call') calls.push(distinct(event.call, (ids ??= idsOf(turns)), iterations))
+        } else if (event.type === 'thinking') {
+          if (event.delta !== '') yield { type: 'reasoning', delta: event.delta }
+        } else if (event.type === 'phase') yield event
+        else if (event.type === 'call') calls.push(distinct(event.call, (ids ??= idsOf(turns)), iterations))
         else if (event.type === 'end') end = event
       }
       if (!end) throw new Error('the provider ended without an end event')

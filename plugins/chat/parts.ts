@@ -108,7 +108,11 @@ export function createParts({
     waits: () => {
       if (leaving.aborted) chat.letGo()
     },
-    limits: { maxIterations: config.max_iterations, toolCalls: config.tool_calls_per_turn },
+    limits: {
+      maxIterations: config.max_iterations,
+      toolCalls: config.tool_calls_per_turn,
+      reasoningChars: config.reasoning_chars,
+    },
   })
   const feed = new SessionFeed({
     turns: (sessionId) => chat.turnsOf(sessionId),

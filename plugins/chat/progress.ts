@@ -27,6 +27,10 @@ export class Progress {
   said = ''
   /** What was said since the last record. */
   step = ''
+  /** Everything that was thought, where it is shown. */
+  thought = ''
+  /** What of it was thought since the last record. */
+  #reasoning = ''
   /** The request that is being answered, to count what it cost when the answer is cut. */
   request: CompletionRequest | undefined
   /** Characters the model wrote in the call that runs, what it thought included. */
@@ -65,6 +69,18 @@ export class Progress {
     return [...this.carried.keys()]
   }
 
+  /** Keeps what was thought, up to so many characters in a turn. */
+  think(delta: string, most: number): void {
+    const kept = delta.slice(0, Math.max(0, most - this.thought.length))
+    this.thought += kept
+    this.#reasoning += kept
+  }
+  /** What was thought, for the next record. */
+  takeReasoning(): string {
+    const text = this.#reasoning
+    this.#reasoning = ''
+    return text
+  }
   spend(usage: Usage): void {
     if (this.model) this.#spent.push({ model: this.model, usage })
   }
@@ -100,6 +116,7 @@ export class Progress {
       turnId: this.#live.id,
       sessionId: this.#live.sessionId,
       text: this.said,
+      ...(this.thought === '' ? {} : { reasoning: this.thought }),
       usage: sum(this.#spent.map(({ usage }) => usage)),
       iterations: this.iterations,
       costUsd: toUsd(

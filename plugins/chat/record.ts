@@ -30,6 +30,7 @@ export interface SummaryCall {
 /** What the model said before its calls. */
 interface Said {
   readonly text: string
+  readonly reasoning?: string | undefined
   readonly calls: readonly ToolCall[]
   readonly replay?: string | undefined
 }
@@ -70,13 +71,21 @@ export class TurnRecord {
   }
 
   /** `labels` is what the model's words carry. */
-  said(turn: TurnFacts, text: string, labels: readonly Label[], mark?: Message['mark']): readonly Statement[] {
-    const message = this.#message(turn, 'assistant', text === '' ? [] : [labelled(text, labels)])
+  said(
+    turn: TurnFacts,
+    { text, reasoning = '' }: Pick<Said, 'text' | 'reasoning'>,
+    labels: readonly Label[],
+    mark?: Message['mark'],
+  ): readonly Statement[] {
+    const message = this.#message(turn, 'assistant', [
+      ...thought(reasoning),
+      ...(text === '' ? [] : [labelled(text, labels)]),
+    ])
     return this.#parts.sessions.append(turn.sessionId, mark === undefined ? message : { ...message, mark })
   }
-  calls(turn: TurnFacts, { text, calls, replay }: Said, labels: readonly Label[]): Statement[] {
+  calls(turn: TurnFacts, { text, reasoning = '', calls, replay }: Said, labels: readonly Label[]): Statement[] {
     const { sessions, journal } = this.#parts
-    const blocks: Block[] = text === '' ? [] : [labelled(text, labels)]
+    const blocks: Block[] = [...thought(reasoning), ...(text === '' ? [] : [labelled(text, labels)])]
     for (const { id, name, args } of calls)
       blocks.push({
         type: 'call',
@@ -245,6 +254,9 @@ export class TurnRecord {
 
 function labelsOf({ labels }: Outcome): Pick<Outcome, 'labels'> {
   return labels === undefined || labels.length === 0 ? {} : { labels }
+}
+function thought(text: string): Block[] {
+  return text === '' ? [] : [{ type: 'reasoning', text }]
 }
 function labelled(text: string, labels: readonly Label[]): Block {
   return { type: 'text', text, ...(labels.length > 0 && { labels }) }

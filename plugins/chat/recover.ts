@@ -52,7 +52,7 @@ async function interrupt({ db, journal, sessions, record }: RecoverParts, turn: 
           turn,
           calls.map((call) => ({ call, outcome: known.get(call.id) ?? { text: NOTE, failed: true } })),
         )),
-    ...record.said(turn, NOTE, [], 'interrupted'),
+    ...record.said(turn, { text: NOTE }, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
   ])
 }

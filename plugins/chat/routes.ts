@@ -72,7 +72,7 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     method: 'POST',
     path: '/api/agents/:id/message/stream',
     summary: 'Send a message and read the answer as it is written',
-    description: `Events: chunk, tool_use, tool_result, done; error when it fails underway. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
+    description: `Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; error when it fails underway. What fails before the first event answers with its status, unless that takes longer than \`[http] stream_status_ms\`. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,

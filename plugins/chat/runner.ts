@@ -6,7 +6,7 @@ import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Message } from '../sessions/contract.ts'
-import { Asking, chooseModel, TEXT_ONLY } from './ask.ts'
+import { Asking, chooseModel, showsReasoning, TEXT_ONLY } from './ask.ts'
 import type { AskParts } from './ask.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
@@ -33,7 +33,7 @@ export interface RunnerParts extends AskParts, DoorParts {
   readonly journal: Pick<Journal, 'find'>
   readonly hooks: Hooks
   readonly record: TurnRecord
-  readonly limits: { readonly maxIterations: number; readonly toolCalls: number }
+  readonly limits: { readonly maxIterations: number; readonly toolCalls: number; readonly reasoningChars: number }
   /** Runs what must end before the plugin goes, and that nobody waits for. */
   readonly background: (work: () => Promise<void>) => void
   readonly onDefect: (error: unknown, turnId: string) => void
@@ -76,7 +76,7 @@ export class TurnRunner {
   }
 
   async #turn(live: LiveTurn, progress: Progress, follow: () => Statement[]): Promise<TurnResult> {
-    const { db, agents, inference, hooks, record } = this.#parts
+    const { db, agents, inference, hooks, record, limits } = this.#parts
     live.signal.throwIfAborted()
     const named = (progress.agent = await agents.requireRunning(live.agentId))
     live.push({ type: 'thinking' })
@@ -96,6 +96,7 @@ export class TurnRunner {
     const input = await this.#input(live, agent, window, progress)
     progress.iterations = input.iterations
     progress.calls = input.pending?.calls ?? []
+    const shown = showsReasoning(live.options, agent)
     const loop = runLoop(input, this.#ports(live, agent, progress, index, input.pending?.known))
     for (;;) {
       const { done, value } = await loop.next()
@@ -105,13 +106,18 @@ export class TurnRunner {
         if (value.usage) progress.spend(value.usage)
         const result = progress.result(value.stop)
         await db.batch([
-          ...record.said(live, value.text, progress.labels),
+          ...record.said(live, { text: value.text, reasoning: progress.takeReasoning() }, progress.labels),
           ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []),
           ...progress.giveBack(),
           ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`, progress),
           ...follow(),
         ])
         return result
+      }
+      if (value.type === 'reasoning') {
+        if (!shown.kept) continue
+        progress.think(value.delta, limits.reasoningChars)
+        if (!shown.streamed) continue
       }
       if (value.type === 'text') {
         progress.said += value.delta
@@ -156,6 +162,7 @@ export class TurnRunner {
     const family = familyOf(model.model)
     const long = mostTokens(turns) > most && turns.reduce((sum, turn) => sum + countTurn(turn, family), 0) > most
     if (!many && !long) return messages
+    live.enter({ phase: 'compacting', detail: 'older messages are being summarised' })
     try {
       const { status } = await compactor.compact({
         agent,
@@ -217,7 +224,7 @@ export class TurnRunner {
         progress.request = undefined
         progress.spend(usage)
         await db.batch([
-          ...record.calls(live, { text, calls, replay }, progress.labels),
+          ...record.calls(live, { text, reasoning: progress.takeReasoning(), calls, replay }, progress.labels),
           ...(progress.model ? record.spent(live, progress.model, usage) : []),
           ...progress.giveBack(),
           ...record.traces(progress),
@@ -318,10 +325,12 @@ export class TurnRunner {
   #partial(live: LiveTurn, progress: Progress, state: 'cancelled' | 'interrupted' | 'failed'): readonly Statement[] {
     const text = progress.step.trimStart()
     const { labels } = progress
-    if (state === 'cancelled') return this.#parts.record.said(live, text, labels, 'cancelled')
-    if (state === 'interrupted')
-      return this.#parts.record.said(live, text === '' ? INTERRUPTED : text, labels, 'interrupted')
-    return text === '' ? [] : this.#parts.record.said(live, text, labels, 'cut')
+    const said = {
+      text: text === '' && state === 'interrupted' ? INTERRUPTED : text,
+      reasoning: progress.takeReasoning(),
+    }
+    if (state !== 'failed') return this.#parts.record.said(live, said, labels, state)
+    return text === '' ? [] : this.#parts.record.said(live, said, labels, 'cut')
   }
 
   /** Every recorded call gets a result, or the transcript could not be sent to a model again. */

@@ -15,7 +15,17 @@ export function encodeCompletion(head: Head, result: TurnResult): Completion {
     object: 'chat.completion',
     created: head.created,
     model: head.model,
-    choices: [{ index: 0, message: { role: 'assistant', content: result.text }, finish_reason: finishReason(result) }],
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: result.text,
+          ...(result.reasoning === undefined ? {} : { reasoning_content: result.reasoning }),
+        },
+        finish_reason: finishReason(result),
+      },
+    ],
     usage: encodeUsage(result),
     ...(head.warnings.length > 0 ? { warnings: [...head.warnings] } : {}),
   }

@@ -63,7 +63,12 @@ export const Completion = v.object({
   choices: v.array(
     v.object({
       index: v.number(),
-      message: v.object({ role: v.literal('assistant'), content: v.string() }),
+      message: v.object({
+        role: v.literal('assistant'),
+        content: v.string(),
+        /** What the model thought, as most servers of this API name it. */
+        reasoning_content: v.optional(v.string()),
+      }),
       finish_reason: finish,
     }),
   ),

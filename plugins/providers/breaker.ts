@@ -8,6 +8,16 @@ interface Circuit {
   failures: number[]
   openUntil: number
   trial: boolean
+  /** Trials in a row that failed. */
+  trials: number
+}
+interface Limits {
+  readonly failures: number
+  readonly windowMs: number
+  /** The longest pause. */
+  readonly pauseMs: number
+  /** The first one. */
+  readonly trialMs: number
 }
 /** One call that a circuit let through. Exactly one of its ends is called. */
 export interface Admission {
@@ -17,18 +27,16 @@ export interface Admission {
 }
 
 /**
- * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a pause one single
- * call is let through as a trial, whose outcome closes the circuit or opens it again.
+ * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a short pause one single call is
+ * let through as a trial. When it succeeds the circuit closes, when it fails the pause doubles: what is back soon is used soon, and what
+ * stays away is hardly called.
  */
 export class Breaker {
   readonly #clock: Clock
-  readonly #limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number }
+  readonly #limits: Limits
   readonly #circuits = new Map<string, Circuit>()
 
-  constructor(
-    clock: Clock,
-    limits: { readonly failures: number; readonly windowMs: number; readonly pauseMs: number },
-  ) {
+  constructor(clock: Clock, limits: Limits) {
     this.#clock = clock
     this.#limits = limits
   }
@@ -44,7 +52,8 @@ export class Breaker {
     const circuit = this.#circuit(name)
     const now = this.#clock.now()
     const open = circuit.openUntil > 0
-    if (open && (now < circuit.openUntil || circuit.trial)) return Math.max(1, circuit.openUntil - now)
+    if (open && (now < circuit.openUntil || circuit.trial))
+      return Math.max(1, circuit.trial ? this.#limits.trialMs : 0, circuit.openUntil - now)
     circuit.trial = open
     let ended = false
     const once = (end: () => void) => () => {
@@ -58,12 +67,14 @@ export class Breaker {
       succeeded: once(() => {
         circuit.failures = []
         circuit.openUntil = 0
+        circuit.trials = 0
       }),
       failed: once(() => {
         const at = this.#clock.now()
         circuit.failures = [...circuit.failures.filter((time) => at - time < this.#limits.windowMs), at]
         if (open || circuit.failures.length >= this.#limits.failures) {
-          circuit.openUntil = at + this.#limits.pauseMs
+          const { pauseMs, trialMs } = this.#limits
+          circuit.openUntil = at + Math.min(pauseMs, trialMs * 2 ** circuit.trials++)
           circuit.failures = []
         }
       }),
@@ -76,7 +87,7 @@ export class Breaker {
     // Only a map that is nearly full needs its order kept, so that the first one is the oldest.
     if (circuit && this.#circuits.size < MOST_CIRCUITS / 2) return circuit
     if (circuit) this.#circuits.delete(name)
-    else circuit = { failures: [], openUntil: 0, trial: false }
+    else circuit = { failures: [], openUntil: 0, trial: false, trials: 0 }
     this.#circuits.set(name, circuit)
     if (this.#circuits.size > MOST_CIRCUITS)
       for (const oldest of this.#circuits.keys()) {

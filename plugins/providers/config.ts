@@ -48,7 +48,12 @@ export const Config = settable(
     answer_ms: ms(600_000),
     breaker_failures: count(5),
     breaker_window_ms: ms(30_000),
+    /** The longest pause between two trials of a provider that keeps failing. */
     breaker_pause_ms: ms(30_000),
+    /** The pause before the first trial; it doubles with each one that fails. */
+    breaker_trial_ms: ms(1000),
+    /** A call waits so long for the next trial of its provider; for a later one it fails at once. */
+    circuit_wait_ms: ms(2500),
     /** How long a local Ollama has to answer the question whether it is there. */
     detect_ms: ms(300),
     /** How long its answer is believed. */

@@ -33,6 +33,20 @@ export interface Embedded extends Embeddings {
   readonly price: Price | undefined
 }
 
+/** What a call waits for before it is made again. */
+export interface CallPhase {
+  readonly type: 'phase'
+  readonly phase: 'retrying' | 'circuit_open' | 'waiting_for_model'
+  /** In words for a person. */
+  readonly detail: string
+  /** ISO 8601 UTC. */
+  readonly retryAt?: string
+  /** Number of the try that comes next. */
+  readonly attempt: number
+}
+/** What a driver says, and between its tries what is waited for. */
+export type InferenceEvent = CompletionEvent | CallPhase
+
 /** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
 export interface Inference {
   /**
@@ -61,7 +75,7 @@ export interface Inference {
     request: Omit<CompletionRequest, 'model'>,
     signal: AbortSignal,
     withinMs?: number,
-  ): AsyncIterable<CompletionEvent>
+  ): AsyncIterable<InferenceEvent>
   /**
    * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the provider needs. `default`
    * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as

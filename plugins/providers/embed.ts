@@ -1,14 +1,7 @@
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type {
-  CompletionEvent,
-  CompletionRequest,
-  Embedding,
-  EmbeddingRequest,
-  Embeddings,
-  ProviderClient,
-} from 'svc/providers'
+import type { CompletionRequest, Embedding, EmbeddingRequest, Embeddings, ProviderClient } from 'svc/providers'
 import type { Connections } from './connection.ts'
-import type { Embedded, Inference, ResolvedModel } from './contract.ts'
+import type { Embedded, Inference, ResolvedModel, InferenceEvent } from './contract.ts'
 import { isDefault } from './default-model.ts'
 
 /** What one request holds where a driver does not say. */
@@ -23,7 +16,7 @@ export type Calls = (
   request: Omit<CompletionRequest, 'model'>,
   signal: AbortSignal,
   through: (client: ProviderClient) => ProviderClient,
-) => AsyncIterable<CompletionEvent>
+) => AsyncIterable<InferenceEvent>
 export interface EmbedderParts {
   readonly connections: Connections
   readonly calls: Calls

@@ -74,6 +74,7 @@ export default definePlugin({
         failures: config.breaker_failures,
         windowMs: config.breaker_window_ms,
         pauseMs: config.breaker_pause_ms,
+        trialMs: config.breaker_trial_ms,
       }),
       retrying: (said, _, waitMs) => log.warn(`${said}; next try in ${Math.round(waitMs)} ms`),
     })

@@ -9,7 +9,7 @@ import { sleep } from './clock.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Connection, Connections } from './connection.ts'
-import type { Inference, ProviderState, ResolvedModel } from './contract.ts'
+import type { Inference, InferenceEvent, ProviderState, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
 import { createEmbedder } from './embed.ts'
 import { variablesOf, withoutKey } from './keys.ts'
@@ -54,7 +54,7 @@ export function createInference(parts: InferenceParts): Inference {
     signal: AbortSignal,
     through?: (client: ProviderClient) => ProviderClient,
     withinMs = Infinity,
-  ): AsyncGenerator<CompletionEvent> {
+  ): AsyncGenerator<InferenceEvent> {
     const { maxOutputTokens: most } = model
     // A vendor refuses a longer answer than its model gives.
     const request: CompletionRequest = {
@@ -71,8 +71,16 @@ export function createInference(parts: InferenceParts): Inference {
         connection.waitMs > 0 &&
         connection.waitMs <= config.retry_after_max_ms &&
         clock.now() + connection.waitMs < deadline
-      )
+      ) {
+        yield {
+          type: 'phase',
+          phase: 'retrying',
+          detail: `every key of ${model.provider} was used too often and rests`,
+          retryAt: new Date(Date.now() + connection.waitMs).toISOString(),
+          attempt: tries,
+        }
         await sleep(clock, connection.waitMs, signal)
+      }
       // From here to the listener for the abort nothing waits.
       signal.throwIfAborted()
       let begun = false
@@ -124,10 +132,30 @@ export function createInference(parts: InferenceParts): Inference {
           { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms },
           parts.random(),
         )
-        if (tries >= config.tries || error instanceof CircuitOpen || clock.now() + waitMs >= deadline)
-          throw advise(error, model.provider, connection, tries)
-        parts.retrying(withoutKey(error.message, connection.key), error, waitMs)
-        await sleep(clock, waitMs, signal)
+        const open = error instanceof CircuitOpen
+        if (
+          tries >= config.tries ||
+          (open && error.waitMs > config.circuit_wait_ms) ||
+          clock.now() + (open ? error.waitMs : waitMs) >= deadline
+        )
+          throw advise(error, model.provider, connection, open ? 1 : tries)
+        const said = withoutKey(error.message, connection.key)
+        const pauseMs = open ? error.waitMs : waitMs
+        parts.retrying(said, error, pauseMs)
+        yield {
+          type: 'phase',
+          phase: open ? 'circuit_open' : 'retrying',
+          detail: said,
+          retryAt: new Date(Date.now() + pauseMs).toISOString(),
+          attempt: tries + 1,
+        }
+        await sleep(clock, pauseMs, signal)
+        yield {
+          type: 'phase',
+          phase: 'waiting_for_model',
+          detail: `${model.provider}/${model.model}`,
+          attempt: tries + 1,
+        }
       }
     }
   }
@@ -254,6 +282,7 @@ export function createInference(parts: InferenceParts): Inference {
 
 /** The provider failed so often that it is left alone for a while. */
 class CircuitOpen extends UpstreamFailure {
+  readonly waitMs: number
   constructor(provider: string, failures: number, waitMs: number) {
     const secs = Math.ceil(waitMs / 1000)
     super(provider, `Provider ${provider} failed ${failures} times in a row and is not called for another ${secs} s`, {
@@ -261,6 +290,7 @@ class CircuitOpen extends UpstreamFailure {
       retry: 'later',
       retryAfterSecs: secs,
     })
+    this.waitMs = waitMs
   }
 }
 

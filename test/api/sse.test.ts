@@ -57,10 +57,10 @@ describe('POST /api/agents/{id}/message/stream', () => {
   })
   it('a failure underway is an error event and the end', async () => {
     const agent = await spawn()
-    stage.fake.script({ status: 401 })
+    stage.fake.script({ text: ['half'], fault: 'cut' })
     const { events } = await stream(agent, 'go')
-    expect(events.map(({ event }) => event)).toEqual(['error'])
-    expect(events[0]?.data.error.message).toContain('openai')
+    expect(events.map(({ event }) => event)).toEqual(['chunk', 'error'])
+    expect(events[1]?.data.error.message).toContain('openai')
   })
   it('a reader that does not read holds up nobody and misses nothing', async () => {
     const agent = await spawn()
@@ -124,7 +124,7 @@ describe('GET /api/agents/{id}/stream', () => {
     expect((await stage.host.fetch(`/api/agents/${agent}/stream?message=`)).status).toBe(400)
   })
   it('an EventSource, which comes back by itself when a stream ends, does not send its message again', async () => {
-    for (const answer of [{ text: 'once' }, { status: 401 }]) {
+    for (const answer of [{ text: 'once' }, { text: ['half'], fault: 'cut' }] as const) {
       const agent = await spawn()
       stage.fake.script(answer)
       const first = await stage.host.fetch(`/api/agents/${agent}/stream?message=hello`)

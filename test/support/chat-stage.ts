@@ -85,6 +85,8 @@ export function toConfig(fake: FakeProvider, more: Record<string, unknown> = {})
     default_provider: 'openai',
     default_model: 'fake-1',
     providers: { openai: { base_url: fake.url, api_key: 'test-key' } },
+    // A test that lets a model wait need not wait itself.
+    http: { stream_status_ms: 200 },
     ...rest,
     plugins: {
       providers: { tries: 3, back_off_min_ms: 1, back_off_max_ms: 5, retry_after_max_ms: 2000 },

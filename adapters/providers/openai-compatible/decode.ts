@@ -4,6 +4,7 @@ import type { OutboundResponse } from 'svc/sdk'
 import { estimateUsage, plausible, readArgs } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
+import { InlineThinking } from './inline-thinking.ts'
 import type { Quirks } from './quirks.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { Said, WireCall } from './wire.ts'
@@ -30,6 +31,7 @@ export class Decoder {
     ({ data }) => this.#event(data),
     (most) => this.#said.broken(`sent a line of more than ${most} characters`),
   )
+  readonly #inline: InlineThinking
   readonly #calls = new Map<number, OpenCall>()
   #lastIndex = -1
   #usage: WireUsage | undefined
@@ -43,6 +45,7 @@ export class Decoder {
   constructor(name: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
     this.#name = name
     this.#said = new StreamedText(name)
+    this.#inline = new InlineThinking(this.#said)
     this.#request = request
     this.#replayed = quirks.replay
   }
@@ -60,12 +63,14 @@ export class Decoder {
   /** A few answer a request for a stream with the whole at once. */
   async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
     this.#stream.feedWhole(await response.text())
+    this.#inline.finish()
     return this.#said.take()
   }
 
   /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
   finish(): readonly CompletionEvent[] {
     this.#stream.finish()
+    this.#inline.finish()
     // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
     this.#said.requireEnd(this.#sentinel || this.#finish)
     const said = this.#said.take()
@@ -109,7 +114,7 @@ export class Decoder {
     const text = usualText(json)
     if (text !== undefined) {
       this.#said.seen = true
-      this.#said.say(text)
+      this.#inline.say(text)
       return
     }
     const end = usualEnd(json)
@@ -145,7 +150,7 @@ export class Decoder {
     if (thinking) this.#said.think(thinking)
     const text =
       typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
-    if (text) this.#said.say(text)
+    if (text) this.#inline.say(text)
     if (tool_calls) for (const call of tool_calls) this.#call(call)
   }
 

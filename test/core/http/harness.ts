@@ -45,6 +45,7 @@ export async function open(
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 20_000,
     sseKeepAliveMs: 15_000,
+    streamStatusMs: 5000,
     socketBufferBytes: 1_000_000,
     socketFrameBytes: 65_536,
     socketIdleMs: 60_000,

@@ -78,10 +78,11 @@ describe('thinking of a model that signs it', () => {
     fake.script({ thinking: ['Again.'], text: ['Hello.'] })
     expect((await host.json('POST', `/api/agents/${agent}/message`, { message: 'and now?' })).status).toBe(200)
     expect(answers()).toEqual([['tool_use'], ['text', 'tool_use', 'tool_use'], ['text']])
-    // What was thought is nobody's to read.
+    // What was thought is shown; what the provider wants back is nobody's to read.
     const shown = JSON.stringify((await host.json('GET', `/api/agents/${agent}/session`)).body)
     expect(shown).toContain('One more.')
-    expect(shown).not.toMatch(/First this|signature|redacted/)
+    expect(shown).toContain('"thinking":"First this."')
+    expect(shown).not.toMatch(/signature|redacted/)
   })
 
   it('is not asked for when it is off for the agent or for the message', async () => {

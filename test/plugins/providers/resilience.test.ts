@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CompletionEvent, ProviderDriver } from 'svc/providers'
 import { builtin } from '../../../adapters/providers/builtin/driver.ts'
+import type { InferenceEvent } from '../../../plugins/providers/contract.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { collectAll, createRig, hi } from './rig.ts'
@@ -95,7 +96,7 @@ describe('trying again', () => {
     await using part = await rig()
     const start = before()
     fake.script({ text: ['half an '], fault: 'reset' })
-    const events: CompletionEvent[] = []
+    const events: InferenceEvent[] = []
     await expect(
       (async () => {
         for await (const event of part.inference.complete(model, hi, new AbortController().signal)) events.push(event)
@@ -199,8 +200,8 @@ describe('the breaker', () => {
     await expect(part.ask()).rejects.toMatchObject({
       reason: 'overloaded',
       retry: 'later',
-      retryAfterSecs: 30,
-      message: expect.stringContaining('not called for another 30 s'),
+      retryAfterSecs: 1,
+      message: expect.stringContaining('not called for another 1 s'),
     })
     expect(since(start)).toBe(0)
     part.clock.advance(30_000)
@@ -231,6 +232,41 @@ describe('the breaker', () => {
     await expect(part.ask(model, AbortSignal.abort(new Error('left')))).rejects.toThrow('left')
     fake.script({ text: 'back' })
     expect(await part.ask()).toBe('back')
+  })
+  it('tries again after a second, then ever later up to the longest pause, and anew when it was back', async () => {
+    await using part = await rig({ config: { tries: 1, breaker_pause_ms: 5000 } })
+    const failures = async (count: number): Promise<void> => {
+      fake.script(...Array.from({ length: count }, () => failing(500)))
+      for (let call = 0; call < count; call++)
+        await expect(part.ask()).rejects.toMatchObject({ reason: 'server_error' })
+    }
+    await failures(5)
+    for (const ms of [1000, 2000, 4000, 5000, 5000]) {
+      part.clock.advance(ms - 1)
+      await expect(part.ask()).rejects.toMatchObject({ reason: 'overloaded' })
+      part.clock.advance(1)
+      await failures(1)
+    }
+    part.clock.advance(5000)
+    fake.script({ text: 'back' })
+    expect(await part.ask()).toBe('back')
+    await failures(5)
+    part.clock.advance(1000)
+    fake.script({ text: 'back' })
+    expect(await part.ask()).toBe('back')
+  })
+  it('makes a call with tries left wait for a trial that is near', async () => {
+    await using part = await rig({ config: { tries: 3, breaker_failures: 1 } })
+    fake.script(failing(500), { text: 'back' })
+    const events = await collectAll(part.inference.complete(model, hi, new AbortController().signal))
+    expect(events.map((event) => (event.type === 'phase' ? `${event.phase} ${event.attempt}` : event.type))).toEqual([
+      'retrying 2',
+      'waiting_for_model 2',
+      'circuit_open 3',
+      'waiting_for_model 3',
+      'text',
+      'end',
+    ])
   })
   it('forgets failures that are long ago, and does not count refusals of the request', async () => {
     await using part = await rig({ config: { tries: 1 } })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Fetch, UpstreamFailure, Vault } from 'svc/sdk'
-import type { CompletionEvent, ProviderDriver } from 'svc/providers'
+import type { ProviderDriver } from 'svc/providers'
 import { builtin } from '../../../adapters/providers/builtin/driver.ts'
 import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
 import { vendors } from '../../../adapters/providers/openai-compatible/vendors.ts'
@@ -8,7 +8,7 @@ import { createOutbound } from '../../../core/net/outbound.ts'
 import { Breaker } from '../../../plugins/providers/breaker.ts'
 import { Config } from '../../../plugins/providers/config.ts'
 import { Connections } from '../../../plugins/providers/connection.ts'
-import type { Inference, ResolvedModel } from '../../../plugins/providers/contract.ts'
+import type { Inference, InferenceEvent, ResolvedModel } from '../../../plugins/providers/contract.ts'
 import { DefaultModel } from '../../../plugins/providers/default-model.ts'
 import { createInference } from '../../../plugins/providers/inference.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
@@ -85,6 +85,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
       failures: config.breaker_failures,
       windowMs: config.breaker_window_ms,
       pauseMs: config.breaker_pause_ms,
+      trialMs: config.breaker_trial_ms,
     }),
     retrying: (_, failure, waitMs) => {
       pauses.push(waitMs)
@@ -119,8 +120,8 @@ export const hi = {
   turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hi' }] }],
 }
 
-export async function collectAll(events: AsyncIterable<CompletionEvent>): Promise<CompletionEvent[]> {
-  const all: CompletionEvent[] = []
+export async function collectAll(events: AsyncIterable<InferenceEvent>): Promise<InferenceEvent[]> {
+  const all: InferenceEvent[] = []
   for await (const event of events) all.push(event)
   return all
 }
