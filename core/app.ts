@@ -14,7 +14,7 @@ import type { Config } from './config/schema.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { HookBus } from './hooks/bus.ts'
 import { createConfiguration } from './host/configuration.ts'
-import { AuthenticationFailed, Daemon, DaemonListening } from './host/daemon.ts'
+import { AuthenticationFailed, Daemon, DaemonListening, UnrecordedChange } from './host/daemon.ts'
 import { Logs } from './host/logs.ts'
 import { copyBeforeMigration } from './host/upgrade.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from './host/folders.ts'
@@ -221,6 +221,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     onAuthFailure: (failure) => {
       void hooks.forPlugin(coreScope).emit(AuthenticationFailed, failure)
     },
+    onUnrecorded: (request) => hooks.forPlugin(coreScope).emit(UnrecordedChange, request),
   })
   const coreScope = new Scope('core')
 

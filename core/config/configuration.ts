@@ -16,6 +16,8 @@ export interface Applied extends ConfigChange {
 export interface Configuration {
   /** Everything, with `***` for secrets. */
   read(): Readonly<Record<string, unknown>>
+  /** The value of a key, or one it might get, as it may be shown: with `***` for secrets. */
+  shown(key: string, value?: unknown): unknown
   /** Dotted key to the file and line, variable or flag its value came from; a key that is missing has its default. */
   sources(): ReadonlyMap<string, string>
   /** Keys whose change waits for a restart. */

@@ -7,6 +7,7 @@ import { findNearest, suggest } from '../schema/nearest.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import { redact } from '../config/redact.ts'
 import { ConfigSchema } from '../config/schema.ts'
+import { isTree } from '../config/shape.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
@@ -154,6 +155,11 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
 
   return {
     read: () => redact(live.current) as Readonly<Record<string, unknown>>,
+    shown: (key, ...value) => {
+      const path = splitKey(key)
+      const tree = value.length === 0 ? live.current : nest(path, value[0])
+      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), redact(tree))
+    },
     sources: () => live.sources,
     restart: () => live.restart,
     schema: async () =>

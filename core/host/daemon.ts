@@ -78,5 +78,8 @@ export const AuthenticationFailed = notify<{
   readonly what?: string
 }>('daemon:authentication-failed')
 
+/** A request with a lasting effect was carried out, and whoever did it recorded nothing. It is answered when the listeners are done. */
+export const UnrecordedChange = notify<{ readonly method: string; readonly path: string }>('daemon:unrecorded-change')
+
 /** The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

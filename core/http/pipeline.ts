@@ -7,7 +7,7 @@ import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { errorBody, outcomeOf } from '../errors/render.ts'
 import { parse } from '../schema/parse.ts'
-import { runAs } from '../scope/actor.ts'
+import { isRecorded, runAs } from '../scope/actor.ts'
 import type { Admission } from './admission.ts'
 import { Answer, answerOf, errorAnswer, isStream, flatten, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
@@ -31,6 +31,8 @@ export interface PipelineParts {
   readonly count: RequestCount
   readonly idempotency: Idempotency | undefined
   onDefect(error: unknown, where: string): void
+  /** A request with a lasting effect was carried out, and no record tells who asked for it. */
+  onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
 /** A request on its way through h3, and what is known of it: a held one goes on where it stood. */
 export interface Passage {
@@ -212,7 +214,7 @@ export class Pipeline {
 
   #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
     try {
-      const value: unknown = runAs(actorOf(input), () => handled(entry.route, input))
+      const value: unknown = runAs(actorOf(input), () => this.#handled(exchange, entry.route, input))
       if (!(value instanceof Promise)) return this.#render(exchange, entry, run, input, value)
       return value
         .then((settled: unknown) => this.#render(exchange, entry, run, input, settled))
@@ -220,6 +222,18 @@ export class Pipeline {
     } catch (error) {
       return this.#failedRun(exchange, entry, run, error)
     }
+  }
+
+  #handled(exchange: Exchange, route: AnyRoute, input: Input): unknown {
+    const effect = route.effectOf?.(input) ?? route.effect
+    checkAuthority(input.principal, effect)
+    return effect === 'lasting' ? this.#recorded(exchange, route, input) : route.handle(input)
+  }
+  /** Whatever lasts is on record before it is answered, also where a plugin of somebody else forgets to write it down. */
+  async #recorded(exchange: Exchange, route: AnyRoute, input: Input): Promise<unknown> {
+    const value: unknown = await route.handle(input)
+    if (!isRecorded()) await this.#parts.onUnrecorded?.({ method: exchange.method, path: exchange.path })
+    return value
   }
 
   /** The request is done once for its key, and what came of it is answered again to whoever repeats it. */
@@ -246,7 +260,7 @@ export class Pipeline {
         fingerprint: fingerprintOf(exchange.query, bytes),
         handle: (id) => {
           input.effectId = id
-          return runAs(actorOf(input), () => handled(route, input))
+          return runAs(actorOf(input), () => this.#handled(exchange, route, input))
         },
         ...(recall ? { recall: (id: string) => recall(id, input) } : {}),
         render: (value) =>
@@ -379,10 +393,6 @@ function preparing(route: AnyRoute, input: Input) {
     input.body = {}
     return undefined
   }
-}
-function handled(route: AnyRoute, input: Input): unknown {
-  if (route.effectOf) checkAuthority(input.principal, route.effectOf(input))
-  return route.handle(input)
 }
 function restart(cause: unknown): Refusal {
   return new Refusal('service_unavailable', 'service restart', { cause, retryAfterSecs: 1 })

@@ -46,6 +46,7 @@ export interface HttpOptions {
   onDefect(error: unknown, where: string): void
   /** Called for every wrong key; the limiter keeps it to a few a minute and address. */
   onAuthFailure?(failure: AuthFailure): void
+  onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
 
 export interface HttpServer extends AsyncDisposable {
@@ -109,7 +110,16 @@ export function createHttp(options: HttpOptions): HttpServer {
   const holds = new Holds()
   const count = new RequestCount(metrics)
   const pipeline: Pipeline = new Pipeline(
-    { settings, log, admission, holds, count, idempotency: options.idempotency, onDefect: options.onDefect },
+    {
+      settings,
+      log,
+      admission,
+      holds,
+      count,
+      idempotency: options.idempotency,
+      onDefect: options.onDefect,
+      ...(options.onUnrecorded ? { onUnrecorded: options.onUnrecorded } : {}),
+    },
     () => table,
   )
   const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))

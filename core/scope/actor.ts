@@ -11,15 +11,27 @@ export interface Actor {
   readonly address?: string
 }
 
-const actors = new AsyncLocalStorage<Actor | undefined>()
+interface Acting {
+  readonly actor: Actor
+  recorded: boolean
+}
+const acting = new AsyncLocalStorage<Acting | undefined>()
 
 /** Runs work that `actor` asked for, and all that it starts; `undefined` for what the daemon does by itself. */
 export function runAs<T>(actor: Actor | undefined, work: () => T): T {
-  return actors.run(actor, work)
+  return acting.run(actor && { actor, recorded: false }, work)
 }
 /** Who asked for what runs now; `undefined` when nobody did. */
 export function currentActor(): Actor | undefined {
-  return actors.getStore()
+  return acting.getStore()?.actor
+}
+/** Says that a record names who asked for what runs now. */
+export function noteRecorded(): void {
+  const now = acting.getStore()
+  if (now) now.recorded = true
+}
+export function isRecorded(): boolean {
+  return acting.getStore()?.recorded === true
 }
 
 const KINDS = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { enforced, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
-import type { Audit, AuditRecord } from '../audit/contract.ts'
+import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
 import type { Agent, Agents, AgentSummary, ModelChoice } from './contract.ts'
 import { cloneManifest, cloneName } from './clone.ts'
@@ -378,7 +378,12 @@ export class AgentService implements Agents {
         this.#parts.store.update(row),
         what === undefined
           ? undefined
-          : { event: 'agent_updated', agentId: row.id, details: `agent "${row.name}": ${what}` },
+          : {
+              event: 'agent_updated',
+              agentId: row.id,
+              details: `agent "${row.name}": ${what}`,
+              ...(values.state === undefined ? { change: changeOf(agent.row, row) } : {}),
+            },
       )
       const held = this.#parts.roster.put(row, parsed)
       await this.#parts.hooks.emit(AgentChanged, { agent: held })
@@ -422,4 +427,16 @@ export class AgentService implements Agents {
       { details: { limit_bytes: limit } },
     )
   }
+}
+
+/** What an agent is, before and after. */
+function changeOf(before: AgentRow, after: AgentRow): AuditChange {
+  const facts = ({ manifest_toml, mode, permission, identity, signed_by }: AgentRow) => ({
+    ...parseManifest(manifest_toml).document,
+    mode,
+    permission,
+    identity: JSON.parse(identity) as unknown,
+    signed_by,
+  })
+  return { before: facts(before), after: facts(after) }
 }

@@ -10,6 +10,8 @@ export interface Fields {
   readonly event_type: string
   readonly agent_id: string
   readonly details: string
+  /** Who asked for it; empty when nobody did. A database of an older version has none. */
+  readonly actor?: string
 }
 export interface Link extends Fields {
   readonly id: number
@@ -18,8 +20,9 @@ export interface Link extends Fields {
 }
 
 /** The fields, each with its length in bytes before it: no character can move from one field into the next without changing the text. */
-export function bodyOf({ timestamp, event_type, agent_id, details }: Fields): string {
-  return `${bytes(timestamp)}:${timestamp}${bytes(event_type)}:${event_type}${bytes(agent_id)}:${agent_id}${bytes(details)}:${details}`
+export function bodyOf({ timestamp, event_type, agent_id, details, actor = '' }: Fields): string {
+  const by = actor === '' ? '' : `${bytes(actor)}:${actor}`
+  return `${bytes(timestamp)}:${timestamp}${bytes(event_type)}:${event_type}${bytes(agent_id)}:${agent_id}${bytes(details)}:${details}${by}`
 }
 const bytes = (text: string): number => Buffer.byteLength(text)
 /** The same text that the INSERT of the store puts together in SQL. */

@@ -1,5 +1,5 @@
 import { defineService } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { Actor, Statement } from 'svc/sdk'
 
 /** What happened, in snake_case past tense (Interface 2.11). */
 export type AuditEvent =
@@ -49,6 +49,14 @@ export interface AuditRecord {
   readonly agentId?: string
   /** One line for a person. Control characters are escaped, secrets masked, 4 KiB at most. */
   readonly details: string
+  /** Values before and after: the entry names the keys that differ, with both. What is named like a secret is masked. */
+  readonly change?: AuditChange
+  /** Instead of who asked for what runs now. */
+  readonly actor?: Actor | undefined
+}
+export interface AuditChange {
+  readonly before: Readonly<Record<string, unknown>>
+  readonly after: Readonly<Record<string, unknown>>
 }
 /** An entry as it stands in the chain. */
 export interface AuditEntry {

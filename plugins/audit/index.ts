@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AuthenticationFailed, Daemon, definePlugin, fileOnly } from 'svc/sdk'
+import { AuthenticationFailed, Daemon, definePlugin, fileOnly, UnrecordedChange } from 'svc/sdk'
 import { ProbesListed } from '../security/contract.ts'
 import { AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
@@ -38,6 +38,9 @@ export default definePlugin({
         event: 'auth_attempt',
         details: `refused: ${what ?? 'a wrong key'} from ${clientAddress} for ${method} ${path}`,
       }),
+    )
+    hooks.on(UnrecordedChange, ({ method, path }) =>
+      trail.write({ event: 'config_change', details: `${method} ${path} done` }),
     )
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.

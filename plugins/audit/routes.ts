@@ -1,7 +1,10 @@
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { ORIGIN } from './chain.ts'
+import type * as v from 'valibot'
+import type { Link } from './chain.ts'
 import { Proof, ProofParams, Recent, RecentQuery, Verdict } from './schema.ts'
+import type { AuditEntry } from './schema.ts'
 import type { AuditTrail } from './service.ts'
 
 export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
@@ -27,7 +30,7 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
           anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period),
           trail.store.tip(),
         ])
-        return { entries, total, tip_hash: tip?.hash ?? ORIGIN }
+        return { entries: entries.map(toEntry), total, tip_hash: tip?.hash ?? ORIGIN }
       },
     })
   const verify = defineRoute({
@@ -63,7 +66,7 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
           `There is no proof for entry ${params.id}: it does not exist, was dropped, or is newer than the newest checkpoint`,
         )
       return {
-        entry,
+        entry: toEntry(entry),
         leaf_index: found.leafIndex,
         checkpoint: found.checkpoint,
         path: [...found.path],
@@ -79,3 +82,5 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
     proof,
   ]
 }
+
+const toEntry = (link: Link): v.InferOutput<typeof AuditEntry> => ({ ...link, actor: link.actor ?? '' })

@@ -6,6 +6,10 @@ export const AuditEntry = v.object({
   event_type: v.string(),
   agent_id: v.string(),
   details: v.string(),
+  actor: v.pipe(
+    v.string(),
+    v.description('Who asked for it: the API key, a device, a sign-in, an agent. Empty: the daemon itself.'),
+  ),
   hash: v.string(),
   prev_hash: v.string(),
 })

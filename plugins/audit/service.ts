@@ -1,7 +1,9 @@
+import { currentActor, describeActor, noteRecorded } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
 import type { Link } from './chain.ts'
+import { describeChange } from './changes.ts'
 import { clean } from './clean.ts'
 import type { Audit, AuditEntry, AuditFeed, AuditRecord } from './contract.ts'
 import type { Verdict } from './schema.ts'
@@ -15,6 +17,7 @@ const PAGE = 1_000
 const ANCHOR_MS = 1_000
 /** Entries after which a checkpoint is signed before its time. */
 const CHECKPOINT_ENTRIES = 1_000
+const ACTOR_BYTES = 512
 const pause = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)
@@ -53,11 +56,15 @@ export class AuditTrail implements Audit, AuditFeed {
   entry(record: AuditRecord) {
     this.#armAnchor()
     this.#uncovered++
+    const actor = record.actor ?? currentActor()
+    const changed = record.change ? describeChange(record.change) : ''
+    noteRecorded()
     return this.store.append({
       timestamp: new Date().toISOString(),
       event_type: record.event,
       agent_id: agentOf(record),
-      details: clean(record.details),
+      details: clean(changed === '' ? record.details : `${record.details}: ${changed}`),
+      actor: actor === undefined ? '' : clean(describeActor(actor), ACTOR_BYTES),
     })
   }
 

@@ -24,8 +24,8 @@ export class AuditStore {
    * put into a temporary one first, which costs more than looking for the tip twice.
    */
   append(fields: Fields): Statement {
-    return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, prev_hash, hash)
-      VALUES (COALESCE((SELECT max(id) FROM audit_entry), 0) + 1, ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details},
+    return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, actor, prev_hash, hash)
+      VALUES (COALESCE((SELECT max(id) FROM audit_entry), 0) + 1, ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details}, ${fields.actor ?? ''},
         COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)),
         svc_sha256(CAST(${TAG} AS TEXT) || ':' || CAST(COALESCE((SELECT max(id) FROM audit_entry), 0) + 1 AS TEXT) || ':'
           || COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)) || ':' || CAST(${bodyOf(fields)} AS TEXT)))`
@@ -35,19 +35,17 @@ export class AuditStore {
     return this.#db.batch([statement])
   }
 
+  // All columns: an older database, as `svc audit verify` may read one, has no `actor`.
   /** In order of their numbers, beginning after `id`. */
   after(id: number, limit: number): Promise<Link[]> {
-    return this.#db
-      .all<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id > ${id} ORDER BY id LIMIT ${limit}`
+    return this.#db.all<Link>`SELECT * FROM audit_entry WHERE id > ${id} ORDER BY id LIMIT ${limit}`
   }
   find(id: number): Promise<Link | undefined> {
-    return this.#db
-      .one<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry WHERE id = ${id}`
+    return this.#db.one<Link>`SELECT * FROM audit_entry WHERE id = ${id}`
   }
   /** The newest one. */
   tip(): Promise<Link | undefined> {
-    return this.#db
-      .one<Link>`SELECT id, timestamp, event_type, agent_id, details, prev_hash, hash FROM audit_entry ORDER BY id DESC LIMIT 1`
+    return this.#db.one<Link>`SELECT * FROM audit_entry ORDER BY id DESC LIMIT 1`
   }
 
   /** The newest ones, newest last. */

@@ -169,7 +169,12 @@ export class BudgetDesk implements Budgets {
     }
     await store.write([
       store.set(scope, next),
-      audit.entry({ event: 'budget_changed', ...(agentId === undefined ? {} : { agentId }), details }),
+      audit.entry({
+        event: 'budget_changed',
+        ...(agentId === undefined ? {} : { agentId }),
+        details,
+        change: { before: { ...set.get(scope) }, after: { ...next } },
+      }),
     ])
     set.set(scope, next)
   }

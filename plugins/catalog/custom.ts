@@ -65,7 +65,11 @@ export class Custom {
       if (!models.resolveAlias(alias)) throw new Refusal('alias_not_found', `Alias '${alias}' not found`)
       await store.commit(
         shipped.has(alias) ? store.putAlias(alias, undefined, now()) : store.removeAlias(alias),
-        audit.entry({ event: 'config_change', details: `model alias ${alias} removed` }),
+        audit.entry({
+          event: 'config_change',
+          details: `model alias ${alias} removed`,
+          change: { before: { ...models.resolveAlias(alias) }, after: {} },
+        }),
       )
       await this.#changed('alias')
     })
@@ -86,7 +90,11 @@ export class Custom {
         )
       await store.commit(
         store.addCustom(entry, now()),
-        audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} added` }),
+        audit.entry({
+          event: 'config_change',
+          details: `custom model ${entry.provider}/${entry.id} added`,
+          change: { before: {}, after: { ...entry } },
+        }),
       )
       await this.#changed('custom')
       return entry
@@ -111,7 +119,11 @@ export class Custom {
         )
       await store.commit(
         store.removeCustom(entry.provider, entry.id),
-        audit.entry({ event: 'config_change', details: `custom model ${entry.provider}/${entry.id} removed` }),
+        audit.entry({
+          event: 'config_change',
+          details: `custom model ${entry.provider}/${entry.id} removed`,
+          change: { before: { ...entry }, after: {} },
+        }),
       )
       await this.#changed('custom')
     })

@@ -1,4 +1,5 @@
 import type { ResponseFormat } from 'svc/providers'
+import { currentActor } from 'svc/sdk'
 import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from './contract.ts'
 import { EventLog } from './events.ts'
 import type { Tally } from './guard.ts'
@@ -52,6 +53,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly sessionId: string
   readonly door: TurnRequest['door']
   readonly options: TurnOptions
+  /** Who sent the message, when it was in this process. */
+  readonly asker = currentActor()
   /** It was begun by an earlier process, so what is recorded of it counts. */
   readonly resumed: boolean
   /** Nobody waits at its door, so it may go on later. */

@@ -34,7 +34,7 @@ interface Said {
   readonly calls: readonly ToolCall[]
   readonly replay?: string | undefined
 }
-type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'>
+type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'> & { readonly asker?: LiveTurn['asker'] }
 
 /** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
 export class TurnRecord {
@@ -217,6 +217,7 @@ export class TurnRecord {
         event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
         agentId: turn.agentId,
         details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
+        actor: turn.asker,
       }),
     ]
   }

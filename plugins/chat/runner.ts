@@ -1,7 +1,7 @@
 import { estimateUsage } from 'svc/providers'
 import type { ResponseFormat } from 'svc/providers'
 import * as v from 'valibot'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { Refusal, runAs, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Journal } from '../journal/contract.ts'
@@ -50,7 +50,11 @@ export class TurnRunner {
   }
 
   /** Runs a turn to whatever end and records it. Never rejects. `next` is the turn that follows in the session. */
-  async run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
+  run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
+    // What is done in a turn is done by the agent, whoever sent the message and whoever's message came before it.
+    return runAs({ kind: 'agent', id: live.agentId }, () => this.#run(live, next))
+  }
+  async #run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const started = performance.now()
     const progress = new Progress(live)
     const follow = (): Statement[] => {

@@ -50,10 +50,14 @@ export class Pairs implements KeyValue {
     this.#checkKey(key)
     const bytes = this.#checkValue(text)
     const { max_keys_per_agent: maxKeys } = this.#limits
+    const before = (await this.#store.find(id, key))?.value
     try {
       await this.#store.commit(
         this.#store.put(id, key, text, new Date().toISOString(), maxKeys),
-        this.#audit.entry(access(id, `set key "${key}" (${bytes} bytes)`)),
+        this.#audit.entry({
+          ...access(id, `set key "${key}" (${bytes} bytes)`),
+          change: { before: shown(key, before), after: shown(key, text) },
+        }),
       )
     } catch (error) {
       if (!(await this.#store.full(id, key, maxKeys))) throw error
@@ -72,9 +76,13 @@ export class Pairs implements KeyValue {
 
   async remove(agentId: string, key: string): Promise<boolean> {
     const { id } = await this.#agents.require(agentId)
+    const before = (await this.#store.find(id, key))?.value
     const [removed] = await this.#store.commit(
       this.#store.remove(id, key),
-      this.#audit.entry(access(id, `delete key "${key}"`)),
+      this.#audit.entry({
+        ...access(id, `delete key "${key}"`),
+        ...(before === undefined ? {} : { change: { before: shown(key, before), after: {} } }),
+      }),
     )
     return (removed?.changes ?? 0) > 0
   }
@@ -178,4 +186,9 @@ function encode(value: unknown): string {
   })
   if (text === undefined) throw new Refusal('invalid_request', 'value: Expected JSON')
   return text
+}
+
+/** For the trail. A long text is cut there in any case. */
+function shown(key: string, text: string | undefined): Readonly<Record<string, unknown>> {
+  return text === undefined ? {} : { [key]: text.length > 2_000 ? text.slice(0, 2_000) : (JSON.parse(text) as unknown) }
 }

@@ -121,7 +121,10 @@ export function defaultRoutes({
         known(provider)
         if (body.provider === undefined && model === undefined)
           throw new Refusal('invalid_request', 'provider: is missing; give it, or `model`, or both')
-        await announce(`default provider set to ${provider}${model === undefined ? '' : `, model ${model}`}`)
+        const before = await inference.defaultModel()
+        await announce(
+          `default provider set to ${provider}${model === undefined ? '' : `, model ${model}`}, from ${before.provider}/${before.model}`,
+        )
         await configuration.set('default_provider', provider)
         if (model !== undefined) await configuration.set('default_model', model)
         return current()

@@ -206,8 +206,10 @@ export function providerRoutes({
       const url = body.url ?? body.base_url ?? ''
       const started = performance.now()
       const reachable = await reach(url, signal)
-      await changed(name, `address of provider ${name} set to ${new URL(url).origin}`, (entries) =>
-        addresses.set(name, url, entries),
+      await changed(
+        name,
+        `address of provider ${name} set to ${new URL(url).origin}, from ${URL.parse(connections.baseUrl(name) ?? '')?.origin ?? 'none'}`,
+        (entries) => addresses.set(name, url, entries),
       )
       if (name === 'ollama') ollama.forget()
       return {

@@ -181,7 +181,7 @@ export class SessionService implements Sessions {
     return id
   }
   /** `null` takes the label away. Throws `conflict` when another session of the agent has it: a label finds one session. */
-  async label({ id, agentId }: Session, label: string | null): Promise<void> {
+  async label({ id, agentId, label: before }: Session, label: string | null): Promise<void> {
     if (label !== null) await this.#free(agentId, label, id)
     await this.#store.commit([
       ...this.ensure(id, agentId),
@@ -190,6 +190,7 @@ export class SessionService implements Sessions {
         event: 'session_changed',
         agentId,
         details: label === null ? `session ${id} has no label` : `session ${id} is labelled "${label}"`,
+        change: { before: { label: before }, after: { label } },
       }),
     ])
   }

@@ -76,7 +76,14 @@ export function configRoutes(
         })
       await configuration.check(key, body.value)
       // Before the file: a change nobody can trace must not happen. The value may be a secret; the key says enough.
-      await audit.write({ event: 'config_change', details: `configuration: setting ${key} asked for` })
+      await audit.write({
+        event: 'config_change',
+        details: `configuration: setting ${key} asked for`,
+        change: {
+          before: { [key]: configuration.shown(key) },
+          after: { [key]: configuration.shown(key, body.value) },
+        },
+      })
       const applied = await configuration.set(key, body.value)
       const source = configuration.sources().get(key)
       const overridden = source !== undefined && !/config\.toml(:\d+)?$/.test(source)

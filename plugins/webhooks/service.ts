@@ -107,7 +107,8 @@ export class Webhooks {
       store.update(target),
       audit.entry({
         event: 'webhook_changed',
-        details: `webhook ${id} "${target.name}" changed: ${Object.keys(change).join(', ')}`,
+        details: `webhook ${id} "${target.name}" changed`,
+        change: { before: factsOf(before), after: { ...factsOf(target), ...isNew(before, target, secret) } },
       }),
     ]
     if (secret === undefined) await store.commit(statements)
@@ -185,4 +186,16 @@ function missing(eventId: string): never {
 /** What follows the host may hold a token. */
 function originOf(url: string): string {
   return URL.parse(url)?.origin ?? 'an unknown address'
+}
+/** For the trail: what may hold a token is not in it, but that it is another one is. */
+function factsOf({ name, url, events, enabled, has_secret: secret }: Target) {
+  return { name, url: originOf(url), events, enabled, ...(secret ? { secret: 'set' } : {}) }
+}
+function isNew(before: Target, after: Target, secret: string | undefined) {
+  return {
+    ...(before.url !== after.url && originOf(before.url) === originOf(after.url)
+      ? { url: `${originOf(after.url)}, another path` }
+      : {}),
+    ...(secret !== undefined && secret !== '' && before.has_secret ? { secret: 'replaced' } : {}),
+  }
 }

@@ -42,6 +42,7 @@ describe('the routes of the audit trail', () => {
     ])
     expect(body.total).toBe(2)
     expect(Object.keys(body.entries[0]).toSorted()).toEqual([
+      'actor',
       'agent_id',
       'details',
       'event_type',

@@ -1,0 +1,133 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { operations, sampleOf } from '../../support/openapi-bodies.ts'
+import type { Operation } from '../../support/openapi-bodies.ts'
+import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+import { operator, pair, startPairing } from '../pairing/devices.ts'
+
+const host = await startPairing({}, { config: { default_provider: 'builtin' } })
+afterAll(() => host[Symbol.asyncDispose]())
+const call = (method: string, path: string, body?: unknown, who: Record<string, string> = operator) =>
+  host.json(method, path, body, who)
+const spawn = async (name: string): Promise<string> =>
+  (await call('POST', '/api/agents', { manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })).body
+    .agent_id
+
+interface Entry {
+  readonly id: number
+  readonly event_type: string
+  readonly agent_id: string
+  readonly details: string
+  readonly actor: string
+}
+/** Newest first. */
+const trail = async (query = ''): Promise<readonly Entry[]> =>
+  (await call('GET', `/api/audit/recent?limit=500${query}`)).body.entries.toReversed()
+const newest = async (event: string): Promise<Entry | undefined> =>
+  (await trail(`&event_type=${event}`)).toSorted((a, b) => b.id - a.id)[0]
+
+describe('the trail', () => {
+  it('names who changed an agent, and what, with old and new value', async () => {
+    const agent = await spawn('changed')
+    expect(
+      (
+        await call('PATCH', `/api/agents/${agent}/config`, {
+          base_url: 'https://elsewhere.example/v1',
+          description: 'new',
+          temperature: 0.2,
+        })
+      ).status,
+    ).toBe(200)
+    const entry = await newest('agent_updated')
+    expect(entry?.actor).toBe('API key at 127.0.0.1')
+    expect(entry?.details).toContain('model.base_url from unset to "https://elsewhere.example/v1"')
+    expect(entry?.details).toContain('description from "" to "new"')
+    expect(entry?.details).toContain('model.temperature from 0.7 to 0.2')
+  })
+
+  it('masks what is named like a secret, and shortens what is long', async () => {
+    const agent = await spawn('masked')
+    const toml = `name = "masked"\nauthor = "${'a'.repeat(1_000)}"\n[model]\nprovider = "builtin"\n[tools.web_search]\napi_key = "hunter2-hunter2"\n`
+    expect((await call('PATCH', `/api/agents/${agent}`, { manifest_toml: toml })).status).toBe(200)
+    const details = (await newest('agent_updated'))?.details ?? ''
+    expect(details).toContain('tools.web_search.api_key from unset to ***')
+    expect(details).toContain('(1002 characters)')
+    expect(details).not.toContain('hunter2')
+    await call('PUT', `/api/memory/agents/${agent}/kv/api_token`, { value: 'hunter3-hunter3' })
+    await call('PUT', `/api/memory/agents/${agent}/kv/colour`, { value: 'red' })
+    await call('PUT', `/api/memory/agents/${agent}/kv/colour`, { value: 'blue' })
+    const memory = (await trail('&event_type=memory_access')).map((entry) => entry.details).join('\n')
+    expect(memory).toContain('colour from "red" to "blue"')
+    expect(memory).not.toContain('hunter3')
+  })
+
+  it('names a device by its name and id, a person by theirs, and the agent for what it does in a turn', async () => {
+    const agent = await spawn('asked')
+    const phone = await pair(host, 'phone')
+    await call('POST', `/api/agents/${agent}/message`, { message: 'hello' }, phone.bearer)
+    await call('POST', `/api/agents/${agent}/sessions`, { label: 'mine' }, phone.bearer)
+    const by = `device "phone" (${phone.id}) at 127.0.0.1`
+    expect((await newest('agent_message'))?.actor).toBe(by)
+    expect((await newest('session_changed'))?.actor).toBe(by)
+    await call('DELETE', `/api/pairing/devices/${phone.id}`)
+    expect(await newest('pairing_changed')).toMatchObject({ actor: 'API key at 127.0.0.1' })
+    expect((await trail('&event_type=daemon_started')).map(({ actor }) => actor)).toEqual([''])
+  })
+
+  it('has a row for every change that any route made, with who asked for it', async () => {
+    const agent = await spawn('walked')
+    const session: string = (await call('POST', `/api/agents/${agent}/sessions`, {})).body.session_id
+    const document = (await call('GET', '/api/openapi.json')).body
+    const effects = new Map(
+      host.app
+        .routes()
+        .map((route) => [`${route.method} ${route.path.replaceAll(/(?:\*\*)?:\w+/g, '{}')}`, route.effect]),
+    )
+    const lasting = operations(document)
+      .filter(({ method, path }) => effects.get(`${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`) === 'lasting')
+      // These end the daemon, or this very agent.
+      .filter(({ path }) => !/shutdown|restart|restore|reload|^\/api\/agents\/(\{id\}|bulk)$/.test(path))
+      .toSorted((a, b) => (a.method === 'DELETE' ? 1 : 0) - (b.method === 'DELETE' ? 1 : 0))
+    const made: string[] = []
+    const missing: string[] = []
+    for (const operation of lasting) {
+      const path = pathOf(operation)
+      const before = (await trail())[0]?.id ?? 0
+      const { status } = await call(operation.method, path, bodyOf(operation))
+      if (status >= 300) continue
+      made.push(`${operation.method} ${operation.path}`)
+      const rows = (await trail()).filter(({ id }) => id > before)
+      if (!rows.some(({ actor }) => actor === 'API key at 127.0.0.1')) missing.push(`${operation.method} ${path}`)
+    }
+    expect(missing).toEqual([])
+    expect(made.length).toBeGreaterThan(30)
+    expect(await call('GET', '/api/audit/verify')).toMatchObject({ body: { status: 'valid' } })
+    host.defects()
+
+    function pathOf({ path }: Operation): string {
+      return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+        if (name === 'id') return path.includes('/sessions/') ? session : agent
+        if (name === 'name') return path.includes('/providers/') ? 'groq' : 'x'
+        return name === 'filename' && path.includes('/files/') ? 'notes.md' : name === 'key' ? 'colour' : 'x'
+      })
+    }
+    function bodyOf({ body, example, path }: Operation): unknown {
+      if (path.endsWith('/skills') || path.endsWith('/mcp_servers')) return []
+      if (path.endsWith('/config/set')) return { key: 'log_level', value: 'debug' }
+      if (path.endsWith('/config')) return { description: 'walked' }
+      if (path.endsWith('/update')) return { description: 'walked too' }
+      if (path.endsWith('/identity')) return { emoji: 'x' }
+      if (path.endsWith('/import')) return { kv: {} }
+      if (example !== undefined) return example
+      return body ? sampleOf(body, '', (name) => (name === 'agent_id' ? agent : undefined)) : undefined
+    }
+  })
+
+  it('has a row also for a route that records nothing itself, as one of somebody else may', async () => {
+    await using folder = await temporaryFolder()
+    const route = `ctx.routes.add({ method: 'POST', path: '/api/careless', summary: 'Forgets', auth: 'bearer', cost: 1, returns: v.object({}), handle: () => ({}) })`
+    await writePlugin(folder.path, pluginText('careless', { setup: `${route}; return {}` }))
+    await host.app.host.load(folder.path)
+    expect((await call('POST', '/api/careless')).status).toBe(200)
+    expect((await trail())[0]).toMatchObject({ actor: 'API key at 127.0.0.1', details: 'POST /api/careless done' })
+  })
+})
