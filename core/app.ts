@@ -249,7 +249,8 @@ export async function createApp(options: AppOptions): Promise<App> {
         scope.signal,
         options.fetch ?? (scope.name === PROVIDERS ? outbound?.forOperator() : outbound?.fetch) ?? unreachable,
       ),
-      admit: (url) => outbound?.admit(url) ?? Promise.resolve(),
+      admit: (url) =>
+        (scope.name === PROVIDERS ? outbound?.admitForOperator(url) : outbound?.admit(url)) ?? Promise.resolve(),
       spawn: createSpawn(scope, {
         folders,
         ...(outbound && {

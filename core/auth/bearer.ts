@@ -32,13 +32,14 @@ export interface AuthOptions {
   onChange?(): void
 }
 export interface Auth {
-  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts here instead of the key. */
+  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts here instead of the key; `signed`: without it the handler checks a signature. */
   check(
     level: 'public' | 'bearer' | 'signed',
     request: Credentials,
     clientAddress: string,
     limiterKey: string,
     token?: string,
+    signed?: boolean,
   ): Principal
   /** Names the key in force; changes with it. Sockets remember it and are closed when it is another one. */
   generation(): number
@@ -85,12 +86,16 @@ export function createAuth(options: AuthOptions): Auth {
   }
 
   return {
-    check(level, request, clientAddress, limiterKey, token) {
+    check(level, request, clientAddress, limiterKey, token, signed = false) {
       if (level === 'public') return anonymous
       if (level === 'signed') return platform
       const wanted = token === undefined ? key() : digest(token)
       if (wanted === undefined) return anonymous
       const presented = presentedKey(request)
+      if (presented === undefined && token !== undefined && signed) {
+        checkAttempts(limiterKey)
+        return platform
+      }
       if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
       // Before comparing: a guesser learns nothing more, not even whether this guess was right.
       checkAttempts(limiterKey)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isHost, isHostAndPort, isOrigin, isRange } from './hosts.ts'
 import { isListenAddr } from './listen.ts'
-import { secret } from './secret.ts'
+import { secret } from '../schema/secret.ts'
 
 /** What a key needs beside a value. The marks stand in the JSON Schema. */
 interface Marks {

@@ -79,8 +79,14 @@ export class Admission {
     throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
   }
 
-  authenticate(level: 'public' | 'bearer' | 'signed', caller: Caller, address: string, token?: string): Principal {
-    return this.auth.check(level, caller, address, limiterKey(address), token)
+  authenticate(
+    level: 'public' | 'bearer' | 'signed',
+    caller: Caller,
+    address: string,
+    token?: string,
+    signed?: boolean,
+  ): Principal {
+    return this.auth.check(level, caller, address, limiterKey(address), token, signed)
   }
 }
 

@@ -124,6 +124,7 @@ export class Pipeline {
         exchange,
         address,
         entry.route.token?.(),
+        entry.route.signed?.((name) => exchange.header(name)),
       ))
       checkAuthority(principal, entry.route.effect)
       if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
@@ -191,7 +192,12 @@ export class Pipeline {
       const params = decodeParams(raw)
       input.params = route.params ? parse(route.params, params, 'path') : params
       if (route.query) input.query = parse(route.query, parseQuery(exchange.query), 'query')
-      const key = route.idempotent === true ? exchange.header('idempotency-key') : undefined
+      // Who only brings a signature is known when the handler has checked it, and the id that it signs is its key.
+      const unchecked =
+        route.signed !== undefined &&
+        exchange.header('authorization') === undefined &&
+        exchange.header('x-api-key') === undefined
+      const key = route.idempotent === true && !unchecked ? exchange.header('idempotency-key') : undefined
       if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#parts.settings(), undefined, preparing(route, input)).then(

@@ -112,6 +112,8 @@ export interface Route<
    * everywhere.
    */
   token?(): string | undefined
+  /** With `token`: whether a request without any credential brings a signature in its place, which the handler has to check. */
+  signed?(header: (name: string) => string | undefined): boolean
   /** A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not checked, the handler has to. */
   readonly crossSite?: boolean
   /**

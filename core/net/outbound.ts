@@ -44,6 +44,8 @@ export interface Outbound extends AsyncDisposable {
   admit(url: string | URL): Promise<void>
   /** A connection to the host and port of an address, under the rules of `fetch`. Whoever asks ends it. */
   connect(url: URL, signal: AbortSignal): Promise<Socket>
+  /** The same for an address that the operator sets. */
+  admitForOperator(url: string | URL): Promise<void>
 }
 
 const CONNECT_MS = 10_000
@@ -306,6 +308,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     forOperator: () => operator.fetch,
     admit: (url) => guarded.admit(url),
     connect: (url, signal) => guarded.connect(url, signal),
+    admitForOperator: (url) => operator.admit(url),
     async [Symbol.asyncDispose]() {
       closed = true
       for (const abandon of open)

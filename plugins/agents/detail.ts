@@ -1,3 +1,4 @@
+import type { Manifest } from './contract.ts'
 import type { NameModel } from './model-names.ts'
 import type { HeldAgent } from './roster.ts'
 import type { AgentDetail } from './schema.ts'
@@ -11,7 +12,12 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
     state: agent.state,
     created_at: agent.createdAt,
     session_id: agent.sessionId,
-    model: { ...name(manifest.model), max_tokens: manifest.model.max_tokens, temperature: manifest.model.temperature },
+    model: {
+      ...name(manifest.model),
+      ...placeOf(manifest.model),
+      max_tokens: manifest.model.max_tokens,
+      temperature: manifest.model.temperature,
+    },
     capabilities: {
       tools: manifest.capabilities.tools,
       network: manifest.capabilities.network,
@@ -32,7 +38,7 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
     profile: manifest.profile ?? null,
     priority: manifest.priority,
     system_prompt: manifest.model.system_prompt,
-    fallback_models: manifest.fallback_models.map(name),
+    fallback_models: manifest.fallback_models.map((model) => ({ ...name(model), ...placeOf(model) })),
     skills: manifest.skills,
     skills_mode: selection(manifest.skills_disabled, manifest.skills),
     mcp_servers: manifest.mcp_servers,
@@ -47,4 +53,7 @@ export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
 export function selection(disabled: boolean, names: readonly string[]): 'all' | 'allowlist' | 'none' {
   if (disabled) return 'none'
   return names.length === 0 ? 'all' : 'allowlist'
+}
+function placeOf({ base_url, api_key_env }: Manifest['fallback_models'][number]) {
+  return { base_url: base_url ?? null, api_key_env: api_key_env ?? null }
 }

@@ -47,6 +47,7 @@ export default definePlugin({
       names: () => modelNames(inference(), catalog()),
       choose: async (model, own) => (await inference()?.choose(model, own)) ?? { provider: own, model },
       modelWarnings: (manifest) => modelWarnings(inference(), manifest),
+      admit: async (url) => inference()?.admit(url),
       skills: () => assignable('skills'),
     })
     await agents.recover()

@@ -52,13 +52,15 @@ export const SpawnedAgent = v.object({
 })
 
 const choice = v.object({ provider: v.string(), model: v.string() })
+/** Where its conversations go when it is not where the provider is, and the variable that holds the key for it. */
+const place = { base_url: v.nullable(v.string()), api_key_env: v.nullable(v.string()) }
 export const AgentDetail = v.object({
   id: v.string(),
   name: v.string(),
   state: v.picklist(States),
   created_at: v.string(),
   session_id: v.string(),
-  model: v.object({ ...choice.entries, max_tokens: v.number(), temperature: v.number() }),
+  model: v.object({ ...choice.entries, ...place, max_tokens: v.number(), temperature: v.number() }),
   capabilities: v.object({
     tools: v.array(v.string()),
     network: v.array(v.string()),
@@ -79,7 +81,7 @@ export const AgentDetail = v.object({
   profile: v.nullable(v.string()),
   priority: v.string(),
   system_prompt: v.string(),
-  fallback_models: v.array(choice),
+  fallback_models: v.array(v.object({ ...choice.entries, ...place })),
   skills: v.array(v.string()),
   skills_mode: v.picklist(['all', 'allowlist', 'none']),
   mcp_servers: v.array(v.string()),

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { enforced, Refusal } from 'svc/sdk'
+import { enforced, readOwnJson, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
-import type { Agent, Agents, AgentSummary, ModelChoice } from './contract.ts'
+import type { Agent, Agents, AgentSummary, Manifest, ModelChoice } from './contract.ts'
 import { cloneManifest, cloneName } from './clone.ts'
 import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
@@ -37,6 +37,8 @@ export interface AgentParts {
   names(): Promise<NameModel>
   readonly choose: ChooseModel
   modelWarnings(manifest: Agent['manifest']): Promise<readonly string[]>
+  /** Throws `forbidden` for an address that a model must not be asked at. */
+  admit(baseUrl: string): Promise<void>
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
 }
@@ -193,6 +195,7 @@ export class AgentService implements Agents {
 
   async #register(toml: string, more: Partial<AgentRow> = {}): Promise<HeldAgent> {
     const parsed = parseManifest(toml)
+    await this.#checkAddresses(parsed.document)
     const now = new Date().toISOString()
     const row: AgentRow = {
       id: randomUUID(),
@@ -366,6 +369,7 @@ export class AgentService implements Agents {
       const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
       const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
       if (parsed) {
+        await this.#checkAddresses(parsed.document, agent.manifest)
         if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
         if (agent.mode === 'Stable')
           checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
@@ -418,6 +422,22 @@ export class AgentService implements Agents {
     }
   }
 
+  /** An address is checked when it is set; when it is used, where its name leads to is checked again. */
+  async #checkAddresses(manifest: Manifest, before?: Manifest): Promise<void> {
+    const known = before === undefined ? [] : addressesOf(before).map(({ url }) => url)
+    for (const { field, url } of addressesOf(manifest)) {
+      if (known.includes(url)) continue
+      try {
+        await this.#parts.admit(url)
+      } catch (error) {
+        // The caller can mend it, so it is not the answer for somebody who may not.
+        if (error instanceof Refusal)
+          throw new Refusal('invalid_request', `${field}: ${error.message}`, { cause: error })
+        throw error
+      }
+    }
+  }
+
   #checkSize(manifestToml: string): void {
     const limit = this.#parts.maxManifestBytes
     if (Buffer.byteLength(manifestToml) <= limit) return
@@ -435,8 +455,21 @@ function changeOf(before: AgentRow, after: AgentRow): AuditChange {
     ...parseManifest(manifest_toml).document,
     mode,
     permission,
-    identity: JSON.parse(identity) as unknown,
+    identity: readOwnJson(identity),
     signed_by,
   })
   return { before: facts(before), after: facts(after) }
+}
+
+/** Where a manifest sends conversations, beside where its providers are. */
+function addressesOf({
+  model,
+  fallback_models,
+}: Manifest): readonly { readonly field: string; readonly url: string }[] {
+  return [
+    ...(model.base_url === undefined ? [] : [{ field: 'model.base_url', url: model.base_url }]),
+    ...fallback_models.flatMap(({ base_url: url }, index) =>
+      url === undefined ? [] : [{ field: `fallback_models.${index}.base_url`, url }],
+    ),
+  ]
 }

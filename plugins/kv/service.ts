@@ -190,5 +190,5 @@ function encode(value: unknown): string {
 
 /** For the trail. A long text is cut there in any case. */
 function shown(key: string, text: string | undefined): Readonly<Record<string, unknown>> {
-  return text === undefined ? {} : { [key]: text.length > 2_000 ? text.slice(0, 2_000) : (JSON.parse(text) as unknown) }
+  return text === undefined ? {} : { [key]: text.length > 2_000 ? text.slice(0, 2_000) : readOwnJson(text) }
 }

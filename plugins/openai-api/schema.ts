@@ -25,7 +25,8 @@ const JsonSchema = v.object({
   schema: v.optional(v.record(v.string(), v.unknown()), {}),
   strict: v.optional(v.nullable(v.boolean())),
 })
-export const CompletionBody = v.object({
+/** Clients send much that is not known here, and what they send must not be refused for it. */
+export const CompletionBody = v.looseObject({
   model: v.optional(v.nullable(v.string()), null),
   messages: v.array(Message),
   stream: v.optional(v.nullable(v.boolean()), false),

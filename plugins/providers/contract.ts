@@ -64,6 +64,8 @@ export interface Inference {
    * an alias, else `provider/model`, else a model of that provider that nobody knows.
    */
   choose(wanted: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
+  /** Throws `forbidden` for an address that no provider may be called at, whoever sets it. Sends nothing. */
+  admit(baseUrl: string): Promise<void>
   /** One sentence on why there may be no such model; `undefined` when it is known, or nobody can tell. */
   doubt(choice: { readonly provider: string; readonly model: string }): Promise<string | undefined>
   /**

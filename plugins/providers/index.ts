@@ -67,6 +67,7 @@ export default definePlugin({
       ollama,
       clock,
       catalog: () => ctx.optional('catalog'),
+      admit: (url) => ctx.admit(url),
       random: Math.random,
       metrics: ctx.metrics,
       rota: new KeyRota(clock),

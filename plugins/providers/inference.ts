@@ -30,6 +30,7 @@ export interface InferenceParts {
   readonly ollama: Ollama
   readonly clock: Clock
   readonly random: () => number
+  readonly admit: Inference['admit']
   /** `said`: its message without the key. */
   readonly retrying: (said: string, failure: UpstreamFailure, waitMs: number) => void
   readonly metrics?: Metrics
@@ -269,6 +270,7 @@ export function createInference(parts: InferenceParts): Inference {
     complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs),
     embed,
     choose: naming.choose,
+    admit: parts.admit,
     doubt: naming.doubt,
     defaultProblem: naming.defaultProblem,
     providers: states,

@@ -45,6 +45,7 @@ export default definePlugin({
         maxKeys: 10_000,
         now: () => performance.now(),
       }),
+      (failure) => ctx.credentials.failed(failure),
     )
     const waker = new Waker({ store: inbound, audit, agents, chat, turns, log })
     routes.add(

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { defineRoute, reply } from 'svc/sdk'
+import { defineRoute, MASK, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import {
   Delivery,
@@ -29,7 +29,7 @@ const HOW =
 const example = {
   id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11',
   url: 'https://example.com/hook',
-  secret: '***' as const,
+  secret: MASK,
   enabled: true,
   created_at: '2026-01-31T12:00:00.000Z',
   updated_at: '2026-01-31T12:00:00.000Z',
@@ -145,7 +145,8 @@ function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Se
       method: 'PUT',
       path: '/api/webhooks/:id',
       summary: 'Change an outbound webhook',
-      description: 'What is not given stays. An empty secret takes it away.',
+      description:
+        'What is not given stays, and so does a secret that is sent back as it is shown (`***`). An empty one takes it away.',
       auth,
       effect: 'lasting',
       cost: 5,
@@ -249,7 +250,8 @@ function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
       method: 'PUT',
       path: '/api/webhooks/events/:id',
       summary: 'Change an event subscription',
-      description: 'What is not given stays. An empty secret takes it away.',
+      description:
+        'What is not given stays, and so does a secret that is sent back as it is shown (`***`). An empty one takes it away.',
       auth,
       effect: 'lasting',
       cost: 5,
@@ -330,7 +332,7 @@ function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${stri
   ]
 }
 
-const hidden = (target: Target): '***' | null => (target.has_secret ? '***' : null)
+const hidden = (target: Target): typeof MASK | null => (target.has_secret ? MASK : null)
 function toWebhook(target: Target): v.InferOutput<typeof Webhook> {
   const { id, name, url, events, enabled, created_at, updated_at } = target
   return { id, name, url, secret: hidden(target), events, enabled, created_at, updated_at }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { settable } from 'svc/sdk'
+import { MASK, orUnchanged, secret, settable } from 'svc/sdk'
 import { eventNames, toEvent } from './events.ts'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
@@ -63,15 +63,15 @@ export const NewWebhook = v.object({
   name: Name,
   url: Url,
   events: Events,
-  secret: v.optional(v.nullable(Secret)),
+  secret: v.optional(v.nullable(secret(Secret))),
   enabled: v.optional(v.boolean(), true),
 })
-/** An empty secret takes it away. */
+/** An empty secret takes it away; left out, or `***` as it is shown, it stays. */
 export const WebhookChange = v.object({
   name: v.optional(Name),
   url: v.optional(Url),
   events: v.optional(Events),
-  secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))),
+  secret: orUnchanged(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
   enabled: v.optional(v.boolean()),
 })
 /** The interface names one `event_type`, compatible services a list of `events`. */
@@ -80,7 +80,7 @@ export const NewEventWebhook = v.pipe(
     event_type: v.optional(EventName),
     events: v.optional(Events),
     url: Url,
-    secret: v.optional(v.nullable(Secret)),
+    secret: v.optional(v.nullable(secret(Secret))),
     enabled: v.optional(v.boolean(), true),
   }),
   v.check(
@@ -92,7 +92,7 @@ export const EventWebhookChange = v.object({
   event_type: v.optional(EventName),
   events: v.optional(Events),
   url: v.optional(Url),
-  secret: v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256)))),
+  secret: orUnchanged(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
   enabled: v.optional(v.boolean()),
 })
 
@@ -119,7 +119,7 @@ export const Webhook = v.object({
   id: v.string(),
   name: v.string(),
   url: v.string(),
-  secret: v.nullable(v.literal('***')),
+  secret: v.nullable(v.literal(MASK)),
   events: v.array(v.string()),
   enabled: v.boolean(),
   created_at: v.string(),
@@ -130,7 +130,7 @@ export const EventWebhook = v.object({
   event_type: v.string(),
   events: v.array(v.string()),
   url: v.string(),
-  secret: v.nullable(v.literal('***')),
+  secret: v.nullable(v.literal(MASK)),
   enabled: v.boolean(),
   created_at: v.string(),
   updated_at: v.string(),

@@ -100,7 +100,7 @@ describe('PATCH /api/agents/{id}/identity', () => {
     await first.json('PATCH', `/api/agents/${id}/identity`, { emoji: '🦊' })
     expect((await first.json('GET', `/api/audit/recent?agent_id=${id}`)).body.entries.at(-1)).toMatchObject({
       event_type: 'agent_updated',
-      details: 'agent "lasting": changed emoji',
+      details: 'agent "lasting": changed emoji: identity.emoji from unset to "🦊"',
     })
     await first.stop()
     await using second = await startHost({ plugins: ['audit', 'agents'], home: first.home })
@@ -293,5 +293,38 @@ describe('PATCH /api/agents/{id} and PUT update', () => {
       200,
     )
     expect(await detail(id)).toMatchObject({ name: `replaced-${id}`, description: '', tags: [] })
+  })
+})
+
+describe('where the conversations of an agent go', () => {
+  it('is shown, and passes the outbound rules when it is set', async () => {
+    await using host = await startHost({ config: { default_provider: 'builtin' } })
+    const { body: made } = await host.json('POST', '/api/agents', { manifest_toml: 'name = "placed"' })
+    const config = (body: unknown) => host.json('PATCH', `/api/agents/${made.agent_id}/config`, body)
+    const detail = async () => (await host.json('GET', `/api/agents/${made.agent_id}`)).body
+    expect((await detail()).model).toMatchObject({ base_url: null, api_key_env: null })
+    // A model on this machine is common; what holds the credentials of the machine is never one.
+    for (const base_url of [
+      'http://169.254.169.254/v1',
+      'http://metadata.google.internal/',
+      'http://[fd00:ec2::254]/',
+      'https://user:password@example.com/v1',
+      'http://127.0.0.1:22/',
+    ]) {
+      expect(await config({ base_url }), base_url).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringContaining('model.base_url: ') } },
+      })
+      const model = { provider: 'mine', model: 'm', base_url }
+      expect((await config({ fallback_models: [model] })).body.error.message).toContain('fallback_models.0.base_url: ')
+      const manifest_toml = `name = "other"\n[model]\nbase_url = "${base_url}"\n`
+      expect((await host.json('POST', '/api/agents', { manifest_toml })).status).toBe(400)
+      expect((await host.json('PATCH', `/api/agents/${made.agent_id}`, { manifest_toml })).status).toBe(400)
+    }
+    expect((await detail()).model).toMatchObject({ base_url: null })
+    const here = 'http://127.0.0.1:11434/v1'
+    const fallback = { provider: 'mine', model: 'm', base_url: here, api_key_env: 'MINE' }
+    expect((await config({ base_url: here, fallback_models: [fallback] })).status).toBe(200)
+    expect(await detail()).toMatchObject({ model: { base_url: here }, fallback_models: [fallback] })
   })
 })

@@ -25,7 +25,7 @@ export function authorityTable(routes: readonly AnyRoute[], sockets: readonly An
     ...routes.map(({ method, path, effect, effectOf, auth, summary }) => ({
       name: `${method} ${path.replaceAll(/(?:\*\*)?:(\w+)/g, '{$1}')}`,
       effect,
-      note: `${auth === 'public' ? ' (without a credential)' : ''}${effectOf ? ' (of others: the API key)' : ''}${path.endsWith('/:id/commands') ? MODEL : ''}`,
+      note: `${auth === 'public' ? ' (without a credential)' : ''}${effectOf ? (effect === 'own' ? ' (of others: the API key)' : ' (what is to last: the API key)') : ''}${path.endsWith('/:id/commands') ? MODEL : ''}`,
       summary,
     })),
     ...sockets.map(({ path, effect, summary }) => ({

@@ -61,7 +61,7 @@ describe('who may call what', () => {
     for (const [name, who] of Object.entries({ device, user })) {
       for (const { method, path, effect, effectOf } of routes) {
         // Of others: a device removes only itself.
-        const wanted = effect === 'lasting' || effectOf !== undefined
+        const wanted = effect === 'lasting' || (effect === 'own' && effectOf !== undefined)
         const at = path.replaceAll(/(?:\*\*)?:(\w+)/g, (_, key: string) => (key === 'id' ? agent : 'x'))
         const { status, needsKey } = await asks(host, method, at, who)
         if (needsKey !== wanted || status === 401)

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { Limiter, RequestFacts } from 'svc/sdk'
+import type { Limiter, PluginCredentials, RequestFacts } from 'svc/sdk'
 import type { Triggers } from '../schema.ts'
 import { holds } from '../signature.ts'
 import type { InboundStore } from './store.ts'
@@ -20,10 +20,18 @@ export class InboundGate {
   readonly #triggers: Triggers
   readonly #store: InboundStore
   readonly #limiter: Limiter
+  readonly #failed: PluginCredentials['failed']
   readonly #nowMs: () => number
   /** Enabled without a usable token: nobody can present this one. */
   readonly #nobody = randomBytes(32).toString('hex')
-  constructor(triggers: Triggers, store: InboundStore, limiter: Limiter, nowMs: () => number = Date.now) {
+  constructor(
+    triggers: Triggers,
+    store: InboundStore,
+    limiter: Limiter,
+    failed: PluginCredentials['failed'],
+    nowMs: () => number = Date.now,
+  ) {
+    this.#failed = failed
     this.#triggers = triggers
     this.#store = store
     this.#limiter = limiter
@@ -43,15 +51,19 @@ export class InboundGate {
   /** What callers present; `undefined` while this is off, so that the routes need the key like any other. */
   readonly token = (): string | undefined => (this.#triggers.enabled ? (this.#usable ?? this.#nobody) : undefined)
 
+  /** Whether a request without a token brings a signature instead. */
+  readonly signed = (header: RequestFacts['header']): boolean => header('webhook-signature') !== undefined
+
   /**
    * Lets a request in. Throws `not_found` while this is off, `rate_limit`, `unauthorized` for a wrong signature or an old time, and
    * `conflict` for another request under an id that was used.
    */
   async admit(
     body: Uint8Array,
-    { clientAddress, header }: Pick<RequestFacts, 'clientAddress' | 'header'>,
+    facts: Pick<RequestFacts, 'clientAddress' | 'header' | 'requestId'>,
     own: string,
   ): Promise<Admitted> {
+    const { clientAddress, header } = facts
     if (!this.#triggers.enabled)
       throw new Refusal(
         'not_found',
@@ -79,19 +91,15 @@ export class InboundGate {
       !/^\d{1,12}$/.test(time) ||
       signature === undefined
     ) {
-      throw new Refusal(
-        'invalid_request',
-        'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together',
-      )
+      const message = 'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together'
+      if (header('authorization') === undefined && header('x-api-key') === undefined) this.#wrong(facts, message)
+      throw new Refusal('invalid_request', message)
     }
     const seconds = Number(time)
     if (!holds(signature, this.#usable ?? this.#nobody, id, seconds, body))
-      throw new Refusal('unauthorized', 'The signature does not fit to the request and the token')
+      this.#wrong(facts, 'The signature does not fit to the request and the token')
     if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
-      throw new Refusal(
-        'unauthorized',
-        `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`,
-      )
+      this.#wrong(facts, `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`)
     const fingerprint = hash('sha256', body)
     // Kept far longer than a time is accepted.
     const { first, row } = await this.#store.remember(
@@ -101,5 +109,17 @@ export class InboundGate {
     )
     if (row.fingerprint !== fingerprint) throw new Refusal('conflict', `Another request came under the id ${id} before`)
     return { effectId: row.effect_id, isRepeat: !first }
+  }
+
+  /** Counts as a wrong key does: a signature may be all that a request brings. */
+  #wrong({ clientAddress, requestId }: Pick<RequestFacts, 'clientAddress' | 'requestId'>, message: string): never {
+    this.#failed({
+      clientAddress,
+      requestId,
+      method: 'POST',
+      path: '/api/hooks',
+      what: 'a wrong webhook signature',
+    })
+    throw new Refusal('unauthorized', message)
   }
 }

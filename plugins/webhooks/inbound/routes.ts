@@ -9,7 +9,7 @@ import { HookReceived } from '../contract.ts'
 import type { InboundGate } from './gate.ts'
 import { chooseModel } from './model.ts'
 import type { ModelParts } from './model.ts'
-import { AgentCall, Called, Wake, Woken } from './schema.ts'
+import { AgentCall, Called, namedAgent, Wake, Woken } from './schema.ts'
 import type { Waker } from './waker.ts'
 
 export interface InboundParts {
@@ -26,8 +26,8 @@ export interface InboundParts {
 }
 
 const HOW =
-  'For programs that have no API key: the bearer token is that of `[webhook_triggers]`, and the path does not exist while that is off. A request may be signed as in the Standard Webhooks specification, with the token as secret; ' +
-  'then it counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
+  'For programs that have no API key: the bearer token is that of `[webhook_triggers]`, and the path does not exist while that is off. A request may be signed instead, as in the Standard Webhooks specification with the token as secret (`whsec_…`, or the text itself), and needs no bearer token then. ' +
+  'A signed request counts once for its `webhook-id` and within five minutes of its `webhook-timestamp`. `Idempotency-Key` is honoured too.'
 const MODEL =
   "With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent's provider. `deliver` is refused: there is no channel an answer could be delivered to."
 
@@ -49,6 +49,7 @@ export function inboundRoutes({
     description: `${HOW} The text is on disk when this is answered; the first agent gets it, or the one that is named, at once or at the next beat.`,
     auth: 'bearer',
     token: gate.token,
+    signed: gate.signed,
     effect: 'conversation',
     cost: 30,
     body: rawBody(maxBytes, Wake),
@@ -61,7 +62,9 @@ export function inboundRoutes({
     },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
-      const { text, mode, agent } = parse(Wake, readJsonBody(input.body), 'body')
+      const asked = parse(Wake, readJsonBody(input.body), 'body')
+      const { text, mode } = asked
+      const agent = namedAgent(asked)
       // Between the memory of a request and its effect a crash may have come.
       if (isRepeat && (await waker.has(effectId)))
         return { status: 'accepted' as const, mode, id: effectId, duplicate: true as const }
@@ -82,6 +85,7 @@ export function inboundRoutes({
     description: `${HOW} What is not answered in time goes on and can be asked for again under the same id. ${MODEL}`,
     auth: 'bearer',
     token: gate.token,
+    signed: gate.signed,
     effect: 'conversation',
     cost: 30,
     body: rawBody(maxBytes, AgentCall),
@@ -91,13 +95,9 @@ export function inboundRoutes({
     example: { body: { message: 'Summarise the incident.', agent: 'assistant' } },
     async handle(input) {
       const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
-      const {
-        message,
-        agent: wanted,
-        deliver,
-        model,
-        timeout_secs: timeoutSecs,
-      } = parse(AgentCall, readJsonBody(input.body), 'body')
+      const asked = parse(AgentCall, readJsonBody(input.body), 'body')
+      const { message, deliver, model, timeout_secs: timeoutSecs } = asked
+      const wanted = namedAgent(asked)
       if (deliver)
         throw new Refusal(
           'invalid_request',

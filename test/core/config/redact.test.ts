@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { configJsonSchema } from '../../../core/config/json-schema.ts'
 import { listSecrets, redact } from '../../../core/config/redact.ts'
-import { secret } from '../../../core/config/secret.ts'
+import { secret } from '../../../core/schema/secret.ts'
 import { isTree } from '../../../core/config/shape.ts'
 import { defineConfig } from '../../../core/sdk.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as v from 'valibot'
-import { secret } from '../../../core/config/secret.ts'
+import { secret } from '../../../core/schema/secret.ts'
 import { defineRoute, defineSocket, rawBody } from '../../../core/http/route.ts'
 import type { AnyRoute } from '../../../core/http/route.ts'
 import { Scope } from '../../../core/scope/scope.ts'

@@ -7,6 +7,7 @@ const inference: Inference = {
   fallbacks: () => [],
   choose: () => Promise.reject(new Error('not asked for')),
   defaultProblem: () => Promise.resolve(undefined),
+  admit: () => Promise.resolve(),
   doubt: () => Promise.resolve(undefined),
   complete: () => {
     throw new Error('not asked for')

@@ -72,6 +72,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const pauses: number[] = []
   const failures: UpstreamFailure[] = []
   const inference = createInference({
+    admit: () => Promise.resolve(),
     config,
     connections,
     keys,

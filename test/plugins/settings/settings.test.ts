@@ -113,7 +113,9 @@ describe('setting a key', () => {
     await using host = await start()
     const { body } = await host.json('POST', '/api/config/set', { path: 'log_level', value: 'warn' })
     expect(body).toMatchObject({ status: 'applied', key: 'log_level', path: 'log_level', overridden_by: null })
-    expect(await events(host)).toContain('configuration: setting log_level asked for')
+    expect(await events(host)).toContainEqual(
+      expect.stringMatching(/^configuration: setting log_level asked for: log_level from "\w+" to "\w+"$/),
+    )
   })
 
   it.each([
@@ -316,7 +318,9 @@ describe('the default provider', () => {
       status: 'ok',
       provider: 'openai',
     })
-    expect(await events(host)).toEqual(expect.arrayContaining(['default provider set to openai, model fake-1']))
+    expect(await events(host)).toEqual(
+      expect.arrayContaining(['default provider set to openai, model fake-1, from builtin/offline']),
+    )
   })
   it('is not chosen when there is none of that name, or nothing is said', async () => {
     await using host = await start({ plugins: base })

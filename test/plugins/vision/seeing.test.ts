@@ -40,6 +40,7 @@ const inference = (defaultModel: string): Inference => ({
   fallbacks: () => [],
   choose: never,
   defaultProblem: () => Promise.resolve(undefined),
+  admit: never,
   doubt: never,
   defaultModel: never,
   providers: () => [
