@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { secret } from 'svc/sdk'
 
 export const ProviderRow = v.object({
   name: v.string(),
@@ -43,10 +44,10 @@ export const ProviderParams = v.object({
 /** Both names are in use among clients. */
 export const KeyBody = v.pipe(
   v.object({
-    api_key: v.optional(Secret),
-    key: v.optional(Secret),
+    api_key: v.optional(secret(Secret)),
+    key: v.optional(secret(Secret)),
     api_keys: v.optional(
-      v.pipe(v.array(Secret), v.minLength(1, 'expected at least one key'), v.maxLength(50, 'at most 50 keys')),
+      v.pipe(v.array(secret(Secret)), v.minLength(1, 'expected at least one key'), v.maxLength(50, 'at most 50 keys')),
     ),
     add: v.optional(v.boolean()),
   }),

@@ -1,4 +1,5 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
@@ -267,6 +268,92 @@ describe('inbound hook signature and replay', () => {
     expect((await post('/api/hooks/wake', body, without)).status).toBe(400)
     await stage.fake.request(0)
     expect(asked()).toHaveLength(1)
+  })
+
+  it('a sender by the Standard Webhooks library needs no token beside its signature, which counts once', async () => {
+    const secret = `whsec_${randomBytes(32).toString('base64')}`
+    await open({ token: secret }, { rate_limit: { failed_auth_per_minute: 5, tokens_per_minute: 100_000 } })
+    stage.fake.always({ text: 'ok' })
+    const sender = new Webhook(secret)
+    const send = (body: string, id: string, at = new Date(), more: Record<string, string> = {}) =>
+      post('/api/hooks/agent', body, {
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': sender.sign(id, at, body),
+        ...more,
+      })
+    const body = JSON.stringify({ message: 'the build is red' })
+    const first = await send(body, 'msg_1')
+    expect(first).toMatchObject({ status: 200, body: { response: 'ok' } })
+    // As the same secret is rotated, several signatures come in one header.
+    const rotated = `v1,${randomBytes(32).toString('base64')} ${sender.sign('msg_2', new Date(), body)}`
+    expect((await send(body, 'msg_2', new Date(), { 'webhook-signature': rotated })).status).toBe(200)
+    expect(await send(body, 'msg_1')).toMatchObject({
+      status: 200,
+      body: { turn_id: first.body.turn_id, duplicate: true },
+    })
+    expect(stage.fake.requests).toHaveLength(2)
+    // An answer that is kept for a key is not told to who has no more than a signature nobody looked at.
+    const key = { 'idempotency-key': 'mine' }
+    expect((await post('/api/hooks/agent', body, { authorization: `Bearer ${secret}`, ...key })).status).toBe(200)
+    expect((await post('/api/hooks/agent', body, { 'webhook-signature': 'v1,x', ...key })).status).toBe(401)
+    const old = new Date(Date.now() - 301_000)
+    expect((await send(body, 'msg_3', old)).status).toBe(401)
+    expect(
+      (await send(`${body} `, 'msg_4', new Date(), { 'webhook-signature': sender.sign('msg_4', new Date(), body) }))
+        .status,
+    ).toBe(401)
+    expect((await post('/api/hooks/agent', body)).status).toBe(401)
+    // Wrong signatures count as wrong keys do.
+    expect((await send(body, 'msg_5', old)).status).toBe(401)
+    expect((await send(body, 'msg_6')).status).toBe(429)
+    expect(stage.fake.requests).toHaveLength(3)
+  })
+
+  it('a token that is no whsec_ secret signs as text and as the base64 that libraries take it for', async () => {
+    const token = randomBytes(32).toString('base64')
+    await open({ token })
+    stage.fake.always({ text: 'ok' })
+    const body = JSON.stringify({ message: 'hello' })
+    const [at, seconds] = [new Date(), Math.floor(Date.now() / 1000)]
+    const text = `v1,${createHmac('sha256', token).update(`text.${seconds}.${body}`).digest('base64')}`
+    for (const [id, signature] of [
+      ['library', new Webhook(token).sign('library', at, body)],
+      ['text', text],
+    ] as const) {
+      const headers = {
+        'webhook-id': id,
+        'webhook-timestamp': id === 'text' ? String(seconds) : String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': signature,
+      }
+      expect([id, (await post('/api/hooks/agent', body, headers)).status]).toEqual([id, 200])
+    }
+  })
+
+  it('names its agent as agent, agent_id or agent_name; a name that is nearly one of these is refused', async () => {
+    await open()
+    stage.fake.always({ text: 'ok' })
+    const named = await stage.spawn('named')
+    const ask = (who: object) => post('/api/hooks/agent', { message: 'hello', ...who })
+    for (const who of [{ agent: 'named' }, { agent_id: named }, { agent_name: 'named' }])
+      expect((await ask(who)).body).toMatchObject({ agent_id: named })
+    expect((await ask({})).body).toMatchObject({ agent_id: stage.agent })
+    const asked = stage.fake.requests.length
+    for (const who of [
+      { agnet: 'named' },
+      { agentId: named },
+      { agent_uuid: named },
+      { 'agent-id': named },
+      { Agent: 'named' },
+    ])
+      expect([who, await ask(who)]).toMatchObject([
+        who,
+        { status: 400, body: { error: { message: expect.stringMatching(/did you mean agent/) } } },
+      ])
+    expect((await ask({ agent: 'named', agent_id: stage.agent })).status).toBe(400)
+    expect((await post('/api/hooks/wake', { text: 'hello', agentId: named })).status).toBe(400)
+    expect((await ask({ agent: 'named', trace: 'x', source: 'ci' })).status).toBe(200)
+    expect(stage.fake.requests).toHaveLength(asked + 1)
   })
 
   it('what is too large, and more than so many in a minute, is refused', async () => {

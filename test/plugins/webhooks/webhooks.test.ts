@@ -63,6 +63,40 @@ describe('outbound webhooks', () => {
     expect(JSON.stringify([audit, stage.host.log])).not.toContain(SECRET)
   })
 
+  it('stay as they are when what was read is sent back: the mask of a secret is never stored', async () => {
+    await open()
+    const events = ['agent_spawned']
+    const made = await subscribe(events)
+    const shown = (await api('GET', `/api/webhooks/${made.id}`)).body
+    expect(shown.secret).toBe('***')
+    expect(await api('PUT', `/api/webhooks/${made.id}`, { ...shown, name: 'renamed' })).toMatchObject({
+      status: 200,
+      body: { name: 'renamed', secret: '***' },
+    })
+    const more = await api('POST', '/api/webhooks/events', {
+      event_type: 'agent_spawned',
+      url: `${receiver.url}/more`,
+      secret: SECRET,
+    })
+    const [event] = (await api('GET', '/api/webhooks/events')).body
+    expect((await api('PUT', `/api/webhooks/events/${event.id}`, event)).status).toBe(200)
+    await stage.spawn('told')
+    // The receiver takes nothing that is signed with another secret.
+    const told = await receiver.count(2)
+    expect(told.map(({ genuine }) => genuine)).toEqual([true, true])
+    expect(more.status).toBe(201)
+    for (const [path, body] of [
+      ['/api/webhooks', { name: 'masked', url: `${receiver.url}/x`, events, secret: '***' }],
+      ['/api/webhooks/events', { event_type: 'agent_spawned', url: `${receiver.url}/x`, secret: '***' }],
+      ['/api/providers/openai/key', { api_key: '***' }],
+    ] as const)
+      expect([path, await api('POST', path, body)]).toMatchObject([
+        path,
+        { status: 400, body: { error: { message: expect.stringContaining('in place of a secret') } } },
+      ])
+    expect((await api('PUT', `/api/webhooks/${made.id}`, { secret: '' })).body.secret).toBeNull()
+  })
+
   it('are changed one after the other: nothing is lost, exceeded or removed twice', async () => {
     await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_webhooks: 3 } } })
     const count = (answers: readonly { readonly status: number }[], status: number): number =>
