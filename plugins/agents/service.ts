@@ -4,7 +4,6 @@ import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
 import type { Agent, Agents, AgentSummary, Manifest, ModelChoice } from './contract.ts'
-import { cloneManifest, cloneName } from './clone.ts'
 import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
 import type { IdentityChange } from './identity.ts'
@@ -171,6 +170,7 @@ export class AgentService implements Agents {
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
   async clone(id: string, options: CloneOptions): Promise<HeldAgent> {
     const agent = await this.require(id)
+    const { cloneManifest, cloneName } = await import('./clone.ts')
     const name =
       options.name ?? (await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined))
     const { mode, permission, identity, pin, signed_by } = agent.row

@@ -7,12 +7,9 @@ import type { Door } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
-import { answerApproval, listApprovals } from './approval-commands.ts'
 import { describe, describeUndo } from './compact-routes.ts'
 import type { AcceptedTurn, Chat } from './contract.ts'
 import { explain } from './failure.ts'
-import { listModels, listProviders } from './model-commands.ts'
-import { listSessions, switchSession, titleOf } from './session-commands.ts'
 
 /** What one conversation over a socket has switched on. */
 export class Conversation {
@@ -76,6 +73,7 @@ const commands: Readonly<Record<string, Entry>> = {
     does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
     async run({ sessions, agents }, conversation, wanted) {
       const agent = await agents.require(conversation.agentId)
+      const { listSessions, switchSession, titleOf } = await import('./session-commands.ts')
       if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
       const session = await switchSession({ sessions, agents }, agent.id, wanted)
       conversation.moved(session.id)
@@ -136,15 +134,18 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   approvals: {
     does: 'what of this agent waits for approval',
-    run: ({ approvals }, { agentId }) => listApprovals(approvals(), agentId),
+    run: async ({ approvals }, { agentId }) =>
+      (await import('./approval-commands.ts')).listApprovals(approvals(), agentId),
   },
   approve: {
     does: '<id>: let exactly this be done, once',
-    run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'approve', id),
+    run: async ({ approvals }, conversation, id) =>
+      (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'approve', id),
   },
   reject: {
     does: '<id>: do not let this be done',
-    run: ({ approvals }, conversation, id) => answerApproval(approvals(), conversation, 'reject', id),
+    run: async ({ approvals }, conversation, id) =>
+      (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'reject', id),
   },
   usage: {
     does: 'tokens and cost of this session and of this agent',
@@ -165,11 +166,12 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   models: {
     does: 'the models of the providers that can be used; with a provider, all of its models',
-    run: ({ inference, catalog }, _conversation, provider) => listModels(inference, catalog(), provider),
+    run: async ({ inference, catalog }, _conversation, provider) =>
+      (await import('./model-commands.ts')).listModels(inference, catalog(), provider),
   },
   providers: {
     does: 'the providers, whether they have a key, and how many models of theirs are known',
-    run: ({ inference, catalog }) => listProviders(inference, catalog()),
+    run: async ({ inference, catalog }) => (await import('./model-commands.ts')).listProviders(inference, catalog()),
   },
   help: {
     does: 'this list',

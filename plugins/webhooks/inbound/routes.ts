@@ -7,7 +7,6 @@ import type { Audit } from '../../audit/contract.ts'
 import type { Chat, TurnResult, Turns } from '../../chat/contract.ts'
 import { HookReceived } from '../contract.ts'
 import type { InboundGate } from './gate.ts'
-import { chooseModel } from './model.ts'
 import type { ModelParts } from './model.ts'
 import { AgentCall, Called, namedAgent, Wake, Woken } from './schema.ts'
 import type { Waker } from './waker.ts'
@@ -110,7 +109,8 @@ export function inboundRoutes({
           duplicate: true as const,
         }
       const agent = await waker.choose(wanted)
-      const choice = model === undefined ? undefined : await chooseModel(models, agent, model)
+      const choice =
+        model === undefined ? undefined : await (await import('./model.ts')).chooseModel(models, agent, model)
       const turn = await chat.accept({
         id: effectId,
         agentId: agent.id,
