@@ -11,7 +11,6 @@ import { AuditStore } from './store.ts'
 import { Checkpoints } from './tree/checkpoints.ts'
 import type { Signer } from './tree/signer.ts'
 import { TreeStore } from './tree/store.ts'
-import { walkTrail } from './walk.ts'
 
 const PAGE = 1_000
 const ANCHOR_MS = 1_000
@@ -93,15 +92,20 @@ export class AuditTrail implements Audit, AuditFeed {
    * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
    */
   verify(): Promise<Verdict> {
-    this.#verifying ??= walkTrail({
+    this.#verifying ??= this.#walk().finally(() => {
+      this.#verifying = undefined
+    })
+    return this.#verifying
+  }
+
+  async #walk(): Promise<Verdict> {
+    const { walkTrail } = await import('./walk.ts')
+    return walkTrail({
       trail: this.store,
       tree: this.checkpoints.store,
       anchor: this.#anchor,
       signer: this.checkpoints.signer,
-    }).finally(() => {
-      this.#verifying = undefined
     })
-    return this.#verifying
   }
 
   /** Moves the anchor to the end of the chain, if what lies between links up. One at a time. */
