@@ -1,6 +1,4 @@
-import { constants } from 'node:fs'
-import { lstat, open, readlink, realpath } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
@@ -17,7 +15,7 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u
  * The only way from a name to a path. The name is a relative one with `/` between its segments, decoded already; the path lies below
  * `root` and goes through no link. Throws `invalid_request` for a name that is none and `forbidden` for one that leads elsewhere: a
  * link, a hard-linked file, a device, a pipe, or anything at or below a `denied` path. What it names need not exist. Between this
- * check and the use of the path another process may swap a folder for a link; `openConfined` has no such gap.
+ * check and the use of the path another process may swap a folder for a link; `openConfined` and `inFolder` have no such gap.
  */
 export async function confine(
   root: string,
@@ -52,44 +50,6 @@ export async function confine(
   return path
 }
 
-/**
- * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes it when it is
- * missing and never truncates before the check; its folder must exist. The caller closes the handle.
- */
-export async function openConfined(
-  root: string,
-  name: string,
-  mode: 'read' | 'write',
-  options: { readonly denied?: readonly string[] } = {},
-): Promise<FileHandle> {
-  const path = await confine(root, name, options)
-  // Without O_NONBLOCK a pipe put there meanwhile would hold the reader for ever.
-  const flags =
-    constants.O_NOFOLLOW |
-    constants.O_NONBLOCK |
-    (mode === 'read' ? constants.O_RDONLY : constants.O_RDWR | constants.O_CREAT)
-  let handle: FileHandle
-  try {
-    handle = await open(path, flags, 0o600)
-  } catch (error) {
-    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENXIO')) throw forbidden(name)
-    throw error
-  }
-  try {
-    const stat = await handle.stat()
-    if (!stat.isFile() || stat.nlink !== 1 || (await pathOf(handle, path)) !== path) throw forbidden(name)
-    return handle
-  } catch (error) {
-    await handle.close()
-    throw error
-  }
-}
-
-async function pathOf(handle: FileHandle, path: string): Promise<string> {
-  // Linux tells what a descriptor really is; elsewhere the path is resolved once more.
-  return process.platform === 'linux' ? readlink(`/proc/self/fd/${handle.fd}`) : realpath(path)
-}
-
 function checkName(name: string): string[] {
   const refuse = (why: string): never => {
     enforced(SYSTEM)
@@ -116,10 +76,10 @@ function checkName(name: string): string[] {
   return segments
 }
 
-function forbidden(name: string): Refusal {
+export function forbidden(name: string): Refusal {
   enforced(SYSTEM)
   return new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)
 }
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.some((code) => code === error.code)
 const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT')

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { confine, openConfined } from './confine.ts'
+import { lstat, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { confine, forbidden, hasCode } from './confine.ts'
+import { inFolder, splitName } from './folder.ts'
 
 /**
  * Replaces a confined file as a whole, durable when it settles: a reader, and a restart after a crash, finds the old bytes or the new
@@ -12,37 +13,40 @@ export async function replaceConfined(
   name: string,
   content: string | Uint8Array,
 ): Promise<{ readonly created: boolean }> {
-  const path = await confine(root, name)
-  const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const folder = name.includes('/') ? `${name.slice(0, name.lastIndexOf('/'))}/` : ''
-  const part = `${folder}.${randomUUID()}.part`
-  const handle = await openConfined(root, part, 'write')
-  try {
-    try {
-      await handle.writeFile(content)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    // Looked at again: what was a folder before the write may be a link now.
-    const target = await confine(root, name)
-    const old = await openConfined(root, name, 'read').catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-      throw error
-    })
-    await old?.close()
-    await rename(await confine(root, part), target)
-    // The name is durable when its folder is, and a new folder when the one it stands in is.
-    const top = made === undefined ? dirname(path) : dirname(made)
-    for (let at = dirname(path); ; at = dirname(at)) {
-      await syncFolder(at)
-      if (at.length <= top.length) break
-    }
-    return { created: old === undefined }
-  } catch (error) {
-    await rm(await confine(root, part), { force: true })
-    throw error
-  }
+  await confine(root, name)
+  const [folder, last] = splitName(name)
+  return await inFolder(
+    root,
+    folder,
+    async (path) => {
+      const part = join(path, `.${randomUUID()}.part`)
+      const target = join(path, last)
+      // Nothing was there under this name, so no link is followed.
+      const handle = await open(part, 'wx', 0o600)
+      try {
+        try {
+          await handle.writeFile(content)
+          await handle.sync()
+        } finally {
+          await handle.close()
+        }
+        // Looked at again: what was a file before the write may be a link now.
+        const old = await lstat(target).catch((error: unknown) => {
+          if (hasCode(error, 'ENOENT')) return undefined
+          throw error
+        })
+        if (old && !(old.isFile() && old.nlink === 1)) throw forbidden(name)
+        await rename(part, target)
+        // The name is durable when its folder is.
+        await syncFolder(path)
+        return { created: old === undefined }
+      } catch (error) {
+        await rm(part, { force: true })
+        throw error
+      }
+    },
+    { make: true },
+  )
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -17,8 +17,15 @@ export interface WorkspaceFile {
 export interface Workspaces {
   /** Absolute and real path of the folder, made with its identity files when it is missing. Throws `agent_not_found`. */
   root(agentId: string): Promise<string>
-  /** Absolute path of a name in it; the file need not exist. Prefer `read` and `write`, which leave no gap between check and use. */
+  /** Absolute path of a name in it; the file need not exist. To check a name only: between check and use a program may put a link there. */
   resolve(agentId: string, name: string): Promise<string>
+  /** Works in a folder of it (empty: the workspace itself), through a path that leads nowhere else whatever a program swaps: see `inFolder`. */
+  within<T>(
+    agentId: string,
+    folder: string,
+    work: (path: string, made: boolean) => Promise<T>,
+    options?: { readonly make?: boolean },
+  ): Promise<T>
   /** Throws `file_not_found`, and `payload_too_large` beyond `maxBytes` (default: the limit of a file). */
   read(agentId: string, name: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
   /** Makes missing folders and replaces the whole file at once, or nothing. Throws `payload_too_large`. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { lstat, mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openConfined, Refusal } from 'svc/sdk'
+import { openConfined, Refusal, removeFolder } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { diskRefusal, hasCode } from './disk.ts'
 import { identityFiles } from './identity-files.ts'
@@ -36,10 +36,9 @@ export class Folders {
     return realpath(path)
   }
 
-  /** Removes the folder with all it holds; links in it are not followed. */
+  /** Removes the folder with all it holds, also while a program of the agent still works there. */
   async remove(agentId: string): Promise<void> {
-    // Someone may write there at this moment.
-    await rm(join(this.#base, agentId), { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+    await removeFolder(join(this.#base, agentId))
   }
 
   async #make(agent: Agent, path: string): Promise<void> {
@@ -57,7 +56,7 @@ export class Folders {
       }
       await rename(part, path)
     } catch (error) {
-      await rm(part, { recursive: true, force: true })
+      await removeFolder(part)
       if (!(await isFolder(path))) throw diskRefusal(error) ?? error
     }
   }

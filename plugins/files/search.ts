@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { stat } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { Refusal } from 'svc/sdk'
 import type { Workspaces } from './contract.ts'
 
@@ -59,7 +59,7 @@ async function filesAt(
   name: string,
 ): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]> {
   if (name !== '') {
-    const at = await stat(await workspaces.resolve(agentId, name)).catch(() => undefined)
+    const at = await lstat(await workspaces.resolve(agentId, name)).catch(() => undefined)
     if (at?.isFile()) return [{ name, sizeBytes: at.size }]
   }
   return (await workspaces.list(agentId, name === '' ? undefined : name, FILES)).filter(

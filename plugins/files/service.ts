@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { confine, enforced, openConfined, Refusal, replaceConfined } from 'svc/sdk'
+import { confine, enforced, inFolder, openConfined, Refusal, removeConfined, replaceConfined, splitName } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { WorkspaceFile, Workspaces } from './contract.ts'
 import { identityFiles } from './identity-files.ts'
@@ -31,6 +31,15 @@ export class WorkspaceService implements Workspaces {
   }
   async resolve(agentId: string, name: string): Promise<string> {
     return confine(await this.#root(agentId, name), name)
+  }
+  async within<T>(
+    agentId: string,
+    folder: string,
+    work: (path: string, made: boolean) => Promise<T>,
+    options: { readonly make?: boolean } = {},
+  ): Promise<T> {
+    const root = folder === '' ? await this.root(agentId) : await this.#root(agentId, folder)
+    return this.#while(agentId, () => inFolder(root, folder, work, options))
   }
 
   async read(agentId: string, name: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
@@ -69,8 +78,7 @@ export class WorkspaceService implements Workspaces {
     const found = await lookAt(root, name)
     if (!found) return false
     if (!found.isFile()) throw new Refusal('invalid_request', `"${name}" is a folder`)
-    await rm(join(root, name), { force: true })
-    return true
+    return removeConfined(root, name)
   }
 
   async list(agentId: string, folder?: string, limit = 1000): Promise<readonly WorkspaceFile[]> {
@@ -79,17 +87,23 @@ export class WorkspaceService implements Workspaces {
     const waiting = [folder ?? '']
     while (waiting.length > 0 && found.length < limit) {
       const at = waiting.shift() ?? ''
-      const path = at === '' ? root : await confine(root, at).catch(unlessMissing)
-      const entries = path === undefined ? undefined : await readdir(path, { withFileTypes: true }).catch(unlessMissing)
-      // A folder below it may be removed meanwhile; the one that was asked for must be there.
-      if (!entries && at === folder) throw new Refusal('file_not_found', `No folder "${at}"`)
-      for (const entry of (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))) {
-        const name = at === '' ? entry.name : `${at}/${entry.name}`
-        if (entry.isDirectory()) waiting.push(name)
-        if (!entry.isFile() || PART.test(name) || found.length >= limit) continue
-        const facts = await stat(join(root, name)).catch(unlessMissing)
-        if (facts?.nlink === 1) found.push({ name, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString() })
-      }
+      const isThere = await inFolder(root, at, async (path) => {
+        const entries = await readdir(path, { withFileTypes: true })
+        for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+          const name = at === '' ? entry.name : `${at}/${entry.name}`
+          if (entry.isDirectory()) waiting.push(name)
+          if (!entry.isFile() || PART.test(name) || found.length >= limit) continue
+          const facts = await lstat(join(path, entry.name)).catch(unlessMissing)
+          if (facts?.isFile() && facts.nlink === 1)
+            found.push({ name, sizeBytes: facts.size, modifiedAt: facts.mtime.toISOString() })
+        }
+        return true
+      }).catch((error: unknown) => {
+        // Below what was asked for, a folder may be removed or become a link meanwhile.
+        if (at !== (folder ?? '') && error instanceof Refusal) return undefined
+        return unlessMissing(error)
+      })
+      if (isThere === undefined && at === folder) throw new Refusal('file_not_found', `No folder "${at}"`)
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
@@ -142,8 +156,13 @@ export class WorkspaceService implements Workspaces {
 
 /** What is there under a name; `undefined` also when the whole folder went away meanwhile. */
 async function lookAt(root: string, name: string): Promise<Stats | undefined> {
-  const path = await confine(root, name).catch(unlessMissing)
-  return path === undefined ? undefined : stat(path).catch(unlessMissing)
+  const [folder, last] = splitName(name)
+  try {
+    await confine(root, name)
+    return await inFolder(root, folder, (path) => lstat(join(path, last)))
+  } catch (error) {
+    return unlessMissing(error)
+  }
 }
 function unlessMissing(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error

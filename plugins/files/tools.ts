@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import { mkdir, readdir, stat } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from './contract.ts'
+import { hasCode } from './disk.ts'
 import { applyHunks, parsePatch } from './patch.ts'
 import { search } from './search.ts'
 
@@ -70,29 +71,31 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await nameIn(agentId, input.path)
-      const folder = name === '' ? await workspaces.root(agentId) : await workspaces.resolve(agentId, name)
-      const found = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+      const list = async (folder: string): Promise<string> => {
+        const found = await readdir(folder, { withFileTypes: true })
+        // A link is neither: it may lead anywhere.
+        const entries = found
+          .filter((entry) => entry.isFile() || entry.isDirectory())
+          .sort((a, b) => (a.name < b.name ? -1 : 1))
+        return JSON.stringify({
+          entries: await Promise.all(
+            entries.slice(0, SHOWN).map(async (entry) =>
+              entry.isDirectory()
+                ? { name: entry.name, type: 'folder' }
+                : {
+                    name: entry.name,
+                    type: 'file',
+                    size_bytes: (await lstat(join(folder, entry.name)).catch(() => undefined))?.size ?? null,
+                  },
+            ),
+          ),
+          total: entries.length,
+        })
+      }
+      return workspaces.within(agentId, name, list).catch((error: unknown) => {
+        if (hasCode(error, 'ENOENT', 'ENOTDIR'))
           throw new Refusal('file_not_found', `No folder "${input.path}"`, { cause: error })
         throw error
-      })
-      // A link is neither: it may lead anywhere.
-      const entries = found
-        .filter((entry) => entry.isFile() || entry.isDirectory())
-        .sort((a, b) => (a.name < b.name ? -1 : 1))
-      return JSON.stringify({
-        entries: await Promise.all(
-          entries.slice(0, SHOWN).map(async (entry) =>
-            entry.isDirectory()
-              ? { name: entry.name, type: 'folder' }
-              : {
-                  name: entry.name,
-                  type: 'file',
-                  size_bytes: (await stat(join(folder, entry.name)).catch(() => undefined))?.size ?? null,
-                },
-          ),
-        ),
-        total: entries.length,
       })
     },
   })
@@ -103,14 +106,15 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await fileIn(agentId, input.path)
-      const folder = await workspaces.resolve(agentId, name)
-      const made = await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST' || error.code === 'ENOTDIR')
-          throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
-        throw error
-      })
-      if (made !== undefined) await changed(agentId, `created folder "${name}"`)
-      return made === undefined ? `"${name}" is there already.` : `Created folder "${name}".`
+      const made = await workspaces
+        .within(agentId, name, (_, isNew) => Promise.resolve(isNew), { make: true })
+        .catch((error: unknown) => {
+          if (hasCode(error, 'EEXIST', 'ENOTDIR'))
+            throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
+          throw error
+        })
+      if (made) await changed(agentId, `created folder "${name}"`)
+      return made ? `Created folder "${name}".` : `"${name}" is there already.`
     },
   })
   const patch = defineTool({

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
-import { confine, openConfined } from '../../../core/files/confine.ts'
+import { confine } from '../../../core/files/confine.ts'
+import { openConfined } from '../../../core/files/open.ts'
 
 const folders: string[] = []
 afterEach(async () => {
