@@ -76,6 +76,12 @@ function checkName(name: string): string[] {
   return segments
 }
 
+/** The folder a name stands in, and its last part. */
+export function splitName(name: string): readonly [folder: string, last: string] {
+  const at = name.lastIndexOf('/')
+  return at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 1)]
+}
+
 export function forbidden(name: string): Refusal {
   enforced(SYSTEM)
   return new Refusal('forbidden', `"${name}" leads out of the folder or is not a plain file`)

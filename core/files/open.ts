@@ -2,8 +2,8 @@ import { constants } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { confine, forbidden, hasCode } from './confine.ts'
-import { inFolder, splitName } from './folder.ts'
+import { confine, forbidden, hasCode, splitName } from './confine.ts'
+import { inFolder } from './folder.ts'
 
 /**
  * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes it when it is

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { lstat, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { confine, forbidden, hasCode } from './confine.ts'
-import { inFolder, splitName } from './folder.ts'
+import { confine, forbidden, hasCode, splitName } from './confine.ts'
+import { inFolder } from './folder.ts'
 
 /**
  * Replaces a confined file as a whole, durable when it settles: a reader, and a restart after a crash, finds the old bytes or the new
