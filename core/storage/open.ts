@@ -5,7 +5,6 @@ import type { Connector } from 'db0'
 import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf } from './failure.ts'
 import { Migrations } from './migrate.ts'
-import { PostgresDatabase } from './postgres.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
@@ -96,6 +95,7 @@ async function openPostgres({ url: address, password, log, connector }: Database
     writer = postgresqlConnector({ url })
     reader = postgresqlConnector({ url })
   }
+  const { PostgresDatabase } = await import('./postgres.ts')
   const sql = new PostgresDatabase(writer, reader, log)
   await sql.batch([
     {

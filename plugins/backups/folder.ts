@@ -2,7 +2,6 @@ import { open, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { confine, Refusal } from 'svc/sdk'
-import { OpenedArchive } from './opened.ts'
 import type { ArchiveLimits } from './opened.ts'
 import { ArchiveName } from './schema.ts'
 import type { Head } from './schema.ts'
@@ -72,6 +71,7 @@ export class BackupFolder {
 
   async #head(path: string): Promise<Head | undefined> {
     try {
+      const { OpenedArchive } = await import('./opened.ts')
       using archive = await OpenedArchive.open(path, this.#limits)
       return await archive.head()
     } catch {

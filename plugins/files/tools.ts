@@ -7,7 +7,6 @@ import type { AnyTool } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from './contract.ts'
 import { hasCode } from './disk.ts'
-import { applyHunks, parsePatch } from './patch.ts'
 import { search } from './search.ts'
 
 /** Entries of a folder one answer shows. */
@@ -137,6 +136,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
         now.set(name, found)
         return found
       }
+      const { applyHunks, parsePatch } = await import('./patch.ts')
       for (const edit of parsePatch(input.patch)) {
         const name = await fileIn(agentId, edit.path)
         const held = await current(name)

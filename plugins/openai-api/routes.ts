@@ -3,7 +3,6 @@ import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { AcceptedTurn, Chat, TurnResult, Turns } from '../chat/contract.ts'
 import type { Conversations, Place } from './conversations.ts'
-import { decodeFormat, decodeMessages, decodeUnused, withTrueImages } from './decode.ts'
 import { encodeChunks } from './encode-chunk.ts'
 import { encodeCompletion } from './encode-completion.ts'
 import type { Head } from './encode-completion.ts'
@@ -51,6 +50,7 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
     ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
     async handle({ body, signal, header, effectId }) {
+      const { decodeFormat, decodeMessages, decodeUnused, withTrueImages } = await import('./decode.ts')
       const asked = await withTrueImages(
         decodeMessages(body.messages),
         fetchImage && ((url) => fetchImage(url, signal)),
@@ -83,9 +83,9 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
     },
     async recall(id, { body }) {
       const turn = await turns.replay(id)
-      return (
-        turn && answer(body, toHead(id, await selectAgent(agents, body.model), decodeUnused(body)), turn, undefined)
-      )
+      if (!turn) return undefined
+      const { decodeUnused } = await import('./decode.ts')
+      return answer(body, toHead(id, await selectAgent(agents, body.model), decodeUnused(body)), turn, undefined)
     },
   })
   const models = defineRoute({

@@ -4,7 +4,6 @@ import { allowsHost, defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import { readPage } from './page.ts'
 import type { SearchProvider } from './search.ts'
 
 export interface WebLimits {
@@ -87,6 +86,7 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
           maxBytes: limits.maxBytes,
           totalTimeoutMs: limits.timeoutSecs * 1000,
         })
+        const { readPage } = await import('./page.ts')
         const { type, text } = await readPage(response, limits.maxChars)
         return `${response.status} ${response.url}${type === '' ? '' : ` (${type})`}\n${fence(text)}`
       } catch (error) {
