@@ -121,7 +121,7 @@ describe('providers over the API', () => {
     expect(other.requests.length).toBeGreaterThan(0)
     expect(other.requests.map(({ headers }) => headers['authorization'])).toEqual(other.requests.map(() => undefined))
     expect((await host.json('GET', '/api/audit/recent')).body.entries.at(-1).details).toBe(
-      `address of provider openai set to ${other.origin}`,
+      `address of provider openai set to ${other.origin}, from ${fake.origin}`,
     )
   })
   it('a key has to be one', async () => {
