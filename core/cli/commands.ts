@@ -42,6 +42,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       watch: { summary: 'Wait for what agents want to do and answer it', load: () => import('./approval-watch.ts') },
       approve: { summary: 'Let an agent do exactly this, once', load: () => import('./approval-approve.ts') },
       reject: { summary: 'Do not let an agent do this', load: () => import('./approval-reject.ts') },
+      grants: { summary: 'List standing approvals', load: () => import('./approval-grants.ts') },
+      revoke: { summary: 'Revoke a standing approval', load: () => import('./approval-revoke.ts') },
     },
   },
   device: {

@@ -43,6 +43,11 @@ export function createGate({
   const toIso = (ms: number): string => new Date(ms).toISOString()
 
   return async (attempt) => {
+    await pass(attempt)
+    await endChanged(attempt)
+  }
+
+  async function pass(attempt: ToolCallAttempt): Promise<void> {
     const { agent, tool, args, risk, refusal, suspicion } = attempt
     const policy = policyOf(agent, config)
     if (policy === 'never') return
@@ -68,6 +73,20 @@ export function createGate({
       attempt.approve?.(approval.decidedBy ?? 'operator')
       return
     }
+  }
+
+  /**
+   * A program does what files of the workspace say, and text that somebody pasted, or that a page left there in another session, can
+   * have an agent change those: `npm test` is the same words and another deed. So it is asked about again.
+   */
+  async function endChanged({ agent, tool, args, risk }: ToolCallAttempt): Promise<void> {
+    if (risk === 'read' || !config.session_scope) return
+    const assessed = tools.find(tool)?.assess?.(args)
+    if (assessed?.harm === 'low') return
+    await desk.revokeChanged(agent.id, {
+      tools: (name) => tools.find(name)?.needs === 'shell',
+      except: typeof assessed?.standing === 'object' ? `call ${assessed.standing.key}` : undefined,
+    })
   }
 
   async function decided(id: string, signal: AbortSignal): Promise<Approval> {
@@ -112,15 +131,20 @@ export function createGate({
    * What an approval for the session would cover, and what a standing one must say to cover this call. After something that looked like
    * instructions nothing: whoever wrote those would choose when it is done. The same for what may hold words from outside, unless it
    * only reads. Decision: what only the person's own messages flow into is no stranger's word; without that no command that somebody
-   * asked for in a conversation could ever be covered.
+   * asked for in a conversation could ever be covered. What somebody pasted counts as their own: it can have no more than the very
+   * call done that they approved, and `endChanged` sees to it that the call is still the same deed.
    */
   function standingOf(
-    { tool, args, risk, labels = [], refusal, suspicion }: ToolCallAttempt,
+    { tool, args, risk, labels = [], refusal, suspicion, sessionId }: ToolCallAttempt,
     hash: string,
   ): Standing | undefined {
-    if (!config.session_scope || suspicion !== undefined) return undefined
+    if (!config.session_scope || suspicion !== undefined || sessionId === '') return undefined
     const assessed = tools.find(tool)?.assess?.(args)
-    const foreign = refusal !== undefined && (labels.length === 0 || labels.some((label) => label !== 'UserInput'))
+    // A tool that refuses no label acts outside all the same, and how often it does must not be a stranger's choice.
+    const foreign =
+      refusal === undefined
+        ? risk !== 'read' && labels.some((label) => strangers.has(label))
+        : labels.length === 0 || labels.some((label) => label !== 'UserInput')
     if (assessed?.standing === 'once' || (foreign && assessed?.harm !== 'low')) return undefined
     if (assessed?.standing)
       return { key: `call ${assessed.standing.key}`, covers: visible(assessed.standing.covers).slice(0, 300) }
@@ -142,6 +166,8 @@ export function createGate({
   }
 }
 
+/** What may be the words of somebody who was not asked, as against what is merely secret. */
+const strangers: ReadonlySet<string> = new Set(['ExternalNetwork', 'UntrustedAgent'])
 const DESCRIPTION_CHARS = 300
 /** Why it is asked for, and what the tool says it does. */
 function explain(does = '', refusal: string | undefined): string {

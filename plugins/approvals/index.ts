@@ -26,6 +26,7 @@ export default definePlugin({
     const failed = (error: unknown): void => {
       log.error('an approval could not be looked after', error)
     }
+    const passed = metrics.counter('svc_approvals_granted_calls_total', 'Calls that a standing approval let pass')
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
     }
@@ -34,6 +35,7 @@ export default definePlugin({
       audit: services.audit,
       clock: systemClock,
       failed,
+      granted: () => passed.add(),
       limits: {
         timeoutSecs: config.timeout_secs,
         pendingPerAgent: config.pending_per_agent,
@@ -55,6 +57,7 @@ export default definePlugin({
     listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, leaving }))
     jobs.every('prune', PRUNE_MS, () => desk.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: desk.waiting }])
+    metrics.observed('svc_approvals_standing', 'Standing approvals that hold', () => [{ value: desk.standing }])
     routes.add(...approvalRoutes(desk, services.agents, tools, config))
     return { approvals: desk }
   },

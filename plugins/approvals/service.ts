@@ -24,6 +24,8 @@ export interface DeskParts {
   /** Told after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
   readonly resolved: (approval: Approval) => void
+  /** A standing approval let a call pass. */
+  readonly granted: () => void
   /** A request could not be expired when its time was up. */
   readonly failed: (error: unknown) => void
 }
@@ -46,6 +48,8 @@ export interface Wish {
   readonly standing?: Standing | undefined
 }
 const RECENT = 50
+/** Whoever has the key of the daemon, or sits at a machine whose daemon has none (`nameOf`). */
+const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
 
 /** Where requests wait for an answer. What is true is in the table; timers and waiters only look there. */
@@ -53,12 +57,14 @@ export class Desk implements Approvals {
   readonly #parts: DeskParts
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
+  #standing = 0
   constructor(parts: DeskParts) {
     this.#parts = parts
   }
 
   /** Takes up what an earlier process left: what ran out meanwhile is expired, the rest gets the time it has left. */
   async open(): Promise<void> {
+    this.#standing = await this.#parts.store.countStanding()
     for (const row of await this.#parts.store.pending()) {
       if (this.#overdue(row)) await this.#expire(row, 'timeout')
       else this.#arm(row.id, row.expires_at)
@@ -126,6 +132,9 @@ export class Desk implements Approvals {
     }
     this.#arm(approval.id, approval.expiresAt)
     this.#parts.requested(approval)
+    // It may have been given between the look for one and this request.
+    const grant = wish.standing && (await this.#grantFor(approval, wish.standing))
+    if (grant) await this.#cover(approval.id, grant)
     return approval
   }
 
@@ -153,11 +162,10 @@ export class Desk implements Approvals {
   /** Who gave the standing approval that covers this call, if one does; its use is on disk then. */
   async covers(
     { agentId, sessionId, tool, summary }: Pick<Approval, 'agentId' | 'sessionId' | 'tool' | 'summary'>,
-    { key }: Standing,
+    { key }: Pick<Standing, 'key'>,
   ): Promise<string | undefined> {
-    const { store, audit, clock, limits } = this.#parts
-    if (!limits.sessionScope) return undefined
-    const grant = await store.grantFor(agentId, sessionId, tool, key)
+    const { store, audit, clock } = this.#parts
+    const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
     if (!grant) return undefined
     try {
       await store.commit(
@@ -168,12 +176,44 @@ export class Desk implements Approvals {
           details: `allowed by grant ${grant.id} of session ${sessionId} (approval ${grant.approval_id} by ${grant.granted_by}): ${summary}`,
         }),
       )
+      this.#parts.granted()
       return grant.granted_by
     } catch (error) {
       const now = await store.findGrant(grant.id)
       if (now?.revoked_at === null) throw error
       return undefined
     }
+  }
+  async #grantFor(
+    { agentId, sessionId, tool }: Pick<Approval, 'agentId' | 'sessionId' | 'tool'>,
+    { key }: Pick<Standing, 'key'>,
+  ): Promise<GrantRow | undefined> {
+    return this.#parts.limits.sessionScope ? this.#parts.store.grantFor(agentId, sessionId, tool, key) : undefined
+  }
+  /** Answers a request that a standing approval covers, as whoever gave that would. */
+  async #cover(id: string, grant: GrantRow): Promise<void> {
+    const { store, audit, clock } = this.#parts
+    const row = await store.find(id)
+    if (row?.state !== 'pending') return
+    const at = toIso(clock.now())
+    try {
+      await store.commit(
+        store.answer(id, 'approved', grant.granted_by, at, 'session'),
+        store.useGrant(grant.id, at),
+        audit.entry({
+          event: 'capability_check',
+          agentId: row.agent_id,
+          details: `approval ${id} approved by grant ${grant.id} of session ${row.session_id} (approval ${grant.approval_id} by ${grant.granted_by}), action ${row.action_hash}: ${row.summary}`,
+        }),
+      )
+    } catch (error) {
+      // Answered, run out or revoked in the same moment: the person decides, or has decided.
+      const [now, held] = await Promise.all([store.find(id), store.findGrant(grant.id)])
+      if (now?.state === 'pending' && !this.#overdue(now) && held?.revoked_at === null) throw error
+      return
+    }
+    this.#parts.granted()
+    this.#settle({ ...row, state: 'approved', decided_at: at, decided_by: grant.granted_by, scope: 'session' })
   }
   /** The standing approvals that hold. */
   async grants(agentId?: string, sessionId?: string): Promise<readonly Grant[]> {
@@ -191,6 +231,21 @@ export class Desk implements Approvals {
   async revokeAll(agentId: string, sessionId: string | undefined, why: string): Promise<void> {
     for (const row of await this.#parts.store.grants(agentId, sessionId)) await this.#revoke(row, why)
   }
+  /**
+   * An agent changed something: what it was allowed to run again may do another thing now. `tools` says for which tools that
+   * matters; what only reads is as it was, and so is the call itself.
+   */
+  async revokeChanged(
+    agentId: string,
+    { tools, except }: { readonly tools: (tool: string) => boolean; readonly except: string | undefined },
+  ): Promise<void> {
+    const { store } = this.#parts
+    for (const row of await store.grants(agentId, undefined)) {
+      if (row.standing_key === except || !tools(row.tool_name)) continue
+      const given = await store.find(row.approval_id)
+      if (given?.risk !== 'low') await this.#revoke(row, 'the agent changed something since')
+    }
+  }
   /** `undefined` when somebody else did in the same moment, or before. */
   async #revoke(row: GrantRow, by: string): Promise<string | undefined> {
     const { store, audit, clock } = this.#parts
@@ -205,6 +260,7 @@ export class Desk implements Approvals {
           details: `grant ${row.id} of session ${row.session_id} revoked (${by}): ${row.tool_name}, ${row.covers}`,
         }),
       )
+      this.#standing--
       return at
     } catch (error) {
       const now = await store.findGrant(row.id)
@@ -236,6 +292,10 @@ export class Desk implements Approvals {
   get waiting(): number {
     return this.#timers.size
   }
+  /** How many standing approvals hold. */
+  get standing(): number {
+    return this.#standing
+  }
   awaited(id: string): boolean {
     return this.#waiters.has(id)
   }
@@ -261,7 +321,7 @@ export class Desk implements Approvals {
     try {
       await store.commit(
         store.answer(id, state, by, at, scope ?? null),
-        ...(grant ?? []),
+        ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
@@ -275,12 +335,28 @@ export class Desk implements Approvals {
       if (settled.state === 'pending') throw error
       throw answered(settled)
     }
-    return this.#settle({ ...row, state, decided_at: at, decided_by: by, scope: scope ?? null })
+    const approval = this.#settle({ ...row, state, decided_at: at, decided_by: by, scope: scope ?? null })
+    if (grant) {
+      this.#standing++
+      await this.#coverWaiting(row)
+    }
+    return approval
+  }
+  /** What waits already and would not have been asked any more. */
+  async #coverWaiting({ agent_id: agentId, session_id: sessionId, tool_name: tool, standing_key: key }: RequestRow) {
+    if (key === null) return
+    const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
+    if (!grant) return
+    for (const row of await this.#parts.store.pendingOf(agentId))
+      if (row.session_id === sessionId && row.tool_name === tool && row.standing_key === key)
+        await this.#cover(row.id, grant)
   }
   /** Throws `forbidden` where the request can be approved once only. */
-  async #grant(row: RequestRow, by: string, at: string): Promise<readonly Statement[]> {
+  async #grant(row: RequestRow, by: string, at: string): Promise<Statement> {
     const { store, limits } = this.#parts
     const { standing } = toApproval(row)
+    // Whoever else may answer can be removed, and nothing of theirs may stay in force.
+    if (by !== OPERATOR) throw new Refusal('forbidden', 'Only the operator can approve for a whole session')
     if (!limits.sessionScope)
       throw new Refusal('forbidden', 'Approvals for a session are switched off (plugins.approvals.session_scope)')
     if (!standing || row.session_id === '')
@@ -305,7 +381,7 @@ export class Desk implements Approvals {
       revokedAt: undefined,
       revokedBy: undefined,
     }
-    return [store.insertGrant(grant, standing.key, limits.grantsPerSession)]
+    return store.insertGrant(grant, standing.key, limits.grantsPerSession)
   }
 
   /** The row as it is now: its time may be up although its timer has not run. */

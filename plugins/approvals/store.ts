@@ -95,6 +95,10 @@ export class ApprovalStore {
       WHERE agent_id = ${agentId} AND session_id = ${sessionId} AND revoked_at IS NULL`
     return Number(row?.n ?? 0)
   }
+  async countStanding(): Promise<number> {
+    const row = await this.#db.one<{ n: unknown }>`SELECT COUNT(*) AS n FROM approvals_grant WHERE revoked_at IS NULL`
+    return Number(row?.n ?? 0)
+  }
   async grantFor(agentId: string, sessionId: string, tool: string, key: string): Promise<GrantRow | undefined> {
     return v.parse(
       v.optional(GrantRow),

@@ -5,13 +5,15 @@ import { splitWords } from './words.ts'
 /** Programs that read and print whatever their options say. */
 const readers: ReadonlySet<string> = new Set(
   `ls pwd echo cat head tail wc cut tr basename dirname true false sleep whoami id uname uptime df du stat which nl seq
-  grep realpath readlink md5sum sha1sum sha256sum cmp comm diff ps free expr test`.split(/\s+/),
+  grep realpath readlink md5sum sha1sum sha256sum cmp comm diff free expr test`.split(/\s+/),
 )
 /** Programs that do more with some options: what each of their words may look like. */
 const partReaders: Readonly<Record<string, RegExp>> = {
   date: /^(?:-u|-R|-I\w*|--utc|\+.*)$/,
   sort: /^(?:-[bdfghinMruVcsz]+|-k[\d.,]+|-t.|[^-].*)$/,
   hostname: /^-[fsiId]$/,
+  // With `e` before its other letters it shows the environment of other programs, keys and all.
+  ps: /^(?:-[AadefjHlLwyZ]+|[aflux]+|\d+)$/,
   printf: /^[^-].*$/,
 }
 /** Configuration in the working folder can make git run programs, so it is never among those that only read. */
@@ -37,7 +39,11 @@ export function assessCommand(command: string, args: readonly string[] = []): Ca
         harm,
         standing: { key: `reads ${program}`, covers: `any ${program} that only reads and stays in its workspace` },
       }
-    : { intent, harm, standing: { key: JSON.stringify(words), covers: 'exactly this command' } }
+    : {
+        intent,
+        harm,
+        standing: { key: JSON.stringify(words), covers: 'exactly this command, until the agent changes something' },
+      }
 }
 
 export function harmOf(words: readonly string[]): NonNullable<CallAssessment['harm']> {
@@ -56,5 +62,5 @@ export function harmOf(words: readonly string[]): NonNullable<CallAssessment['ha
 
 /** Whether a word, or the value of an option, may name something outside the working folder. */
 function leavesWorkspace(word: string): boolean {
-  return /(?:^|=|^-[a-zA-Z])[/~]|(?:^|[/=]|^-[a-zA-Z])\.\.(?:\/|$)/.test(word)
+  return /(?:^|=|^-[a-zA-Z]\w*)[/~]|(?:^|[/=]|^-[a-zA-Z]\w*)\.\.(?:\/|$)/.test(word)
 }

@@ -97,3 +97,35 @@ describe('svc chat', () => {
     }
   })
 })
+
+describe('standing approvals', () => {
+  it('lists standing approvals and revokes one, by the beginning of its id', async () => {
+    expect(await svc('approval', 'grants')).toMatchObject({
+      code: 0,
+      stdout: 'There are no standing approvals: agents ask every time.\n',
+    })
+    await using more = await startHost({ config: { plugins: { approvals: { policy: 'always' } } } })
+    const svcOf = (...args: string[]): Promise<Answer> => runHere([...args, '--home', more.home])
+    const { body } = await more.json('POST', '/api/agents', {
+      manifest_toml: 'name = "keeper"\n[capabilities]\ntools = ["*"]\n',
+    })
+    const turn = more.json('POST', `/api/agents/${body.agent_id}/message`, { message: 'use system_time {}' })
+    let waiting = ''
+    await expect
+      .poll(async () => (waiting = (await more.json('GET', '/api/approvals?status=pending')).body.approvals[0]?.id))
+      .toBeTruthy()
+    await more.json('POST', `/api/approvals/${waiting}/approve`, { scope: 'session' })
+    await turn
+    const { grants } = JSON.parse((await svcOf('approval', 'grants', '--json')).stdout)
+    expect(grants).toMatchObject([{ agent_name: 'keeper', tool_name: 'system_time', granted_by: 'operator' }])
+    const listed = (await svcOf('approval', 'grants')).stdout
+    expect(listed).toMatch(/^AGENT +TOOL +COVERS +USED +GIVEN +BY +ID\nkeeper +system_time +exactly this call +0 +/)
+    expect(await (await more.fetch('/api/metrics')).text()).toMatch(/^svc_approvals_standing 1$/m)
+    expect(await svcOf('approval', 'revoke', 'ffffffff')).toMatchObject({ code: 4 })
+    const revoked = await svcOf('approval', 'revoke', grants[0].id.slice(0, 8).toUpperCase())
+    expect(revoked).toMatchObject({ code: 0 })
+    expect(revoked.stdout).toMatch(new RegExp(`^revoked ${grants[0].id}: keeper asks again before system_time`))
+    expect(await (await more.fetch('/api/metrics')).text()).toMatch(/^svc_approvals_standing 0$/m)
+    expect(JSON.parse((await svcOf('approval', 'grants', '--json')).stdout)).toEqual({ grants: [], total: 0 })
+  })
+})

@@ -24,6 +24,7 @@ const run: ToolDescription = {
   description: '',
   input: {},
   risk: 'execute',
+  needs: 'shell',
   assess: (args) => {
     const { command } = v.parse(v.object({ command: v.string() }), args)
     return assessCommand(command)
@@ -38,6 +39,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   const clock = new ManualClock()
   const settings = v.parse(ApprovalsConfig, config)
   const told: Approval[] = []
+  let granted = 0
   const audit: Audit = {
     entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`,
     write: async () => {},
@@ -57,6 +59,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       resolved: (approval) => {
         told.push(approval)
       },
+      granted: () => granted++,
       failed: (error) => {
         throw error
       },
@@ -89,7 +92,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   }
   const lines = async (): Promise<readonly string[]> =>
     (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
-  return { clock, told, boot, lines, ...(await boot()) }
+  return { clock, told, boot, lines, granted: () => granted, ...(await boot()) }
 }
 const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
   agent,
@@ -487,6 +490,138 @@ describe.each(engines)('the gate on %s', (engine) => {
       await desk.revokeAll('agent', 'session', 'the session ended')
       expect(await desk.grants()).toEqual([])
       expect((await lines()).filter((line) => /^grant \S+ of session session revoked/.test(line))).toHaveLength(2)
+    })
+
+    it('answers what waits already and what is asked in the same moment, and nothing beside it', async () => {
+      const { gate, desk, lines, granted } = await start(engine)
+      const calls = ['ls', 'ls src', 'ls docs', 'cat a'].map((command) => outcome(gate(ask(command))))
+      const elsewhere = outcome(gate(ask('ls', { sessionId: 'another' })))
+      const waiting = await pending(desk, 5)
+      const first = waiting.find(({ summary, sessionId }) => summary === 'run ls' && sessionId === 'session')
+      await desk.approve(first?.id ?? '', 'operator', 'session')
+      expect(await Promise.all(calls.slice(0, 3))).toEqual(['passed', 'passed', 'passed'])
+      const left = await pending(desk, 2)
+      expect(left.map(({ summary }) => summary).toSorted()).toEqual(['run cat a', 'run ls'])
+      expect((await desk.grants())[0]).toMatchObject({ uses: 2 })
+      expect(granted()).toBe(2)
+      expect((await lines()).filter((line) => /approved by grant \S+ of session session/.test(line))).toHaveLength(2)
+      expect((await desk.list()).filter(({ scope }) => scope === 'session')).toHaveLength(3)
+      for (const { id } of left) await desk.reject(id, 'operator')
+      await Promise.all([...calls, elsewhere])
+    })
+
+    it('is counted from the start, and by each grant and each end of one', async () => {
+      const { desk, boot } = await granted('ls')
+      expect(desk.standing).toBe(1)
+      const next = await boot()
+      expect(next.desk.standing).toBe(1)
+      await next.desk.revokeAll('agent', undefined, 'the agent was killed')
+      expect(next.desk.standing).toBe(0)
+    })
+
+    it('is given by nobody who can be removed', async () => {
+      const { gate, desk } = await start(engine)
+      const call = gate(ask('ls'))
+      const [request] = await pending(desk)
+      for (const by of ['device "phone"', 'session "ada"', 'device "operator"', ''])
+        await expect(desk.approve(request?.id ?? '', by, 'session')).rejects.toMatchObject({ code: 'forbidden' })
+      expect(await desk.grants()).toEqual([])
+      await desk.approve(request?.id ?? '', 'device "phone"')
+      expect(await outcome(call)).toBe('passed')
+    })
+
+    describe('a hostile agent', () => {
+      /** It is asked about, and cannot be approved for longer than once. */
+      const isAsked = async (
+        { gate, desk }: { gate: (attempt: ToolCallAttempt) => Promise<void>; desk: Desk },
+        call: ToolCallAttempt,
+      ): Promise<Approval | undefined> => {
+        const passing = gate(call)
+        const [request] = await pending(desk)
+        await desk.reject(request?.id ?? '', 'operator')
+        expect(await outcome(passing)).toContain('rejected')
+        return request
+      }
+      const own = { refusal: 'its arguments may come from a message', labels: ['UserInput'] }
+
+      it.each([
+        ['a file of its workspace', { tool: 'file_write', risk: 'write', args: { path: 'package.json' } }],
+        ['a file that a page told it to write', { tool: 'file_write', risk: 'write', labels: ['ExternalNetwork'] }],
+        ['a file in another of its sessions', { tool: 'file_write', risk: 'write', sessionId: 'another' }],
+      ] as const)(
+        'wins nothing from pasted text that has it change %s, which a granted program reads',
+        async (_, change) => {
+          const all = await granted('npm test')
+          await all.gate(ask('npm test', { ...own, callId: 'unchanged' }))
+          await all.gate(attempt({ ...change, callId: 'write' }))
+          expect(await all.desk.grants()).toEqual([])
+          await isAsked(all, ask('npm test', { ...own, callId: 'changed' }))
+          expect((await all.lines()).filter((line) => line.includes('the agent changed something since'))).toHaveLength(
+            1,
+          )
+        },
+      )
+
+      it('keeps what only reads, and what it does not change by reading', async () => {
+        const reading = await granted('ls')
+        await reading.gate(attempt({ tool: 'file_write', risk: 'write', args: {} }))
+        await reading.gate(ask('ls src'))
+        const { gate, desk } = await granted('npm test')
+        await gate(attempt({ tool: 'file_read', risk: 'read', args: {} }))
+        await gate(attempt({ tool: 'file_write', risk: 'write', args: {}, agent: { ...agent, id: 'another' } }))
+        expect(await desk.grants()).toHaveLength(1)
+      })
+
+      it('cannot have an approved call repeated by a page it read, whether its tool refuses such words or not', async () => {
+        const page = { labels: ['UserInput', 'ExternalNetwork'] }
+        for (const labels of [page.labels, ['UntrustedAgent']]) {
+          const all = await start(engine, { policy: 'always' })
+          const pay = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt =>
+            attempt({ tool: 'mcp_bank_pay', args: { invoice: 7 }, ...more })
+          const call = all.gate(pay({ labels: ['UserInput'] }))
+          const [request] = await pending(all.desk)
+          await all.desk.approve(request?.id ?? '', 'operator', 'session')
+          await outcome(call)
+          await all.gate(pay({ callId: 'again', labels: ['UserInput'] }))
+          const asked = await isAsked(all, pay({ callId: 'page', turnId: 'page', labels }))
+          expect(asked?.standing).toBe(undefined)
+        }
+      })
+
+      it('cannot hand secrets to an address that was approved', async () => {
+        const all = await start(engine, { policy: 'always' })
+        const get = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt =>
+          attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'https://a.example/' }, ...more })
+        const call = all.gate(get())
+        const [request] = await pending(all.desk)
+        await all.desk.approve(request?.id ?? '', 'operator', 'session')
+        await outcome(call)
+        await all.gate(get({ callId: 'again', labels: ['UserInput', 'ExternalNetwork'] }))
+        for (const label of ['Secret', 'Pii'])
+          await isAsked(
+            all,
+            get({ callId: label, turnId: label, labels: ['UserInput', label], refusal: `web_fetch refuses ${label}` }),
+          )
+      })
+
+      it.each([
+        ['ps', 'ps eww'],
+        ['ps', 'ps auxe'],
+        ['ps', 'ps -o args= -e e'],
+        ['grep', 'grep -hf/etc/passwd words'],
+        ['grep', 'grep -rf../other words'],
+        ['grep', 'grep -f ~/.ssh/id_rsa words'],
+        ['cat', 'cat notes/../../secret'],
+        ['cat', 'cat /proc/self/environ'],
+        ['sort', 'sort -o stolen notes'],
+        ['date', 'date -f /etc/shadow'],
+        ['du', 'du -aX/etc/shadow'],
+        ['ls', 'ls $(cat key)'],
+        ['ls', 'ls\nrm -r /'],
+        ['ls', 'ls > package.json'],
+      ])('who may run %s for a session is asked about: %s', async (program, command) => {
+        await isAsked(await granted(program), ask(command, { callId: 'more', turnId: 'more' }))
+      })
     })
 
     it('holds for nobody once it is switched off, and of a session only so many do', async () => {

@@ -1,0 +1,36 @@
+import { escapeControls } from '../log/text.ts'
+import { clientArgs, command } from './command.ts'
+import { ask, connect } from './connect.ts'
+import { exits } from './failure.ts'
+import { listGrants } from './grants.ts'
+import { print, printJson, renderTable } from './output.ts'
+
+export default command({
+  description: 'List the standing approvals: what agents may do without being asked about until their session ends.',
+  args: clientArgs,
+  examples: [
+    ['svc approval grants', 'what passes without a question now'],
+    ["svc approval grants --json | jq -r '.grants[].id'", 'ids for a script'],
+  ],
+  async run(args) {
+    const answer = await ask(await connect(args), listGrants)
+    if (args.json) printJson(answer)
+    else if (answer.grants.length === 0) print('There are no standing approvals: agents ask every time.')
+    else
+      print(
+        renderTable(
+          ['AGENT', 'TOOL', 'COVERS', 'USED', 'GIVEN', 'BY', 'ID'],
+          answer.grants.map((each) => [
+            each.agent_name,
+            each.tool_name,
+            escapeControls(each.covers),
+            String(each.uses),
+            `${each.granted_at.slice(0, 16).replace('T', ' ')} UTC`,
+            each.granted_by,
+            each.id,
+          ]),
+        ),
+      )
+    return exits.ok
+  },
+})
