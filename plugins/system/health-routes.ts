@@ -1,4 +1,4 @@
-import { defineRoute } from 'svc/sdk'
+import { commandName, defineRoute } from 'svc/sdk'
 import type { AnyRoute, Daemon } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Inference } from '../providers/contract.ts'
@@ -77,6 +77,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
         default_provider: chosen?.provider ?? config.defaultProvider ?? 'default',
         default_model: chosen?.model ?? config.defaultModel ?? 'default',
         default_problem: (await inference()?.defaultProblem()) ?? null,
+        command: commandName(),
         uptime_seconds: Math.floor(uptimeSecs),
         started_at: daemon.startedAt,
         agents: list,

@@ -28,6 +28,8 @@ export const Status = v.object({
   default_model: v.string(),
   /** Why the default cannot be used as it is configured. */
   default_problem: v.nullable(v.string()),
+  /** How the CLI is called on the machine of the daemon. */
+  command: v.string(),
   uptime_seconds: v.number(),
   started_at: v.string(),
   agents: v.array(AgentSummary),
