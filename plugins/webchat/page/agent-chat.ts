@@ -2,6 +2,8 @@ import { ApiError, explain, pageMessages } from './api.ts'
 import type { Api } from './api.ts'
 import { Connection } from './connection.ts'
 import { Observable } from './observable.ts'
+import { Queue } from './queue.ts'
+import type { Queued } from './queue.ts'
 import {
   answerOf,
   ask,
@@ -33,12 +35,6 @@ export type History = 'loading' | 'loaded' | { readonly problem: string }
 const mostTurns = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
-/** A message that is sent when the answer before it has ended. */
-export interface Queued {
-  readonly id: number
-  readonly text: string
-}
-
 /** The conversation with one agent: what is shown, and the connection it travels over. */
 export class AgentChat {
   readonly agentId: string
@@ -55,14 +51,13 @@ export class AgentChat {
     shown: undefined,
     active: undefined,
   })
-  /** Messages that wait here. */
-  readonly queue = new Observable<readonly Queued[]>([])
+  /** Messages that wait here, each for its conversation. */
+  readonly queue: Queue
   /** Whether it is known what runs in the session: until then nothing is said of a message without an answer. */
   readonly known = new Observable(false)
   readonly #follower: SessionFollower
   /** The turns whose answers come over the socket, or over a request of this page. */
   readonly #own = new Set<string>()
-  #nextQueued = 1
   readonly #api: Api
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
   readonly #onApproval: () => void
@@ -88,6 +83,7 @@ export class AgentChat {
     },
   ) {
     this.agentId = agentId
+    this.queue = new Queue(agentId)
     this.#api = api
     this.#onAgents = parts.onAgents
     this.#onApproval = parts.onApproval
@@ -204,8 +200,8 @@ export class AgentChat {
   /** What is sent during an answer waits here and can be taken back. */
   send(text: string): void {
     if (text.trim() === '') return
-    if (this.busy || this.queue.value.length > 0) {
-      this.queue.update((waiting) => [...waiting, { id: this.#nextQueued++, text }])
+    if (this.busy || this.waitingHere.length > 0) {
+      this.queue.add(text, this.place.value.shown)
       this.#sendQueued()
       return
     }
@@ -213,24 +209,28 @@ export class AgentChat {
   }
   /** The text of a message that was not sent yet; it waits no longer. */
   takeBack(id: number): string | undefined {
-    const found = this.queue.value.find((each) => each.id === id)
-    this.queue.update((waiting) => waiting.filter((each) => each.id !== id))
-    return found?.text
+    return this.queue.take(id)?.text
   }
-  /** After a failed answer nothing is sent by itself. */
+  /** What waits for the conversation in view. */
+  get waitingHere(): readonly Queued[] {
+    const { shown } = this.place.value
+    return this.queue.value.filter(({ session }) => session === undefined || session === shown)
+  }
+  /** After a failed answer, and after a reload, nothing is sent by itself. */
   sendNext(): void {
-    const [first, ...rest] = this.queue.value
-    if (!first || this.busy) return
-    this.queue.set(rest)
+    const [first] = this.waitingHere
+    if (!first || this.busy || !this.here) return
+    // Out of what is kept before it is sent: should the page end in between, it is not sent a second time.
+    this.queue.take(first.id)
     this.#send(first.text)
   }
   #sendQueued(): void {
-    if (this.queue.value.length === 0 || this.busy) return
+    if (this.busy || this.waitingHere[0]?.held !== false) return
     const last = this.transcript.value.entries.at(-1)
     if (last?.kind === 'answer' && last.state !== 'done' && last.state !== 'stopped') return
     // Not within the change that ended the answer: others are still to be told of it.
     queueMicrotask(() => {
-      if (!this.busy && this.here) this.sendNext()
+      if (!this.busy && this.waitingHere[0]?.held === false) this.sendNext()
     })
   }
   #send(text: string): void {
@@ -327,6 +327,7 @@ export class AgentChat {
     const { shown, active } = this.place.value
     const next = { shown: view.session_id, active: view.active ? view.session_id : active }
     if (next.shown !== shown || next.active !== active) this.place.set(next)
+    this.queue.enter(view.session_id)
     if (this.#shown) this.#follower.follow(view.session_id)
   }
 
@@ -481,16 +482,8 @@ export class AgentChat {
   }
 
   async #sendOverHttp(text: string): Promise<void> {
-    if (/^\/[a-z]+(\s|$)/i.test(text)) {
-      // Sent as a message it would go to the model.
-      if (/^\/(new|reset)\b/.test(text))
-        return this.reset().catch((error: unknown) =>
-          this.transcript.update((transcript) => fail(transcript, explain(error))),
-        )
-      return this.transcript.update((transcript) =>
-        fail(transcript, 'Commands need a WebSocket, and none can be opened from here.'),
-      )
-    }
+    // Sent as a message it would go to the model.
+    if (/^\/[a-z]+(\s|$)/i.test(text)) return this.#runCommand(text)
     const streaming = new AbortController()
     this.#streaming = streaming
     try {
@@ -505,6 +498,18 @@ export class AgentChat {
       if (this.#streaming === streaming) this.#streaming = undefined
     }
     void this.#waitForRecord()
+  }
+
+  async #runCommand(text: string): Promise<void> {
+    try {
+      const { content, turn_id: turnId } = await this.#api.command(this.agentId, text, this.place.value.shown)
+      this.#receive({ type: 'response', content, input_tokens: 0, output_tokens: 0 })
+      // What was asked again is a turn of the session.
+      if (turnId !== undefined) await this.#readAgain()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.transcript.update((transcript) => fail(transcript, explain(error)))
+    }
   }
 
   /** Who gave the newest recorded answers, what they cost, and why there is none. */

@@ -3,6 +3,10 @@ import {
   AgentList,
   ApprovalPage,
   ApprovalView,
+  CommandAnswer,
+  CommandPage,
+  GrantPage,
+  Status,
   Problem,
   EndedTurn,
   SessionPage,
@@ -11,7 +15,7 @@ import {
   Ticket,
   TurnPage,
 } from './wire.ts'
-import type { AgentSummary, Approval, ServerFrame, SessionItem, Turn } from './wire.ts'
+import type { AgentSummary, Approval, Grant, ServerFrame, SessionItem, SlashCommand, Turn } from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
 
@@ -124,6 +128,26 @@ export class Api {
     const verb = answer === 'reject' ? 'reject' : 'approve'
     const body = answer === 'session' ? { scope: answer } : {}
     await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), body)
+  }
+
+  /** What passes without a question until its conversation ends. */
+  async grants(): Promise<readonly Grant[]> {
+    return (await this.#json('GET', '/api/approvals/grants', GrantPage)).grants
+  }
+  async revokeGrant(id: string): Promise<void> {
+    await this.#json('DELETE', `/api/approvals/grants/${encodeURIComponent(id)}`, v.unknown())
+  }
+  status(): Promise<Status> {
+    return this.#json('GET', '/api/status', Status)
+  }
+  async commands(): Promise<readonly SlashCommand[]> {
+    return (await this.#json('GET', '/api/commands', CommandPage)).commands
+  }
+  command(agentId: string, command: string, sessionId: string | undefined): Promise<CommandAnswer> {
+    return this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/commands`, CommandAnswer, {
+      command,
+      ...(sessionId === undefined ? {} : { session_id: sessionId }),
+    })
   }
 
   async signOut(): Promise<void> {

@@ -27,13 +27,27 @@ export function App({ client }: { readonly client: Client }) {
         />
       )
     case 'unreachable':
-      return <Unreachable problem={gate.problem} onRetry={() => void client.start()} />
+      return (
+        <Unreachable
+          problem={gate.problem}
+          command={client.status.value?.command ?? 'svc'}
+          onRetry={() => void client.start()}
+        />
+      )
     case 'ready':
       return <Desk client={client} />
   }
 }
 
-function Unreachable({ problem, onRetry }: { readonly problem: string; readonly onRetry: () => void }) {
+function Unreachable({
+  problem,
+  command,
+  onRetry,
+}: {
+  readonly problem: string
+  readonly command: string
+  readonly onRetry: () => void
+}) {
   return (
     <main class="gate">
       <div class="card" role="alert">
@@ -42,7 +56,8 @@ function Unreachable({ problem, onRetry }: { readonly problem: string; readonly 
         </h1>
         <p>{problem}</p>
         <p class="hint">
-          Start it with <code>svc start</code>, or look at <code>svc doctor</code> when it should be running.
+          Start it with <code>{command} start</code>, or look at <code>{command} doctor</code> when it should be
+          running.
         </p>
         <button type="button" class="primary" onClick={onRetry}>
           Try again

@@ -1,7 +1,7 @@
 import { ApiError, explain } from './api.ts'
 import type { Api } from './api.ts'
 import { Observable } from './observable.ts'
-import type { Approval } from './wire.ts'
+import type { Approval, Grant } from './wire.ts'
 
 /** An agent asks while it answers, so that is when the page looks often, should no socket tell it. */
 const busyMs = 3000
@@ -14,6 +14,8 @@ export class PendingApprovals {
   readonly pending = new Observable<readonly Approval[]>([])
   /** Why the last answer was not taken. */
   readonly problem = new Observable<string | undefined>(undefined)
+  /** What passes without a question. */
+  readonly grants = new Observable<readonly Grant[]>([])
   readonly #api: Api
   readonly #busy: () => boolean
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -33,6 +35,7 @@ export class PendingApprovals {
     if (this.#started) return
     this.#started = true
     void this.refresh()
+    void this.listGrants()
   }
   stop(): void {
     this.#started = false
@@ -51,6 +54,7 @@ export class PendingApprovals {
     if (!this.#started || this.#absent) return
     // What is being read now may be older than what there is to see.
     void (this.#asking ?? Promise.resolve()).then(() => this.refresh())
+    if (this.grants.value.length > 0) void this.listGrants()
   }
 
   /** With its payload, however large. Throws what the daemon refused. */
@@ -66,7 +70,25 @@ export class PendingApprovals {
     } catch (error) {
       this.problem.set(explain(error))
     }
-    await this.refresh()
+    await Promise.all([this.refresh(), ...(verb === 'session' ? [this.listGrants()] : [])])
+  }
+  async listGrants(): Promise<void> {
+    try {
+      const grants = await this.#api.grants()
+      if (JSON.stringify(grants) !== JSON.stringify(this.grants.value)) this.grants.set(grants)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error // Without approvals, or out of reach, which shows elsewhere.
+    }
+  }
+  /** Throws what the daemon refused. */
+  async revoke(id: string): Promise<void> {
+    try {
+      await this.#api.revokeGrant(id)
+    } catch (error) {
+      // Over already: what is shown now is what holds.
+      if (!(error instanceof ApiError && (error.status === 409 || error.status === 404))) throw error
+    }
+    await this.listGrants()
   }
 
   #wait(): void {

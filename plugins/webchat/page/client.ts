@@ -2,10 +2,11 @@ import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
 import { Observable } from './observable.ts'
+import { forgetQueues } from './queue.ts'
 import { forget, recall, remember } from './remembered.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
-import type { AgentSummary } from './wire.ts'
+import type { AgentSummary, SlashCommand, Status } from './wire.ts'
 
 /** `key`: the daemon wants one, or a sign-in; `problem` when what was given is wrong. */
 export type Gate =
@@ -24,6 +25,10 @@ export class Client {
   readonly signedIn = new Observable<string | undefined>(undefined)
   /** Whether what opens the daemon is kept on this device. */
   readonly kept = new Observable(false)
+  /** What the daemon says of itself, as far as the page tells. */
+  readonly status = new Observable<Status | undefined>(undefined)
+  /** The commands that can be typed into the message box. */
+  readonly commands = new Observable<readonly SlashCommand[]>([])
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
@@ -62,6 +67,22 @@ export class Client {
     this.gate.set({ state: 'ready' })
     this.selected.value?.show()
     this.approvals.start()
+    await Promise.all([this.readStatus(), this.#readCommands()])
+  }
+  /** Without an answer to these the page is of use all the same. */
+  async readStatus(): Promise<void> {
+    try {
+      this.status.set(await this.api.status())
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+  async #readCommands(): Promise<void> {
+    try {
+      this.commands.set(await this.api.commands())
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
   }
 
   /** `keep`: on this device, until somebody signs out. Nothing is kept before the daemon took the key. */
@@ -77,6 +98,7 @@ export class Client {
     this.#close()
     const withKey = this.signedIn.value === undefined
     forget()
+    forgetQueues()
     this.kept.set(false)
     try {
       if (!withKey) await this.api.signOut()
@@ -101,6 +123,8 @@ export class Client {
   async refresh(): Promise<boolean> {
     try {
       this.#take(await this.api.agents())
+      // The daemon may be another one than before.
+      void this.readStatus()
       return true
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) throw error
@@ -169,6 +193,7 @@ export class Client {
   #forget(): void {
     this.api.useKey(undefined)
     this.signedIn.set(undefined)
+    this.status.set(undefined)
     this.#close()
   }
 

@@ -1,19 +1,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { AgentChat, Queued } from './agent-chat.ts'
+import type { AgentChat } from './agent-chat.ts'
 import { SendIcon, StopIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
-
-/** The commands of Interface 6.1 that are of use in an empty message box. */
-const commands = [
-  ['/new', 'start a new conversation'],
-  ['/model', 'the model that answers'],
-  ['/models', 'models of the providers that can be used'],
-  ['/providers', 'providers, and whether they have a key'],
-  ['/usage', 'tokens and cost of this conversation and this agent'],
-  ['/compact', 'summarise the older messages'],
-  ['/think', 'turn extended thinking on or off'],
-  ['/help', 'all commands of this daemon'],
-] as const
+import type { Queued } from './queue.ts'
+import type { SlashCommand } from './wire.ts'
 
 /** Not where it would make a phone open its keyboard over what was just opened. */
 export function focusMessageBox(): void {
@@ -21,6 +11,7 @@ export function focusMessageBox(): void {
 }
 
 interface ComposerProps {
+  readonly commands: readonly SlashCommand[]
   readonly chat: AgentChat
   readonly name: string
   readonly busy: boolean
@@ -30,16 +21,20 @@ interface ComposerProps {
   readonly onStop: () => void
 }
 
-export function Composer({ chat, name, busy, elsewhere, onSend, onStop }: ComposerProps) {
+export function Composer({ commands, chat, name, busy, elsewhere, onSend, onStop }: ComposerProps) {
   const [draft, setDraft] = useState('')
   const [chosen, setChosen] = useState(0)
   /** The draft for which the list was put away. */
   const [closed, setClosed] = useState<string>()
-  const queue = useValue(chat.queue)
+  useValue(chat.queue)
+  const queue = chat.waitingHere
   const field = useRef<HTMLTextAreaElement>(null)
   const offered =
     /^\/\w*$/.test(draft) && closed !== draft
-      ? commands.filter(([command]) => command.startsWith(draft.toLowerCase()) && command !== draft)
+      ? commands
+          .filter(({ name, aliases }) => [name, ...aliases].some((each) => `/${each}`.startsWith(draft.toLowerCase())))
+          .map(({ name, description }) => [`/${name}`, description] as const)
+          .filter(([command]) => command !== draft)
       : []
   const open = offered.length > 0
   const at = Math.min(chosen, offered.length - 1)
@@ -215,10 +210,11 @@ function Waiting({
   return (
     <section class="queue" aria-label="Waiting to be sent">
       <ul>
-        {queue.map(({ id, text }, n) => (
+        {queue.map(({ id, text, held }, n) => (
           <li key={id}>
             <span class="queue-state">{n === 0 ? 'Next' : 'Then'}</span>
             <span class="queue-text">{text}</span>
+            {held && <span class="queue-held">not sent when the page was loaded</span>}
             {n === 0 && !busy && (
               <button type="button" onClick={onSend}>
                 Send now

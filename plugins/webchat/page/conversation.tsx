@@ -6,6 +6,8 @@ import { explain } from './api.ts'
 import { ApprovalList } from './approval-list.tsx'
 import type { Client } from './client.ts'
 import { Composer, focusMessageBox } from './composer.tsx'
+import { DefaultProblem } from './default-problem.tsx'
+import { GrantList } from './grant-list.tsx'
 import { DownIcon, FreshIcon, MenuIcon, TrashIcon, WarningIcon } from './icons.tsx'
 import { LinkState, LostBanner } from './link-state.tsx'
 import { AnswerItem, QuestionItem } from './message.tsx'
@@ -35,6 +37,8 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const sessions = useValue(chat.sessions)
   const elsewhere = place.shown !== undefined && place.active !== undefined && place.shown !== place.active
   const link = useValue(chat.connection.link)
+  const commands = useValue(client.commands)
+  const command = useValue(client.status)?.command ?? 'svc'
   const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string>()
   const scroll = useStickyScroll(entries)
@@ -141,7 +145,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
               </button>
             </div>
           )}
-          {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} onSend={send} />}
+          {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} command={command} onSend={send} />}
           {more && (
             <button type="button" class="quiet earlier" disabled={busy} onClick={() => void earlier()}>
               Show earlier messages
@@ -199,7 +203,9 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
             </div>
           )}
           {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
+          <DefaultProblem client={client} />
           <ApprovalList approvals={client.approvals} agentId={agent.id} />
+          <GrantList approvals={client.approvals} agentId={agent.id} sessionId={place.shown} />
           {elsewhere && (
             <div class="elsewhere" role="status">
               <p>
@@ -215,6 +221,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
             </div>
           )}
           <Composer
+            commands={commands}
             chat={chat}
             name={agent.name}
             busy={busy}

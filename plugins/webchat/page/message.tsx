@@ -125,8 +125,9 @@ function PhaseText({ phase: { phase, detail, retryAtMs } }: { readonly phase: Ph
     const timer = setInterval(() => setNow(Date.now()), 1000)
     return () => clearInterval(timer)
   }, [retryAtMs])
-  const said = (detail === '' ? (phaseWords[phase] ?? phase.replaceAll('_', ' ')) : detail).replace(/[.;,\s]+$/, '')
-  const sentence = said.charAt(0).toUpperCase() + said.slice(1)
+  const own = phaseWords[phase] ?? phase.replaceAll('_', ' ')
+  // The name of a provider, which what the daemon says begins with, stays as it is.
+  const sentence = detail === '' ? own.charAt(0).toUpperCase() + own.slice(1) : detail.replace(/[.;,\s]+$/, '')
   if (retryAtMs === undefined) return <>{sentence}.</>
   const seconds = Math.ceil((retryAtMs - now) / 1000)
   return (

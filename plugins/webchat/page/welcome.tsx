@@ -5,7 +5,16 @@ const offlineIdeas = ['What can you do?', 'List your tools', 'use system_time {}
 const ideas = ['What can you do?', 'Which tools do you have?', 'What time is it?']
 
 /** What a newcomer sees before the first message. */
-export function Welcome({ agent, onSend }: { readonly agent: AgentSummary; readonly onSend: (text: string) => void }) {
+export function Welcome({
+  agent,
+  command,
+  onSend,
+}: {
+  readonly agent: AgentSummary
+  /** How the CLI is called where the daemon runs. */
+  readonly command: string
+  readonly onSend: (text: string) => void
+}) {
   const offline = isOffline(agent)
   return (
     <div class="welcome">
@@ -31,7 +40,7 @@ export function Welcome({ agent, onSend }: { readonly agent: AgentSummary; reado
           <p>To connect a real one, do one of these:</p>
           <ul>
             <li>
-              store a provider's key: <code>svc providers set-key openai</code>
+              store a provider's key: <code>{command} providers set-key openai</code>
             </li>
             <li>
               or set it, <code>export OPENAI_API_KEY=…</code>, and restart the daemon

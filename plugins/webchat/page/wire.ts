@@ -67,6 +67,34 @@ export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }
 export const ApprovalPage = v.object({ approvals: v.array(Approval) })
 
+const Grant = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  session_id: v.string(),
+  tool_name: v.string(),
+  covers: v.string(),
+  uses: v.number(),
+})
+export type Grant = v.InferOutput<typeof Grant>
+export const GrantPage = v.object({ grants: v.array(Grant) })
+
+export const Status = v.object({
+  default_provider: v.string(),
+  default_model: v.string(),
+  default_problem: v.optional(v.nullable(v.string()), null),
+  command: v.optional(v.string(), 'svc'),
+})
+export type Status = v.InferOutput<typeof Status>
+const SlashCommand = v.object({
+  name: v.string(),
+  description: v.string(),
+  aliases: v.optional(v.array(v.string()), []),
+})
+export type SlashCommand = v.InferOutput<typeof SlashCommand>
+export const CommandPage = v.object({ commands: v.array(SlashCommand) })
+export const CommandAnswer = v.object({ content: v.string(), turn_id: v.optional(v.string()) })
+export type CommandAnswer = v.InferOutput<typeof CommandAnswer>
+
 const Turn = v.object({ turn_id: v.string(), state: v.string(), ahead: v.optional(v.array(v.string()), []) })
 export type Turn = v.InferOutput<typeof Turn>
 export const EndedTurn = v.object({

@@ -28,15 +28,27 @@ test('the list of commands obeys arrows, Tab, Enter and Escape, and the focus st
   const { page } = tab
   const box = page.getByRole('textbox', { name: /^Message to/ })
   const chosen = page.getByRole('option', { selected: true })
-  await box.focus()
-  await page.keyboard.type('/')
-  expect(await chosen.innerText()).toContain('/new')
+  const { commands } = (await host.json('GET', '/api/commands')).body
+  const names = commands.map(({ name }: { name: string }) => `/${name}`)
+  await expect
+    .poll(async () => {
+      await box.fill('/')
+      return page.getByRole('option').locator('code').allInnerTexts()
+    })
+    .toEqual(names)
+  expect(await chosen.innerText()).toContain(names[0])
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowDown')
-  expect(await chosen.innerText()).toContain('/models')
+  expect(await chosen.innerText()).toContain(names[2])
   await screenshot(tab, 'commands')
   await page.keyboard.press('ArrowUp')
-  expect(await chosen.innerText()).toContain('/model')
+  expect(await chosen.innerText()).toContain(names[1])
+  await box.fill('/res')
+  expect(await chosen.innerText()).toContain('/new')
+  await box.fill('/model')
+  await page.keyboard.press('ArrowUp')
+  expect(await chosen.innerText()).toContain('/models')
+  await box.fill('/mode')
   await page.keyboard.press('Tab')
   expect(await box.inputValue()).toBe('/model')
   expect(await page.evaluate(() => document.activeElement?.id)).toBe('message-box')
@@ -88,6 +100,106 @@ test('a message during an answer waits in view, can be taken back, and is sent w
   await page.locator('.answer', { hasText: 'two' }).locator('.answer-foot').waitFor()
   expect(await page.locator('.bubble').allInnerTexts()).toEqual(['first', 'second'])
   expect(tab.complaints).toEqual([])
+})
+
+test('what waits to be sent is there after a reload, is sent once and by hand, and never in another conversation', async () => {
+  await using stage = await openChat({ config: { plugins: plugins() } })
+  const [one, two] = [byHand(), byHand()]
+  stage.fake.script({ text: one.text }, { text: two.text })
+  await using tab = await openTab(browser, stage.host.url)
+  const { page } = tab
+  const box = page.getByRole('textbox', { name: /^Message to/ })
+  const say = async (text: string): Promise<void> => {
+    await box.fill(text)
+    await box.press('Enter')
+  }
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await say('first')
+  await stage.fake.request(0)
+  await say('second')
+  await say('third')
+  const queue = page.getByRole('region', { name: 'Waiting to be sent' })
+  await expect.poll(() => queue.locator('.queue-text').allInnerTexts()).toEqual(['second', 'third'])
+  await page.reload()
+  await expect.poll(() => queue.locator('.queue-text').allInnerTexts()).toEqual(['second', 'third'])
+  one.say('one')
+  one.end()
+  await page.locator('.answer', { hasText: 'one' }).locator('.answer-foot').waitFor()
+  await queue.getByText('not sent when the page was loaded').first().waitFor()
+  await screenshot(tab, 'queue-held')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
+  await queue.waitFor({ state: 'detached' })
+  await page
+    .getByRole('region', { name: 'Conversations' })
+    .getByRole('button', { name: /^first/ })
+    .click()
+  await queue.getByRole('button', { name: 'Send now' }).click()
+  await page.locator('.bubble', { hasText: 'second' }).waitFor()
+  await stage.fake.request(1)
+  await page.reload()
+  await expect.poll(() => queue.locator('.queue-text').allInnerTexts()).toEqual(['third'])
+  await queue.getByRole('button', { name: 'Take back' }).click()
+  expect(await box.inputValue()).toBe('third')
+  two.say('two')
+  two.end()
+  await page.locator('.answer', { hasText: 'two' }).locator('.answer-foot').waitFor()
+  expect((await stage.session()).messages.filter(({ role }) => role === 'User').map(({ content }) => content)).toEqual([
+    'first',
+    'second',
+  ])
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
+  expect(tab.complaints).toEqual([])
+})
+
+test('what waits is not sent when another conversation is opened', async () => {
+  await using stage = await openChat({ config: { plugins: plugins() } })
+  const one = byHand()
+  stage.fake.script({ text: ['earlier'] }, { text: one.text }, { text: ['two'] })
+  await using tab = await openTab(browser, stage.host.url)
+  const { page } = tab
+  await tab.say('an earlier one')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
+  const box = page.getByRole('textbox', { name: /^Message to/ })
+  await box.fill('first')
+  await box.press('Enter')
+  await stage.fake.request(1)
+  await box.fill('second')
+  await box.press('Enter')
+  const queue = page.getByRole('region', { name: 'Waiting to be sent' })
+  await queue.waitFor()
+  const list = page.getByRole('region', { name: 'Conversations' })
+  await list.getByRole('button', { name: /^an earlier one/ }).click()
+  await page.locator('.bubble', { hasText: 'an earlier one' }).waitFor()
+  await queue.waitFor({ state: 'detached' })
+  one.say('one')
+  one.end()
+  await list.getByRole('button', { name: /^first/ }).click()
+  await page.locator('.bubble', { hasText: 'second' }).waitFor()
+  await page.locator('.answer', { hasText: 'two' }).locator('.answer-foot').waitFor()
+  expect(await page.locator('.bubble').allInnerTexts()).toEqual(['first', 'second'])
+  expect(stage.fake.requests).toHaveLength(3)
+})
+
+test('a command is answered where no WebSocket can be opened', async () => {
+  await using host = await startHost({ config: { plugins: plugins() } })
+  await using tab = await openTab(browser, host.url, {
+    async before(page) {
+      await page.addInitScript(() => {
+        Object.assign(window, {
+          WebSocket: () => {
+            throw new Error('none here')
+          },
+        })
+      })
+    },
+  })
+  const { page } = tab
+  await page.getByText('Connected over HTTP', { exact: true }).waitFor({ timeout: 30_000 })
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('/usage')
+  await page.keyboard.press('Enter')
+  await page.locator('.answer', { hasText: 'This session:' }).waitFor()
 })
 
 test('the key is remembered on this device only when asked, until somebody signs out', async () => {

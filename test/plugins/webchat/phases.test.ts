@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Browser, WebSocketRoute } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { byHand, openChat } from '../../support/chat-stage.ts'
 import { startHost } from '../../support/host.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 import type { BuiltPage } from './browser.ts'
@@ -37,11 +38,11 @@ test('the page says what is waited for, with the time that is left, and folds wh
   send({
     type: 'phase',
     phase: 'retrying',
-    detail: 'the provider is overloaded',
+    detail: 'openai is overloaded',
     retry_at: new Date(Date.now() + 32_000).toISOString(),
     attempt: 2,
   })
-  await answer.getByText(/^The provider is overloaded; next try in \d+ s\.$/).waitFor()
+  await answer.getByText(/^openai is overloaded; next try in \d+ s\.$/).waitFor()
   const folder = process.env['SVC_SCREENSHOTS']
   if (folder) await page.screenshot({ path: join(folder, 'phase.png') })
   send({ type: 'phase', phase: 'waiting_for_model', detail: '' })
@@ -89,4 +90,76 @@ test('a message that failed shows as failed, and is asked again or dropped', asy
   await problem.getByRole('button', { name: 'Drop' }).click()
   await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
   expect(asked.at(-1)).toBe(`/api/turns/${turn}/drop`)
+})
+
+test('with a real daemon: an overloaded provider, what the model thinks, and a slow answer', async () => {
+  await using stage = await openChat({ config: { plugins: { webchat: { page_dir: built.folder } } } })
+  const slow = byHand()
+  stage.fake.script(
+    { status: 429, headers: { 'retry-after': '3' }, body: '{"error":{"message":"Slow down"}}' },
+    { reasoning: ['They greet me. ', 'I greet back.'], text: slow.text },
+  )
+  await using tab = await openTab(browser, stage.host.url)
+  const { page } = tab
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('hello')
+  await page.keyboard.press('Enter')
+  const answer = page.locator('.answer')
+  await answer.getByText(/^openai answered 429: Slow down; next try in \d s\.$/).waitFor()
+  const folder = process.env['SVC_SCREENSHOTS']
+  if (folder) await page.screenshot({ path: join(folder, 'phase-real.png') })
+  // A tab that comes in the middle is told the same.
+  await using second = await openTab(browser, stage.host.url)
+  await second.page
+    .locator('.answer')
+    .getByText(/next try in \d s|trying again|model/)
+    .first()
+    .waitFor()
+  await stage.fake.request(1)
+  slow.say('Good ')
+  await answer.getByText('Good').waitFor()
+  expect(await answer.getByText(/next try in/).count()).toBe(0)
+  await answer.getByText('What it thought').click()
+  await answer.getByText('They greet me. I greet back.').waitFor()
+  slow.say('day.')
+  slow.end()
+  await answer.locator('.answer-foot').waitFor()
+  await second.page.locator('.answer', { hasText: 'Good day.' }).locator('.answer-foot').waitFor()
+  // What it thought is on record as well.
+  await page.reload()
+  await answer.getByText('What it thought').click()
+  await answer.getByText('They greet me. I greet back.').waitFor()
+  expect(tab.complaints).toEqual([])
+})
+
+test('with a real daemon: a refused message stays as failed, is asked again from there or dropped, and the next goes on', async () => {
+  await using stage = await openChat({ config: { plugins: { webchat: { page_dir: built.folder } } } })
+  const refused = { status: 400, body: '{"error":{"message":"The image is broken"}}' }
+  stage.fake.script(refused, { text: 'Good day.' }, refused, { text: 'Still here.' })
+  await using tab = await openTab(browser, stage.host.url)
+  const { page } = tab
+  await page.getByText('Connected', { exact: true }).waitFor()
+  const problem = page.locator('.answer').getByRole('alert')
+  const send = async (text: string): Promise<void> => {
+    await page.getByRole('textbox', { name: /^Message to/ }).fill(text)
+    await page.keyboard.press('Enter')
+  }
+  await send('hello')
+  await problem.getByText(/The image is broken/).waitFor()
+  await problem.getByRole('button', { name: 'Retry' }).waitFor()
+  await page.reload()
+  await problem.getByText(/The image is broken/).waitFor()
+  const folder = process.env['SVC_SCREENSHOTS']
+  if (folder) await page.screenshot({ path: join(folder, 'failed-real.png') })
+  await problem.getByRole('button', { name: 'Retry' }).press('Enter')
+  await page.locator('.answer', { hasText: 'Good day.' }).locator('.answer-foot').waitFor()
+  expect(await page.locator('.bubble').allInnerTexts()).toEqual(['hello'])
+  await send('again')
+  await problem.getByRole('button', { name: 'Drop' }).press('Enter')
+  await problem.waitFor({ state: 'detached' })
+  expect(await page.locator('.bubble').allInnerTexts()).toEqual(['hello'])
+  await send('and now?')
+  await page.locator('.answer', { hasText: 'Still here.' }).locator('.answer-foot').waitFor()
+  expect(JSON.stringify(stage.fake.requests.at(-1)?.body)).not.toContain('"again"')
+  expect(tab.complaints).toEqual([])
 })
