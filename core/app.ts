@@ -37,6 +37,7 @@ import { createHttp } from './http/server.ts'
 import { createJobs } from './jobs/jobs.ts'
 import { LogFeed } from './log/feed.ts'
 import { MetricRegistry } from './metrics/registry.ts'
+import { ProgramNetwork } from './net/program-network.ts'
 import type { Fetch } from './net/fetch.ts'
 import { createOutbound } from './net/outbound.ts'
 import { readVariable } from './process/inherited.ts'
@@ -191,6 +192,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
   const build = readBuild()
   const metrics = new MetricRegistry()
+  const network = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
   const hooks = new HookBus(onDefect)
   const sieve = new SecretSieve()
   for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) sieve.learn(secret)
@@ -253,9 +255,8 @@ export async function createApp(options: AppOptions): Promise<App> {
         (scope.name === PROVIDERS ? outbound?.admitForOperator(url) : outbound?.admit(url)) ?? Promise.resolve(),
       spawn: createSpawn(scope, {
         folders,
-        ...(outbound && {
-          openProxy: async (admits) =>
-            (await import('./net/proxy.ts')).openProxy(outbound, admits, proxySettings(live.current)),
+        ...(network && {
+          openProxy: (admits) => network.open(admits),
         }),
       }),
     }),
@@ -346,6 +347,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         for (const secret of listSecrets(next)) sieve.learn(secret)
         options.onConfig?.(next)
         http.renewed()
+        network?.recheck().catch((error: unknown) => onDefect(error, 'connections of programs under new rules'))
       },
     }),
   )

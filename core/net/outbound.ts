@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { Agent as HttpAgent, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { connect as openSocket, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { callbackify } from 'node:util'
@@ -44,6 +44,8 @@ export interface Outbound extends AsyncDisposable {
   admit(url: string | URL): Promise<void>
   /** A connection to the host and port of an address, under the rules of `fetch`. Whoever asks ends it. */
   connect(url: URL, signal: AbortSignal): Promise<Socket>
+  /** Throws when the rules, as they are now, would not have let `connect` make this connection. */
+  checkConnection(url: URL, socket: Socket): void
   /** The same for an address that the operator sets. */
   admitForOperator(url: string | URL): Promise<void>
 }
@@ -254,46 +256,24 @@ export function createOutbound(options: OutboundOptions): Outbound {
       signal.throwIfAborted()
       const host = current().checkUrl(url)
       const port = portOf(url)
-      const addresses =
-        isIP(host) === 0
-          ? (
-              await vetted(host, port).catch((error: Error) => {
-                throw failureOf(url, error)
-              })
-            ).addresses
-          : [{ address: host, family: isIP(host) }]
-      // The addresses that were vetted, and no second look at the name.
-      const socket = openSocket({
-        host,
-        port,
-        lookup: (_, { all }, done) => {
-          const [first] = addresses
-          if (all) done(null, addresses)
-          else done(null, first?.address ?? '', first?.family)
-        },
-        signal,
-      })
-      return await new Promise((resolveSocket, reject) => {
-        const patience = dog.watch(options.settings().connectTimeoutMs ?? CONNECT_MS, () =>
-          socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
-        )
-        const fail = (error: Error): void => {
-          patience.end()
-          reject(failureOf(url, error))
-        }
-        socket.once('error', fail)
-        socket.once('connect', () => {
-          patience.end()
-          socket.off('error', fail)
-          resolveSocket(socket)
-        })
-      })
+      try {
+        const addresses =
+          isIP(host) === 0 ? (await vetted(host, port)).addresses : [{ address: host, family: isIP(host) }]
+        const { connectTo } = await import('./connect.ts')
+        const timeoutMs = options.settings().connectTimeoutMs ?? CONNECT_MS
+        return await connectTo(host, port, addresses, { signal, timeoutMs })
+      } catch (error) {
+        throw error instanceof Error ? failureOf(url, error) : error
+      }
     }
 
     return {
       fetch: fetch as Fetch,
       admit,
       connect,
+      checkConnection(url: URL, { remoteAddress = '', remotePort = 0 }: Socket): void {
+        current().checkAddress(current().checkUrl(url), remoteAddress, remotePort)
+      },
       destroy() {
         plain.destroy()
         secure?.destroy()
@@ -308,6 +288,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     forOperator: () => operator.fetch,
     admit: (url) => guarded.admit(url),
     connect: (url, signal) => guarded.connect(url, signal),
+    checkConnection: (url, socket) => guarded.checkConnection(url, socket),
     admitForOperator: (url) => operator.admit(url),
     async [Symbol.asyncDispose]() {
       closed = true

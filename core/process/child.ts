@@ -75,6 +75,8 @@ export interface Child {
   closeInput(): void
   /** What it wrote to stdout and stderr since the last time, in the order in which it arrived; of too much, the end. */
   read(): { readonly text: string; readonly droppedBytes: number }
+  /** Asks `network` again for each connection it has, and ends those that are refused now. */
+  recheckNetwork(): Promise<void>
   /** Ends it and all it started: asks first, and insists after three seconds. */
   kill(): Promise<Exit>
   /** Settles when it and all it started are gone. Never rejects. */

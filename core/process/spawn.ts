@@ -31,6 +31,8 @@ type Process = ChildProcessByStdio<Writable | null, Readable, Readable>
 export interface ProgramProxy {
   /** The socket file it listens on. */
   readonly socket: string
+  /** Ends connections that would not be permitted any more. */
+  recheck(): Promise<void>
   close(): Promise<void>
 }
 export interface SpawnParts {
@@ -93,6 +95,7 @@ export function createSpawn(
           temporary,
           proxy === undefined ? {} : (await import('./launcher.ts')).proxyVariables,
           request,
+          proxy,
         )
         await child.started
       } catch (error) {
@@ -171,6 +174,7 @@ class Running implements Child {
   readonly #tail: Tail
   readonly #mark: string
   readonly #isolated: boolean
+  readonly #proxy: ProgramProxy | undefined
   #reason: Exit['reason'] = 'exit'
   #exited = false
   /** The first process of its space, which leads a group of its own. */
@@ -188,7 +192,9 @@ class Running implements Child {
     temporary: string,
     network: Readonly<Record<string, string>>,
     request: SpawnRequest,
+    proxy: ProgramProxy | undefined,
   ) {
+    this.#proxy = proxy
     const startedAt = performance.now()
     this.#mark = crypto.randomUUID()
     this.#isolated = wrap.space
@@ -279,6 +285,9 @@ class Running implements Child {
   }
   read(): { readonly text: string; readonly droppedBytes: number } {
     return this.#tail.take()
+  }
+  async recheckNetwork(): Promise<void> {
+    await this.#proxy?.recheck()
   }
   kill(): Promise<Exit> {
     this.#end('killed')

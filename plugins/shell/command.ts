@@ -28,6 +28,15 @@ export interface Command {
   readonly network?: Admission
 }
 
+/** Whether the agent, as it is now, may still run what it runs. */
+export async function mayStillRun(parts: CommandParts, agent: Agent, { words, cwd }: Command): Promise<boolean> {
+  const { names } = await parts.spawn.find(words[0] ?? '', cwd, parts.path)
+  return (
+    readExecPolicy(agent.manifest.exec_policy, parts.defaults).permits(names) &&
+    allows(agent.manifest.capabilities.shell, words, names)
+  )
+}
+
 /** Places one program may ask for; each has its entry in the audit log. */
 const MOST_PLACES = 1000
 

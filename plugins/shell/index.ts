@@ -1,11 +1,13 @@
 import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, fileOnly } from 'svc/sdk'
-import { AgentKilled, Agents } from '../agents/contract.ts'
+import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Workspaces } from '../files/contract.ts'
 import { Processes } from './processes.ts'
+import { Running } from './running.ts'
 import { shellTools } from './tools.ts'
+import type { CommandParts } from './command.ts'
 
 const folders = v.optional(
   v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'Expected an absolute folder'))), v.maxLength(100)),
@@ -55,23 +57,21 @@ export default definePlugin({
     own('processes', () => processes.end())
     hooks.on(AgentKilled, ({ agent }) => processes.clear(agent.id))
     metrics.observed('svc_shell_processes', 'Processes that agents keep running', () => [{ value: processes.running }])
-    tools.add(
-      ...shellTools(
-        {
-          ...services,
-          spawn,
-          path: config.path,
-          confinement: { read: config.read, write: config.write, unconfined: config.unconfined },
-          defaults: {
-            timeoutSecs: config.timeout_secs,
-            silenceSecs: config.no_output_timeout_secs,
-            outputBytes: config.max_output_bytes,
-          },
-        },
-        processes,
-        limits,
-      ),
-    )
+    const parts: CommandParts = {
+      ...services,
+      spawn,
+      path: config.path,
+      confinement: { read: config.read, write: config.write, unconfined: config.unconfined },
+      defaults: {
+        timeoutSecs: config.timeout_secs,
+        silenceSecs: config.no_output_timeout_secs,
+        outputBytes: config.max_output_bytes,
+      },
+    }
+    const running = new Running(parts)
+    hooks.on(AgentChanged, ({ agent }) => running.recheck(agent))
+    hooks.on(AgentKilled, ({ agent }) => running.clear(agent.id))
+    tools.add(...shellTools(parts, running, processes, limits))
     return {}
   },
 })

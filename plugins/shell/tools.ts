@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
-import type { AnyTool, Exit } from 'svc/sdk'
+import type { Admission, AnyTool, Exit } from 'svc/sdk'
 import { readCommand } from './command.ts'
 import type { CommandParts } from './command.ts'
 import { assessCommand } from './harm.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
+import type { Running } from './running.ts'
 
 /** Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have read the network. */
 const guarded = {
@@ -12,10 +13,19 @@ const guarded = {
   refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
   labels: ['ExternalNetwork'],
 } as const
+const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap'
 const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
 
-export function shellTools(parts: CommandParts, processes: Processes, limits: ProcessLimits): readonly AnyTool[] {
+export function shellTools(
+  parts: CommandParts,
+  running: Running,
+  processes: Processes,
+  limits: ProcessLimits,
+): readonly AnyTool[] {
+  const isCutOff = async (network: Admission | undefined): Promise<boolean> =>
+    network !== undefined && (await parts.spawn.isolation()).network === 'none'
+
   const exec = defineTool({
     ...guarded,
     name: 'shell_exec',
@@ -30,29 +40,31 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
     }),
     assess: (input) => assessCommand(input.command),
     async run(input, { agentId, signal }) {
+      const found = await readCommand(parts, agentId, input.command)
       const {
         words: [name = '', ...args],
         cwd,
         limits: own,
         network,
-      } = await readCommand(parts, agentId, input.command)
+      } = found
       const seconds = Math.min(input.timeout_seconds, own.timeoutSecs)
-      const child = await parts.spawn.start({
-        command: name,
-        args,
-        cwd,
-        ...(network && { network }),
-        ...parts.confinement,
-        path: parts.path,
-        signal,
-        outputBytes: own.outputBytes,
-        timeoutMs: seconds * 1000,
-        silenceMs: own.silenceSecs * 1000,
-      })
+      const child = await running.start(found, () =>
+        parts.spawn.start({
+          command: name,
+          args,
+          cwd,
+          ...(network && { network }),
+          ...parts.confinement,
+          path: parts.path,
+          signal,
+          outputBytes: own.outputBytes,
+          timeoutMs: seconds * 1000,
+          silenceMs: own.silenceSecs * 1000,
+        }),
+      )
       const exit = await child.ended
       const { text, droppedBytes } = child.read()
-      const isCutOff = network !== undefined && (await parts.spawn.isolation()).network === 'none'
-      return `${describeExit(exit, seconds, own.silenceSecs)}\n${isCutOff ? '[programs have no network on this machine: that needs bubblewrap]\n' : ''}${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
+      return `${describeExit(exit, seconds, own.silenceSecs)}\n${(await isCutOff(network)) ? `[${CUT_OFF}]\n` : ''}${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
     },
   })
   const start = defineTool({
@@ -77,8 +89,8 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
         cwd,
         network,
       } = found
-      return JSON.stringify(
-        await processes.start(found, () =>
+      const view = await processes.start(found, () =>
+        running.start(found, () =>
           parts.spawn.start({
             command: name,
             args,
@@ -93,6 +105,7 @@ export function shellTools(parts: CommandParts, processes: Processes, limits: Pr
           }),
         ),
       )
+      return JSON.stringify((await isCutOff(network)) ? { ...view, note: CUT_OFF } : view)
     },
   })
   const poll = defineTool({

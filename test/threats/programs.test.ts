@@ -180,7 +180,9 @@ describe('threats: programs that servers of tools are', () => {
       components: { schemas: Record<string, any> }
     }
     // Whoever adds a field with such a name says here what it is, and tests that it starts nothing.
-    const harmless: Readonly<Record<string, string>> = {}
+    const harmless: Readonly<Record<string, string>> = {
+      'POST /api/agents/{id}/commands command': 'a word of a conversation, such as /new',
+    }
     const telling =
       /^(command|cmd|program|executable|exec|binary|bin|args|argv|script|interpreter|entrypoint|spawn|shell|env|environment)$/i
     const found = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -217,7 +219,12 @@ describe('threats: programs that servers of tools are', () => {
       manifest_toml: `name = "served"\nmodule = "exec:/bin/sh"\nmcp_servers = ["files"]\n[[mcp]]\nname = "files"\ncommand = "/bin/sh"\nargs = ["-c", "touch ${pwned()}"]\n[exec]\ncommand = "/bin/sh"\n`,
     })
     if (body.agent_id !== undefined)
-      await host.json('POST', `/api/agents/${body.agent_id}/message`, { message: 'hello' })
+      for (const [path, sent] of [
+        ['message', { message: 'hello' }],
+        ['commands', { command: `/bin/sh -c "touch ${pwned()}"` }],
+        ['commands', { command: 'sh', args: `-c "touch ${pwned()}"` }],
+      ] as const)
+        await host.json('POST', `/api/agents/${body.agent_id}/${path}`, sent)
     for (const method of ['POST', 'PUT'])
       for (const path of [
         '/api/mcp/servers',
@@ -661,6 +668,48 @@ describe('threats: the network of programs', () => {
       ).toMatchObject({ failed: true, text: expect.stringContaining('the daemon itself') })
     expect((await tools.host.json('GET', '/api/config')).body.log_level).toBe(before)
     expect((await tools.audit('network_access')).join('\n')).toContain(`perl to ${host}`)
+  })
+
+  it('a program that runs loses the network, and its right to run, with the grant', async () => {
+    let open = 0
+    const server = createSocketServer((socket) => {
+      open++
+      socket.on('error', () => undefined).once('close', () => open--)
+      socket.write('hello')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    await using tools = await openTools(['shell'], { config: { outbound: { allow: ['127.0.0.0/8'] } } })
+    const manifest = (capabilities: string): string =>
+      `name = "holder"\n[capabilities]\ntools = ["*"]\n${capabilities}\n`
+    const agent = await tools.spawn('holder', 'shell = ["*"]\nnetwork = ["*"]')
+    const tunnel = async (): Promise<string> => {
+      const { process_id } = await tools.json(agent, 'process_start', {
+        command: 'perl',
+        args: [
+          '-e',
+          `${throughProxy.replace('print <$s>;', '')} sysread $s, my $x, 99; sysread $s, $x, 99 while 1 > 0 && sysread $s, $x, 99; sleep 60`,
+          `CONNECT 127.0.0.1:${port} HTTP/1.1||`,
+        ],
+      })
+      await vi.waitFor(() => expect(open).toBe(1))
+      return process_id
+    }
+    const change = async (capabilities: string): Promise<void> => {
+      const { status, body } = await tools.host.json('PUT', `/api/agents/${agent}/update`, {
+        manifest_toml: manifest(capabilities),
+      })
+      expect([status, body]).toEqual([200, body])
+    }
+    const process_id = await tunnel()
+    await change('shell = ["*"]\nnetwork = ["other.test"]')
+    await vi.waitFor(() => expect(open).toBe(0))
+    expect((await tools.json(agent, 'process_poll', { process_id })).running).toBe(true)
+    expect((await tools.audit('capability_check')).join('\n')).toContain(`denied: perl to 127.0.0.1:${port}`)
+    await change('shell = ["true"]\nnetwork = ["other.test"]')
+    await vi.waitFor(async () => expect((await tools.json(agent, 'process_poll', { process_id })).running).toBe(false))
+    expect(tools.host.app.daemon.metrics()).toContain('svc_program_connections_total{outcome="revoked"} 1')
+    await new Promise((resolve) => server.close(resolve))
   })
 
   it('a program of an agent adds no plugin to a folder of plugins, and no configuration makes that folder writable', async () => {
