@@ -9,7 +9,7 @@ import type { Proxy } from '../../../core/net/proxy.ts'
 
 const ended: (() => unknown)[] = []
 afterEach(async () => {
-  for (const end of ended.splice(0).reverse()) await end()
+  for (const end of ended.splice(0).toReversed()) await end()
 })
 
 /** A server whose every connection goes to `serve`, a proxy that may reach it, and what the proxy counted. */
