@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { installedFolders } from '../build/info.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
@@ -41,7 +40,8 @@ export function daemonFolders(config: Config, files: readonly string[]): DaemonF
     code: [
       ...installedFolders().map(({ path, shallow }) => ({ path, what: 'svc itself', shallow })),
       { path: dirname(process.execPath), what: 'Node' },
-      ...config.plugins.paths.map((path) => ({ path: resolve(path), what: 'plugins.paths' })),
+      ...config.plugins.paths.map((path) => ({ path: resolve(path), what: 'plugins.paths', loads: true })),
+      { path: join(config.home_dir, 'plugins'), what: 'plugins of the home', loads: true },
       ...[process.cwd(), ...files.map((file) => dirname(file))].map((path) => ({
         path,
         what: 'the configuration',
@@ -58,7 +58,8 @@ function pathsIn(
   key: readonly string[] = [],
 ): readonly { readonly key: string; readonly path: string }[] {
   if (typeof value === 'string')
-    return isAbsolute(value) && existsSync(value) ? [{ key: key.join('.'), path: value }] : []
+    // One that is not there yet may be made by whoever may write where it is to be.
+    return isAbsolute(value) ? [{ key: key.join('.'), path: value }] : []
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) => pathsIn(inner, Array.isArray(value) ? key : [...key, name]))
 }

@@ -94,6 +94,8 @@ export interface Spawn {
   isolation(): Promise<Isolation>
   /** Throws `forbidden` for a folder that programs of agents must never get, with the key that names it. */
   checkFolders(kind: 'read' | 'write', key: string, folders: readonly string[]): void
+  /** Throws `forbidden` for a workspace that lies in, or holds, a folder that code or configuration is loaded from. */
+  checkWorkspace(folder: string): void
   /** Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be overwritten. */
   exposed(): { readonly names: readonly string[]; readonly because: string | undefined }
 }

@@ -11,6 +11,8 @@ export interface CodeFolder {
   readonly what: string
   /** Only files directly in it count: what lies in folders below may be written. */
   readonly shallow?: boolean
+  /** Whatever folder is put into it is run. A workspace never lies in one, also when the home of the daemon does. */
+  readonly loads?: boolean
 }
 /** Folders of the daemon that programs of agents are kept out of. */
 export interface DaemonFolders {
@@ -104,6 +106,20 @@ export function realPath(path: string): string {
   }
 }
 
+/** Where the links lie that are followed on the way to a path, by their own real place. */
+function linksTo(path: string, left = 40): readonly string[] {
+  let at = '/'
+  for (const [index, part] of path.split(sep).entries()) {
+    const next = join(at, part)
+    if (lstatSync(next, { throwIfNoEntry: false })?.isSymbolicLink() === true && left > 0) {
+      const rest = path.split(sep).slice(index + 1)
+      return [next, ...linksTo(join(resolve(at, readlinkSync(next)), ...rest), left - 1)]
+    }
+    at = next
+  }
+  return []
+}
+
 /** A folder without those below it that are hidden: itself, or what is in it. */
 export function without(folder: string, hidden: readonly string[]): readonly string[] {
   if (hidden.some((each) => within(folder, each))) return []
@@ -138,14 +154,17 @@ export function writable(folder: string, key: string, folders: DaemonFolders): s
 /** Throws `forbidden` when a workspace is where code or configuration is loaded from. */
 export function refuseCodeWorkspace(folder: string, { code, hidden }: DaemonFolders): void {
   // What the home itself lies in, such as that of its user, names no workspace as code.
-  const beside = code.filter(({ path }) => !hidden.some((each) => within(realPath(each), realPath(path))))
+  const beside = code.filter(
+    ({ path, loads }) => loads === true || !hidden.some((each) => within(realPath(each), realPath(path))),
+  )
   refuseCode(realPath(folder), 'the workspace', folder, beside)
 }
 
 function refuseCode(path: string, key: string, folder: string, code: readonly CodeFolder[]): void {
   for (const { path: each, what, shallow } of code) {
     const real = realPath(each)
-    if (within(real, path) || (!shallow && within(path, real)))
+    // Whoever may replace a link on the way to it says what is loaded.
+    if ([real, ...linksTo(each)].some((one) => within(one, path)) || (!shallow && within(path, real)))
       throw refused(key, folder, `code or configuration is loaded from ${each} (${what})`)
   }
 }

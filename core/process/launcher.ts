@@ -109,7 +109,9 @@ export async function launcher(works: (command: readonly string[]) => Promise<bo
       words: (program, launch) => bubblewrap(programs, shown, program, launch, true),
     }
   // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a way out.
-  if (perl !== undefined && setpriv !== undefined && seccompNumber() !== undefined)
+  if (perl !== undefined && setpriv !== undefined && seccompNumber() !== undefined) {
+    const covers = (version: number): Promise<boolean> =>
+      works([perl, '-e', `exit(syscall(444, 0, 0, 1) < ${version} ? 1 : 0)`])
     for (const spaces of unshare === undefined ? [false] : [true, false])
       if (await works(landlock(programs, shown, ['/bin/true'], trial, spaces)))
         return {
@@ -120,9 +122,14 @@ export async function launcher(works: (command: readonly string[]) => Promise<bo
               'programs have no network, not even 127.0.0.1: that needs bubblewrap',
               'it shares the kernel of this machine, so a hole in the kernel is a way out',
               'names, sizes and rights of files can be seen everywhere, and rights of files of its user changed',
+              ...((await covers(3))
+                ? []
+                : ['this kernel is older than 6.2: it can cut files short that the user of the daemon may write']),
               ...(spaces
                 ? []
                 : [
+                    'what it started goes on when the daemon is killed',
+                    ...((await covers(6)) ? [] : ['this kernel is older than 6.12: it can end the daemon']),
                     'it sees the command lines of other processes',
                     'what leaves its process group and clears its environment can outlive it',
                   ]),
@@ -133,6 +140,7 @@ export async function launcher(works: (command: readonly string[]) => Promise<bo
           space: spaces,
           words: (program, launch) => landlock(programs, shown, program, launch, spaces),
         }
+  }
   return unconfined(programs, 'neither bubblewrap nor Landlock works on this machine')
 }
 

@@ -62,6 +62,7 @@ export function createSpawn(
     checkFolders(kind, key, named) {
       for (const folder of named) (kind === 'read' ? readable : writable)(folder, key, folders)
     },
+    checkWorkspace: (folder) => refuseCodeWorkspace(folder, folders),
     exposed: exposedVariables,
     async start(request) {
       const { signal } = request

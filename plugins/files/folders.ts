@@ -9,11 +9,14 @@ import { identityFiles } from './identity-files.ts'
 /** One folder for each agent, named by its id. */
 export class Folders {
   readonly #base: string
+  /** Throws for a folder no agent may work in. */
+  readonly #check: (folder: string) => void
   readonly #making = new Map<string, Promise<void>>()
   /** Of one identity file. */
   readonly identityBytes: number
   /** Absolute. */
-  constructor(base: string, identityBytes: number) {
+  constructor(base: string, identityBytes: number, check: (folder: string) => void = () => undefined) {
+    this.#check = check
     this.#base = base
     this.identityBytes = identityBytes
   }
@@ -24,6 +27,7 @@ export class Folders {
    */
   async open(agent: Agent): Promise<string> {
     const path = join(this.#base, agent.id)
+    this.#check(path)
     if (!(await isFolder(path))) {
       const making = this.#making.get(agent.id) ?? this.#make(agent, path)
       this.#making.set(agent.id, making)

@@ -20,8 +20,11 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, tools }) {
-    const folders = new Folders(join(daemon.config().dataDir, 'workspaces'), config.max_identity_bytes)
+  async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, spawn, tools }) {
+    const base = join(daemon.config().dataDir, 'workspaces')
+    spawn.checkWorkspace(base)
+    // And again when one is used: a link may lead elsewhere by then.
+    const folders = new Folders(base, config.max_identity_bytes, (folder) => spawn.checkWorkspace(folder))
     const workspaces = new WorkspaceService({
       agents,
       folders,

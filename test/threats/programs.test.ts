@@ -478,7 +478,21 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     daemon.kill('SIGKILL')
     await once(daemon, 'exit')
     if (level !== 'landlock without namespaces')
-      await vi.waitFor(async () => expect(await running(mark)).toEqual([]), { timeout: 5000 })
+      return vi.waitFor(async () => expect(await running(mark)).toEqual([]), { timeout: 5000 })
+    // Nothing holds it together there, and the operator is told so.
+    for (const pid of await running(mark)) process.kill(Number(pid), 'SIGKILL')
+    expect((await offer()).isolation.gaps).toContain('what it started goes on when the daemon is killed')
+  })
+
+  it('attack 11: a link on the way to code lies in no folder it may write', async () => {
+    const shared = join(ground.base, 'other', 'releases')
+    await mkdir(shared)
+    await symlink(ground.plugins, join(shared, 'current'))
+    const folders = { ...ground.folders, code: [{ path: join(shared, 'current'), what: 'plugins.paths', loads: true }] }
+    await expect(
+      createSpawn(scope, { folders, offer }).start({ command: 'true', cwd: ground.workspace, write: [shared] }),
+    ).rejects.toMatchObject({ code: 'forbidden' })
+    await rm(shared, { recursive: true })
   })
 
   it('attack 10: a workspace that lies where code is loaded from runs nothing', async () => {

@@ -1,6 +1,8 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, realpath, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import { startHost } from '../support/host.ts'
 import { openTools } from '../support/tool-stage.ts'
 
 /** Swaps a folder and a link as fast as the machine can: each moment between a check and a use meets both. */
@@ -46,6 +48,22 @@ describe.runIf(process.platform === 'linux')(
       expect((await readdir(target)).toSorted()).toEqual(['only-outside', 'vault.key'])
       await tools.call(agent, 'process_kill', { process_id })
     })
+
+    it.each(['data', 'data/workspaces', 'data/workspaces/below'])(
+      'no file tool writes where plugins are loaded from: %s',
+      async (below) => {
+        const home = await realpath(await mkdtemp(join(tmpdir(), 'svc-home-')))
+        await using host = await startHost({
+          home,
+          listen: false,
+          plugins: ['audit', 'agents', 'files'],
+          config: { plugins: { paths: [join(home, below)] } },
+        })
+        const files = host.app.daemon.plugins().find(({ name }) => name === 'files')
+        expect([files?.state, files?.error]).toEqual(['failed', expect.stringContaining('plugins.paths')])
+        host.defects()
+      },
+    )
 
     it('an agent that is killed while its program swaps folders takes nothing with it', async () => {
       await using tools = await openTools(['shell'])
