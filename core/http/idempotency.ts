@@ -182,10 +182,14 @@ export class Idempotency implements Disposable {
     const { status, body, headers } = answer
     if (body !== null && typeof body !== 'string')
       throw new Error('an idempotent route answers JSON or an event stream')
+    const header = (name: string): string | undefined =>
+      headers.includes(name) ? headers[headers.indexOf(name) + 1] : undefined
+    const retryAfter = header('retry-after')
     const stored: StoredAnswer = {
       status,
       body: body ?? '',
-      type: headers[headers.indexOf('content-type') + 1] ?? 'application/json',
+      type: header('content-type') ?? 'application/json',
+      ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
     }
     const kept = await this.#settle(work, stored)
     return {
@@ -207,8 +211,9 @@ export class Idempotency implements Disposable {
 
   async #replay(work: Work, settled: Exclude<Settled, { kind: 'released' }>): Promise<Once> {
     if (settled.kind === 'stored') {
-      const { status, type, body } = settled.stored
+      const { status, type, body, retryAfter } = settled.stored
       const headers = status === 204 ? [] : ['content-type', type, 'content-length', String(Buffer.byteLength(body))]
+      if (retryAfter !== undefined) headers.push('retry-after', String(retryAfter))
       return { answer: new Answer(status, headers, status === 204 ? null : body), replayed: true }
     }
     const value = await work.recall?.(settled.effectId)

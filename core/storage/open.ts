@@ -39,6 +39,8 @@ const CORE: readonly Migration[] = [
     );
     CREATE INDEX core_idempotency_time ON core_idempotency (created_at);`,
   },
+  // Seconds, as the header said.
+  { id: '005-idempotency-retry-after', sql: 'ALTER TABLE core_idempotency ADD COLUMN retry_after INTEGER' },
 ]
 
 /** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */

@@ -5,6 +5,8 @@ export interface StoredAnswer {
   readonly status: number
   readonly type: string
   readonly body: string
+  /** Seconds of its `Retry-After`. */
+  readonly retryAfter?: number | undefined
 }
 /** What is known of one Idempotency-Key. `recall` says that the answer is asked of the route again, by the id of the effect. */
 export interface Reservation {
@@ -43,6 +45,7 @@ interface Row {
   readonly status: number | null
   readonly type: string | null
   readonly body: string | null
+  readonly retry_after: number | null
 }
 
 export function openReservations(db: PluginDatabase, now: () => string): Reservations {
@@ -53,7 +56,7 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
         VALUES (${scope}, ${key}, ${fingerprint}, ${effectId}, ${owner}, 'open', ${now()}) ON CONFLICT (scope, key) DO NOTHING`
       if (changes === 1) return { fingerprint, effectId, owner, answer: undefined, made: true }
       const row =
-        await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
+        await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body, retry_after FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
       // Released between the two statements: the caller's next try makes it.
       if (!row) return { fingerprint, effectId, owner: '', answer: undefined, made: false }
       return {
@@ -73,7 +76,8 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
       if (answer === 'recall')
         await db.run`UPDATE core_idempotency SET state = 'recall' WHERE scope = ${scope} AND key = ${key}`
       else
-        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type}, body = ${answer.body} WHERE scope = ${scope} AND key = ${key}`
+        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type}, body = ${answer.body},
+          retry_after = ${answer.retryAfter ?? null} WHERE scope = ${scope} AND key = ${key}`
     },
     async release({ scope, key }) {
       await db.run`DELETE FROM core_idempotency WHERE scope = ${scope} AND key = ${key} AND state = 'open'`
@@ -84,9 +88,14 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
   }
 }
 
-function toAnswer({ state, status, type, body }: Row): Reservation['answer'] {
+function toAnswer({ state, status, type, body, retry_after: retryAfter }: Row): Reservation['answer'] {
   if (state === 'recall') return 'recall'
   return state === 'done'
-    ? { status: Number(status ?? 500), type: type ?? 'application/json', body: body ?? '' }
+    ? {
+        status: Number(status ?? 500),
+        type: type ?? 'application/json',
+        body: body ?? '',
+        ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }),
+      }
     : undefined
 }

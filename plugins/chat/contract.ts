@@ -2,9 +2,9 @@ import { defineService, gate, notify, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
-import type { Door, TurnState } from '../journal/contract.ts'
+import type { Door, TurnFailure, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Label, SentImage, TurnFailure } from '../sessions/contract.ts'
+import type { Label, SentImage } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }

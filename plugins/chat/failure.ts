@@ -1,19 +1,35 @@
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { TurnFailure } from '../sessions/contract.ts'
+import type { TurnFailure } from '../journal/contract.ts'
 
 /** What a person is told of a failed turn; `undefined` for a defect. */
 export function explain(error: unknown): string | undefined {
   return error instanceof Refusal || error instanceof UpstreamFailure ? error.message : undefined
 }
 
-/** The same with a code, as it is kept with the message that was not answered. */
+/** The same with its code, as it is kept with the turn and with the message that was not answered. */
 export function failureOf(error: unknown): TurnFailure {
-  if (error instanceof Refusal) return { code: error.code, message: error.message, retryable: passing.has(error.code) }
+  if (error instanceof Refusal)
+    return { code: error.code, message: error.message, retryable: passing.has(error.code), ...after(error) }
   if (error instanceof UpstreamFailure) {
     const retryable = error.retry === 'later'
-    return { code: retryable ? 'service_unavailable' : 'internal_error', message: error.message, retryable }
+    const code = retryable ? 'service_unavailable' : 'internal_error'
+    return { code, message: error.message, retryable, ...after(error) }
   }
   return { code: 'internal_error', message: 'internal error', retryable: true }
+}
+function after({ retryAfterSecs }: Refusal | UpstreamFailure): Pick<TurnFailure, 'retryAfterSecs'> {
+  return retryAfterSecs === undefined ? {} : { retryAfterSecs }
+}
+/** The failure thrown again, for whoever asks a second time. */
+export function refusalOf({ code, message, retryAfterSecs }: TurnFailure, turnId: string): Refusal {
+  return new Refusal(code, message, {
+    details: { turn_id: turnId },
+    ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
+  })
+}
+/** Of a turn that failed under a version that kept no code. */
+export function unknownFailure(error: string | undefined): TurnFailure {
+  return { code: 'internal_error', message: error ?? 'the reason is not recorded', retryable: true }
 }
 /** What a later try may not meet. */
 const passing: ReadonlySet<string> = new Set(['rate_limit', 'service_unavailable', 'conflict'])

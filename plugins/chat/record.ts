@@ -2,9 +2,9 @@ import { costNano, toUsd } from 'svc/providers'
 import type { ToolCall, Usage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Journal, Trace, TurnState } from '../journal/contract.ts'
+import type { Journal, Trace, TurnFailure, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Block, Label, Message, Sessions, TurnFailure } from '../sessions/contract.ts'
+import type { Block, Label, Message, Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import { timeId } from './ids.ts'
 import type { LiveTurn } from './live.ts'
@@ -209,10 +209,11 @@ export class TurnRecord {
     state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>,
     details: string,
     progress?: { takeTraces(): readonly Trace[] },
+    failure?: TurnFailure,
   ): Statement[] {
     const { journal, audit } = this.#parts
     return [
-      journal.move(turn.id, state, state === 'done' ? undefined : details, progress?.takeTraces()),
+      journal.move(turn.id, state, state === 'done' ? {} : { error: details, failure }, progress?.takeTraces()),
       audit.entry({
         event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
         agentId: turn.agentId,

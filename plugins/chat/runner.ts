@@ -10,7 +10,7 @@ import { Asking, chooseModel, showsReasoning, TEXT_ONLY } from './ask.ts'
 import type { AskParts } from './ask.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
-import { explain, failureOf, naming } from './failure.ts'
+import { explain, failureOf, naming, unknownFailure } from './failure.ts'
 import { checkAnswer, FormatInput } from './format.ts'
 import { createGuard, guardLimits } from './guard.ts'
 import { toTurns } from './history.ts'
@@ -141,7 +141,7 @@ export class TurnRunner {
     if (open.length === 0) return messages
     const failed = (await Promise.all(open.map((id) => journal.find(id)))).flatMap((turn) =>
       turn?.state === 'failed'
-        ? sessions.fail(live.sessionId, turn.id, { code: 'internal_error', message: turn.error ?? '', retryable: true })
+        ? sessions.fail(live.sessionId, turn.id, turn.failure ?? unknownFailure(turn.error))
         : [],
     )
     if (failed.length === 0) return messages
@@ -287,6 +287,7 @@ export class TurnRunner {
     if (message === undefined) onDefect(error, live.id)
     const reason = message ?? 'internal error'
     const state = stopped ? (stopped.by === 'cancel' ? 'cancelled' : 'interrupted') : 'failed'
+    const failure = state === 'failed' ? failureOf(error) : undefined
     const shown = stopped?.by === 'unload' ? interrupted(live) : error
     const cut =
       progress.request !== undefined && progress.written > 0
@@ -304,9 +305,9 @@ export class TurnRunner {
       } else {
         await db.batch([
           ...(live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)]),
-          ...(state === 'failed' && !live.forgotten ? record.failed(live, failureOf(error), progress.effects) : []),
+          ...(failure && !live.forgotten ? record.failed(live, failure, progress.effects) : []),
           ...paid,
-          ...record.ended(live, state, reason, progress),
+          ...record.ended(live, state, reason, progress, failure),
           ...follow(),
         ])
       }

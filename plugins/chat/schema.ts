@@ -46,7 +46,14 @@ export const ShownTurn = v.object({
   provider: v.nullable(v.string()),
   model: v.nullable(v.string()),
   error: v.nullable(v.string()),
-  failure: v.nullable(v.object({ code: v.string(), message: v.string(), retryable: v.boolean() })),
+  failure: v.nullable(
+    v.object({
+      code: v.string(),
+      message: v.string(),
+      retryable: v.boolean(),
+      retry_after_secs: v.optional(v.number()),
+    }),
+  ),
   /** What it waits for or does now. */
   phase: v.nullable(
     v.object({

@@ -2,6 +2,7 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
+import type { TurnFailure } from '../journal/contract.ts'
 import type { Chat, TurnView } from './contract.ts'
 import { DroppedTurn, OneTurn, RetriedTurn, ShownTurn, TurnList, TurnParams, TurnsQuery } from './schema.ts'
 import type { TurnLookup } from './turns.ts'
@@ -110,6 +111,9 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
   return [ofAgent, any, list, retry, drop]
 }
 
+function encodeFailure({ retryAfterSecs, ...failure }: TurnFailure) {
+  return { ...failure, ...(retryAfterSecs === undefined ? {} : { retry_after_secs: retryAfterSecs }) }
+}
 function encode(view: TurnView) {
   return {
     turn_id: view.id,
@@ -124,7 +128,7 @@ function encode(view: TurnView) {
     provider: view.provider,
     model: view.model,
     error: view.error,
-    failure: view.failure,
+    failure: view.failure && encodeFailure(view.failure),
     phase: view.phase && {
       phase: view.phase.phase,
       detail: view.phase.detail,

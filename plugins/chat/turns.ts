@@ -3,6 +3,7 @@ import type { Journal, Turn } from '../journal/contract.ts'
 import type { Message, Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { AcceptedTurn, TurnEvent, TurnResult, Turns, TurnView } from './contract.ts'
+import { refusalOf, unknownFailure } from './failure.ts'
 import type { LiveTurn } from './live.ts'
 
 export interface TurnParts {
@@ -37,12 +38,7 @@ export class TurnLookup implements Turns {
     const found = await this.#look(turnId)
     if (!found) return undefined
     const { view, model } = found
-    if (view.state === 'failed')
-      throw new Refusal(
-        codeOf(view.failure?.code),
-        `The turn failed: ${view.failure?.message ?? view.error ?? 'the reason is not recorded'}`,
-        { details: { turn_id: view.id } },
-      )
+    if (view.failure) throw refusalOf(view.failure, view.id)
     if (view.state === 'interrupted') {
       throw new Refusal(
         'service_unavailable',
@@ -84,7 +80,7 @@ export class TurnLookup implements Turns {
       state: turn.state,
       createdAt: turn.createdAt,
       error: turn.error ?? null,
-      failure: messages.find(({ failure }) => failure)?.failure ?? null,
+      failure: turn.state === 'failed' ? (turn.failure ?? unknownFailure(turn.error)) : null,
       phase: live?.phase ?? null,
       ahead: chat.ahead(turn.id),
       text: live
@@ -101,11 +97,6 @@ export class TurnLookup implements Turns {
     }
     return { view, model: use }
   }
-}
-
-const codes = ['rate_limit', 'service_unavailable', 'conflict', 'invalid_request', 'internal_error'] as const
-function codeOf(code: string | undefined): (typeof codes)[number] {
-  return codes.find((known) => known === code) ?? 'internal_error'
 }
 
 async function* told(result: TurnResult): AsyncGenerator<TurnEvent> {

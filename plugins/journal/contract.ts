@@ -1,5 +1,5 @@
 import { defineService } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { ErrorCode, Statement } from 'svc/sdk'
 
 /** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its door. */
 export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
@@ -18,6 +18,14 @@ export type Door =
   | 'hook'
   | 'a2a'
 
+/** What a caller is told of a turn that failed. `retryable`: the same message may be answered later. */
+export interface TurnFailure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly retryable: boolean
+  /** When a later try makes sense, as the caller was told. */
+  readonly retryAfterSecs?: number | undefined
+}
 export interface Turn {
   readonly id: string
   readonly agentId: string
@@ -30,6 +38,13 @@ export interface Turn {
   readonly options: string
   readonly createdAt: string
   readonly error: string | undefined
+  /** Of one that failed. */
+  readonly failure: TurnFailure | undefined
+}
+/** How a turn that did not end well ended: in words for the record, and with the code for its caller. */
+export interface TurnFault {
+  readonly error?: string | undefined
+  readonly failure?: TurnFailure | undefined
 }
 /**
  * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent` when the
@@ -90,9 +105,9 @@ export interface Send extends Effect {
 
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
-  accept(turn: Omit<Turn, 'state' | 'error'>, state?: 'queued' | 'running'): Statement
+  accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state?: 'queued' | 'running'): Statement
   /** Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it then. */
-  move(turnId: string, state: TurnState, error?: string, traces?: readonly Trace[]): Statement
+  move(turnId: string, state: TurnState, fault?: TurnFault, traces?: readonly Trace[]): Statement
   find(turnId: string): Promise<Turn | undefined>
   /** Turns of an agent, newest first. */
   turns(agentId: string, limit: number): Promise<readonly Turn[]>

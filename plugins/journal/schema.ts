@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { ErrorCode } from 'svc/sdk'
 
 export const States = ['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted'] as const
 const doors = [
@@ -16,6 +17,12 @@ const doors = [
   'a2a',
 ] as const
 
+const Failure = v.object({
+  code: v.custom<ErrorCode>((code) => typeof code === 'string'),
+  message: v.string(),
+  retryable: v.boolean(),
+  retryAfterSecs: v.exactOptional(v.number()),
+})
 export const TurnRow = v.object({
   id: v.string(),
   agent_id: v.string(),
@@ -25,6 +32,7 @@ export const TurnRow = v.object({
   on_crash: v.picklist(['resume', 'interrupt']),
   options: v.string(),
   error: v.nullable(v.string()),
+  failure: v.nullable(v.pipe(v.string(), v.parseJson(), Failure)),
   created_at: v.string(),
 })
 export type TurnRow = v.InferOutput<typeof TurnRow>

@@ -1,5 +1,5 @@
 import type { Statement } from 'svc/sdk'
-import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './contract.ts'
+import type { Counts, Effect, Journal, Send, Trace, Turn, TurnFault, TurnState } from './contract.ts'
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
@@ -17,14 +17,15 @@ export class JournalService implements Journal {
     this.#now = now
   }
 
-  accept(turn: Omit<Turn, 'state' | 'error'>, state: 'queued' | 'running' = 'queued'): Statement {
+  accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: 'queued' | 'running' = 'queued'): Statement {
     return this.#store.insertTurn(turn, state, this.#owner)
   }
-  move(turnId: string, state: TurnState, error?: string, traces: readonly Trace[] = []): Statement {
+  move(turnId: string, state: TurnState, { error, failure }: TurnFault = {}, traces: readonly Trace[] = []): Statement {
     return this.#store.move(
       turnId,
       state,
       error ?? null,
+      failure === undefined ? null : JSON.stringify(failure),
       traces.length === 0 ? null : JSON.stringify(traces.map(kept)),
       this.#now(),
     )
@@ -104,6 +105,7 @@ function toTurn(row: TurnRow): Turn {
     options: row.options,
     createdAt: row.created_at,
     error: row.error ?? undefined,
+    failure: row.failure ?? undefined,
   }
 }
 /** Without what the turn's row says already. */

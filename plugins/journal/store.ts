@@ -9,14 +9,21 @@ export class JournalStore {
     this.#db = db
   }
 
-  insertTurn(turn: Omit<Turn, 'state' | 'error'>, state: TurnState, owner: string): Statement {
+  insertTurn(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: TurnState, owner: string): Statement {
     return this.#db
       .sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.door}, ${state}, ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
   }
-  move(id: string, state: TurnState, error: string | null, traces: string | null, at: string): Statement {
+  move(
+    id: string,
+    state: TurnState,
+    error: string | null,
+    failure: string | null,
+    traces: string | null,
+    at: string,
+  ): Statement {
     return this.#db
-      .sql`UPDATE journal_turn SET state = ${state}, error = ${error}, traces = ${traces}, updated_at = ${at}
+      .sql`UPDATE journal_turn SET state = ${state}, error = ${error}, failure = ${failure}, traces = ${traces}, updated_at = ${at}
       WHERE id = ${id} AND state IN ('queued', 'running', 'waiting')`
   }
   own(id: string, owner: string): Statement {

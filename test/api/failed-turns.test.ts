@@ -163,6 +163,58 @@ describe('a message whose turn failed', () => {
   })
 })
 
+describe('a request with an Idempotency-Key whose turn failed', () => {
+  const asks: readonly (readonly [string, (agent: string) => readonly [path: string, body: object]])[] = [
+    ['POST /message', (agent) => [`/api/agents/${agent}/message`, { message: 'hi' }]],
+    ['POST /message/stream', (agent) => [`/api/agents/${agent}/message/stream`, { message: 'hi' }]],
+    ['POST /v1', (agent) => ['/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'hi' }] }]],
+    [
+      'POST /v1, streamed',
+      (agent) => ['/v1/chat/completions', { model: agent, stream: true, messages: [{ role: 'user', content: 'hi' }] }],
+    ],
+  ]
+  async function ask(path: string, body: object, key: string) {
+    const answer = await stage.post(path, body, {
+      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+    })
+    const { error } = await answer.json()
+    return {
+      status: answer.status,
+      retryAfter: answer.headers.get('retry-after'),
+      code: error.code,
+      says: error.message,
+    }
+  }
+  const read = (turn: string) => stage.host.json('GET', `/api/turns/${turn}`)
+
+  it.each(asks)('%s is answered again as the first time, also when its session is gone', async (name, request) => {
+    const agent = await spawn()
+    const [path, body] = request(agent)
+    stage.fake.script({ status: 503, headers: { 'retry-after': '7' } })
+    const first = await ask(path, body, `away-${name.length}-${agent}`)
+    expect(first).toMatchObject({ status: 503, retryAfter: '7', code: 'service_unavailable' })
+    const again = async () => ask(path, body, `away-${name.length}-${agent}`)
+    expect(await again()).toEqual(first)
+    const { turn_id: turn } = (await messages(agent))[0] ?? {}
+    const failure = { code: 'service_unavailable', message: first.says, retryable: true, retry_after_secs: 7 }
+    expect((await read(String(turn))).body.failure).toEqual(failure)
+    expect((await stage.post(`/api/agents/${agent}/session/reset`)).status).toBe(200)
+    expect(await again()).toEqual(first)
+    expect((await read(String(turn))).body.failure).toEqual(failure)
+  })
+
+  it('is answered with the code of what refused it, whatever that is', async () => {
+    const agent = await stage.spawn(`failed-${serial++}`, [], '[resources]\nmax_llm_tokens_per_hour = 1')
+    const [path, body] = [`/api/agents/${agent}/message/stream`, { message: 'hi' }] as const
+    const answers = [await stage.post(path, body, keyed(agent)), await stage.post(path, body, keyed(agent))]
+    expect(answers.map(({ status }) => status)).toEqual([429, 429])
+    const [first, second] = await Promise.all(answers.map((answer) => answer.json()))
+    expect(second).toEqual(first)
+    expect(answers[1]?.headers.get('retry-after')).toMatch(/^[1-9]/)
+  })
+  const keyed = (key: string) => ({ headers: { 'content-type': 'application/json', 'idempotency-key': key } })
+})
+
 describe('neighbouring messages of the user', () => {
   it('reach the provider as one string: the server of a model that does not see reads no list', async () => {
     const agent = await spawn()

@@ -66,8 +66,6 @@ export async function schemathesis({ built, rounds, seed }: FaultOptions): Promi
     const problems = said
       .split(/^(?=_{3,} .+ _{3,}$)|^={3,}.*$/m)
       .filter((block) => block.startsWith('___'))
-      // What a repeated request is told of a turn that failed: Interface 7 makes a failure of the loop a 500.
-      .filter((block) => !block.includes('"message":"The turn failed: '))
       .map((block) => block.replaceAll(/_{3,}/g, '').replaceAll(/\s+/g, ' ').trim().slice(0, 800))
     if (code !== 0 && !/^={3,} FAILURES ={3,}$/m.test(said))
       problems.push(`schemathesis ended with ${String(code)}: ${`${complained}${said}`.slice(-800)}`)

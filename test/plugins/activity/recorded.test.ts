@@ -11,7 +11,7 @@ import { UsageStore } from '../../../plugins/usage/store.ts'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
-const turn = (id: string, agentId: string): Omit<Turn, 'state' | 'error'> => ({
+const turn = (id: string, agentId: string): Omit<Turn, 'state' | 'error' | 'failure'> => ({
   id,
   agentId,
   sessionId: 'session',
@@ -130,7 +130,7 @@ describe.each(engines)('what is recorded on %s', (engine) => {
     await db.batch([
       ...['1', '2', '3', '4', '5'].map((id) => journal.accept(turn(id, id === '5' ? 'b' : 'a'))),
       journal.move('1', 'done'),
-      journal.move('2', 'failed', 'overloaded'),
+      journal.move('2', 'failed', { error: 'overloaded' }),
       journal.move('3', 'done'),
       journal.move('5', 'failed'),
       journal.intend({ key: 'k1', turnId: '1', kind: 'tool', name: 'kv_get', input: '{}' }),

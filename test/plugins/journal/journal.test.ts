@@ -19,7 +19,7 @@ async function start(engine: EngineName) {
     new JournalService(store, owner, () => new Date(tick++).toISOString(), { wrote })
   return { db, boot, retention }
 }
-const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error'> => ({
+const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error' | 'failure'> => ({
   id,
   agentId: 'agent',
   sessionId: 'session',
@@ -41,7 +41,7 @@ describe.each(engines)('the journal on %s', (engine) => {
     await db.batch([journal.accept(turn('1'))])
     expect(await journal.find('1')).toEqual({ ...turn('1'), state: 'queued', error: undefined })
     await db.batch([journal.move('1', 'running')])
-    await db.batch([journal.move('1', 'failed', 'the provider is gone')])
+    await db.batch([journal.move('1', 'failed', { error: 'the provider is gone' })])
     await db.batch([journal.move('1', 'done')])
     expect(await journal.find('1')).toMatchObject({ state: 'failed', error: 'the provider is gone' })
     expect(await journal.find('2')).toBeUndefined()
@@ -131,7 +131,7 @@ describe.each(engines)('the journal on %s', (engine) => {
     const last = trace('2', { kind: 'model', name: 'openai/fake', tokens: { input: 3, output: 4 }, firstMs: 0.25 })
     await db.batch([journal.accept(turn('1')), ...journal.trace([trace('1'), trace('4')])])
     await db.batch([journal.move('1', 'done', undefined, [last, trace('3')])])
-    await db.batch([journal.move('1', 'failed', 'too late', [trace('5')])])
+    await db.batch([journal.move('1', 'failed', { error: 'too late' }, [trace('5')])])
     expect((await journal.traces('agent', 10)).map(({ id, turnId }) => `${id} of ${turnId}`)).toEqual([
       '4 of 1',
       '3 of 1',
