@@ -143,7 +143,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     log.info(
       `put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`,
     )
-  const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) => it[Symbol.dispose]())
+  const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) =>
+    it[Symbol.asyncDispose](),
+  )
   if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:')
     refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
   const database = owned(

@@ -9,14 +9,15 @@ const LOOK_MS = 5_000
 
 /**
  * A file that takes up room for the moment the disk is full: then it goes, and what has to be written to end in order can be. Made
- * again when there is room. Dispose it to stop looking.
+ * again when there is room. Dispose it to stop looking; what is being made is waited for.
  */
-export class Reserve implements Disposable {
+export class Reserve implements AsyncDisposable {
   readonly #file: string
   readonly #log: { warn(message: string, facts?: object): void; info(message: string): void }
   readonly #room: number
   #timer: NodeJS.Timeout | undefined
   #making: Promise<boolean> | undefined
+  #ended = false
 
   constructor(
     file: string,
@@ -34,6 +35,7 @@ export class Reserve implements Disposable {
 
   /** Makes it, when it is not there and there is room; whether it is there then. Never rejects. */
   make(): Promise<boolean> {
+    if (this.#ended) return Promise.resolve(false)
     this.#making ??= this.#make().finally(() => {
       this.#making = undefined
     })
@@ -42,9 +44,10 @@ export class Reserve implements Disposable {
 
   /** The disk is full: gives the room away at once. Whether there was any to give. */
   release(): boolean {
-    this.#timer ??= setInterval(() => {
-      void this.#again()
-    }, LOOK_MS).unref()
+    if (!this.#ended)
+      this.#timer ??= setInterval(() => {
+        void this.#again()
+      }, LOOK_MS).unref()
     try {
       unlinkSync(this.#file)
     } catch {
@@ -57,14 +60,19 @@ export class Reserve implements Disposable {
     return true
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended = true
+    this.#rest()
+    await this.#making
+  }
+  #rest(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
   async #again(): Promise<void> {
     if (!(await this.make())) return
-    this[Symbol.dispose]()
+    this.#rest()
     this.#log.info('there is room on the disk again: the reserve is kept as before')
   }
 

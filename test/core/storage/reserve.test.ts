@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
@@ -10,7 +10,7 @@ import { folder, recorder } from './engines.ts'
 it('the reserve holds four real mebibytes, goes when the disk is full, and comes back when there is room', async () => {
   const dir = await folder()
   const { log, lines } = recorder()
-  using reserve = new Reserve(join(dir, 'reserve'), log, 0)
+  await using reserve = new Reserve(join(dir, 'reserve'), log, 0)
   expect(await reserve.make()).toBe(true)
   const { size, blocks, mode } = statSync(join(dir, 'reserve'))
   expect(size).toBe(4_194_304)
@@ -23,19 +23,34 @@ it('the reserve holds four real mebibytes, goes when the disk is full, and comes
   expect(await reserve.make()).toBe(true)
 })
 
+it('that ends waits for the file it makes, and makes none after that', async () => {
+  const dir = await folder()
+  const reserve = new Reserve(join(dir, 'reserve'), recorder().log, 0)
+  let made = false
+  const making = reserve.make().then(() => {
+    made = true
+  })
+  await reserve[Symbol.asyncDispose]()
+  expect(made).toBe(true)
+  await making
+  expect(reserve.release()).toBe(true)
+  expect(await reserve.make()).toBe(false)
+  expect(readdirSync(dir)).toEqual([])
+})
+
 it('no reserve is made where it would fill the disk, or where nothing can be written', async () => {
   const dir = await folder()
   const { log } = recorder()
-  using greedy = new Reserve(join(dir, 'reserve'), log, Number.MAX_SAFE_INTEGER)
+  await using greedy = new Reserve(join(dir, 'reserve'), log, Number.MAX_SAFE_INTEGER)
   expect(await greedy.make()).toBe(false)
-  using lost = new Reserve(join(dir, 'missing', 'reserve'), log, 0)
+  await using lost = new Reserve(join(dir, 'missing', 'reserve'), log, 0)
   expect(await lost.make()).toBe(false)
 })
 
 it('a commit that finds no room gives the reserve up, refuses the write with 503, and the next one works', async () => {
   const dir = await folder()
   const { log } = recorder()
-  using reserve = new Reserve(join(dir, 'reserve'), log, 0)
+  await using reserve = new Reserve(join(dir, 'reserve'), log, 0)
   await reserve.make()
   const connection = await openFile(join(dir, 'svc.db'))
   const db = new SqliteDatabase(connection, log, () => {
