@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
+import { holdsPicture, SEND_PICTURES, withoutPictures } from './pictures.ts'
 import { readJson, TooDeep } from 'svc/sdk'
 
 export type ClientFrame =
@@ -30,7 +31,7 @@ const Text = v.union([
     v.transform((pieces) => pieces.join('\n')),
   ),
 ])
-const Frame = v.object({
+const Frame = withoutPictures({
   type: v.optional(v.string()),
   content: v.optional(Text),
   message: v.optional(Text),
@@ -50,6 +51,9 @@ export function decodeFrame(raw: string): ClientFrame {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     return toMessage(typeof json === 'string' ? json : raw)
   const parsed = v.safeParse(Frame, json)
+  const said = Object.fromEntries(Object.entries(json).filter(([name]) => name === 'content' || name === 'message'))
+  if (holdsPicture(said) || (!parsed.success && parsed.issues.some(({ message }) => message === SEND_PICTURES)))
+    return { type: 'invalid', why: SEND_PICTURES }
   if (!parsed.success)
     return {
       type: 'invalid',

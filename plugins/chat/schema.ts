@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { orAbsent } from 'svc/sdk'
 import { FormatInput } from './format.ts'
+import { holdsPicture, SEND_PICTURES, withoutPictures } from './pictures.ts'
 
 const message = v.pipe(
-  v.string('Expected text'),
+  v.string(({ input }) => (holdsPicture(input) ? SEND_PICTURES : 'Expected text')),
   v.check((text) => text.trim() !== '', 'must not be empty'),
 )
 const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`), v.toLowerCase())
@@ -13,11 +14,14 @@ const options = {
   attachments: orAbsent(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16'))),
   response_format: orAbsent(FormatInput),
 }
-export const NewMessage = v.object({ message, ...options })
+export const NewMessage = withoutPictures({ message, ...options })
 export type NewMessage = v.InferOutput<typeof NewMessage>
 /** The alternate listing takes the message in the body of a GET, or in the query for clients that cannot send one. */
-export const OptionalMessage = v.optional(v.object({ message: orAbsent(message), ...options }))
-export const MessageQuery = v.object({ message: v.optional(message), session_id: v.optional(uuid('session')) })
+export const OptionalMessage = v.optional(withoutPictures({ message: orAbsent(message), ...options }))
+export const MessageQuery = withoutPictures({
+  message: v.optional(message),
+  session_id: v.optional(uuid('session')),
+})
 export const RetriedTurn = v.object({
   turn_id: v.string(),
   session_id: v.string(),

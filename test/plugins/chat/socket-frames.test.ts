@@ -29,6 +29,31 @@ describe('frames of a client', () => {
   ])('%j is not a frame', (raw) => {
     expect(decodeFrame(raw).type).toBe('invalid')
   })
+  const picture = { type: 'image_url', image_url: { url: 'https://pictures.example/x.png' } }
+  it.each([
+    { type: 'message', content: [{ type: 'text', text: 'look' }, picture] },
+    { type: 'message', content: { text: 'look', image_url: 'https://pictures.example/x.png' } },
+    {
+      message: [
+        { type: 'text', text: 'look' },
+        { type: 'image', source: { type: 'url', url: 'x' } },
+      ],
+    },
+    { content: 'look', images: ['https://pictures.example/x.png'] },
+    { content: 'look', media: 'data:image/png;base64,AAAA' },
+  ])('says of a picture in %j how it is sent', (frame) => {
+    expect(decodeFrame(JSON.stringify(frame))).toEqual({
+      type: 'invalid',
+      why: expect.stringMatching(/attachments.*\/v1\/chat\/completions takes an image_url/),
+    })
+  })
+  it.each([
+    { content: 'data:image/png;base64,AAAA' },
+    { content: 'what is an image_url?', images: [], image: null },
+    { content: 'hi', attachments: [], sender_name: 'Ann' },
+  ])('takes %j', (frame) => {
+    expect(decodeFrame(JSON.stringify(frame))).toEqual({ type: 'message', text: frame.content })
+  })
   it('knows a ping and the command form', () => {
     expect(decodeFrame('{"type":"ping"}')).toEqual({ type: 'ping' })
     expect(decodeFrame('{"type":"command","command":"model","args":"x"}')).toEqual({
