@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, fileOnly, Refusal, settable, UpstreamFailure } from 'svc/sdk'
+import type { UpstreamReason } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -8,6 +9,11 @@ import { migrations } from './migrations.ts'
 import { openAiRoutes } from './routes.ts'
 import { ConversationStore } from './store.ts'
 
+/** What a picture that is too slow or too large meets. */
+const limits: Readonly<Partial<Record<UpstreamReason, string>>> = {
+  timeout: 'image_timeout_secs',
+  malformed: 'max_image_bytes',
+}
 const HOUR_MS = 3_600_000
 
 export default definePlugin({
@@ -33,6 +39,19 @@ export default definePlugin({
       now: () => new Date().toISOString(),
     })
     const fetchImage = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
+      try {
+        return await read(url, signal)
+      } catch (error) {
+        const key = error instanceof UpstreamFailure ? limits[error.reason] : undefined
+        if (!(error instanceof UpstreamFailure) || key === undefined) throw error
+        throw new UpstreamFailure(error.system, `${error.message} (plugins.openai-api.${key})`, {
+          reason: error.reason,
+          retry: error.retry,
+          cause: error,
+        })
+      }
+    }
+    const read = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
       const answer = await fetch(url, {
         signal,
         totalTimeoutMs: config.image_timeout_secs * 1000,

@@ -29,7 +29,6 @@ export type Reason =
   | 'how long something is kept'
   | 'when something is done, not whether'
   | 'a price or a part'
-  | 'tried by test/api/openai.test.ts, where https is played'
 
 const uuid = /^[0-9a-f-]{36}$/
 /** A refusal as the interface has it: the status and the format of its code, `Retry-After` where waiting helps, and a text that says what, where and how to change it. */

@@ -10,7 +10,7 @@ import { hooks, http, keys, rates, times } from './http.ts'
 import { startOutside } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 import { elsewhere, notLimits } from './not-limits.ts'
-import { programs, registry, slow, web } from './outside.ts'
+import { pictures, programs, registry, slow, web } from './outside.ts'
 import { models, money, turn, turns } from './turns.ts'
 
 const groups: readonly LimitGroup[] = [
@@ -26,6 +26,7 @@ const groups: readonly LimitGroup[] = [
   money,
   web,
   slow,
+  pictures,
   registry,
   programs,
 ]

@@ -4,7 +4,6 @@ const pause: Reason = 'how often the daemon works for itself'
 const kept: Reason = 'how long something is kept'
 const when: Reason = 'when something is done, not whether'
 const part: Reason = 'a price or a part'
-const played: Reason = 'tried by test/api/openai.test.ts, where https is played'
 
 /** Numbers of the configuration that nobody is refused for, and why. */
 export const notLimits: Readonly<Record<string, Reason>> = {
@@ -30,6 +29,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.providers.back_off_max_ms': when,
   'plugins.providers.breaker_window_ms': when,
   'plugins.providers.breaker_pause_ms': when,
+  'plugins.providers.breaker_trial_ms': when,
   'plugins.providers.detect_ms': when,
   'plugins.providers.detect_again_ms': pause,
   'plugins.providers.key_rest_ms': when,
@@ -48,8 +48,6 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.chat.agents_updated_ms': pause,
   'plugins.chat.agents_updated_first_ms': pause,
   'plugins.openai-api.conversation_hours': kept,
-  'plugins.openai-api.max_image_bytes': played,
-  'plugins.openai-api.image_timeout_secs': played,
   'plugins.security.probe_interval_ms': pause,
   'plugins.security.on_demand_ms': pause,
   'plugins.security.probe_timeout_ms': when,
@@ -72,6 +70,20 @@ export const notLimits: Readonly<Record<string, Reason>> = {
 /** Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a second daemon: the file and the name of the test. */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
   'http.socket_buffer_bytes': ['test/core/http/sockets.test.ts', 'a client that does not read is closed with 1013'],
+  'http.stream_status_ms': [
+    'test/api/stream-status.test.ts',
+    'of a slow model begins when the time for its status is over',
+  ],
+  'outbound.program_connections': ['test/core/net/proxy-connections.test.ts', 'closes what is beyond its connections'],
+  'plugins.approvals.grants_per_session': [
+    'test/plugins/approvals/gate.test.ts',
+    'holds for nobody once it is switched off, and of a session only so many do',
+  ],
+  'plugins.chat.reasoning_chars': ['test/api/reasoning.test.ts', 'is kept up to a limit'],
+  'plugins.chat.session_followers': [
+    'test/api/session-stream.test.ts',
+    'only so many follow, and a session that is not there has no stream',
+  ],
   'outbound.connect_timeout_ms': [
     'test/core/net/outbound.test.ts',
     'silence before and after the headers and a body nobody reads end by themselves',

@@ -1,4 +1,6 @@
 import { expect } from 'vitest'
+import type { Answer } from '../support/host.ts'
+import { startHttps } from '../support/https.ts'
 import { refused } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 
@@ -104,6 +106,56 @@ export const registry: LimitGroup = {
     async 'plugins.catalog.max_registry_bytes'({ post }) {
       const { body } = await post('/api/catalog/update', {})
       expect(body.error.message).toMatch(/more than 1000 bytes/)
+    },
+  },
+}
+
+/** Asks about the picture at an address of a server whose path says how large it is, or that it says nothing. */
+async function look(stage: LimitStage, path: string): Promise<Answer> {
+  await using server = await startHttps(({ url = '' }, response) => {
+    const bytes = Number(url.slice(1))
+    if (Number.isNaN(bytes)) return
+    response.writeHead(200, { 'content-type': 'image/png' })
+    response.end(Buffer.concat([dot, Buffer.alloc(bytes - dot.byteLength)]))
+  })
+  const agent = await stage.agent()
+  const answer = await stage.post('/v1/chat/completions', {
+    model: agent,
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `${server.url}/${path}` } }] }],
+  })
+  return answer
+}
+const dot = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+export const pictures: LimitGroup = {
+  name: 'pictures that are fetched',
+  config: () => ({
+    outbound: { allow: ['127.0.0.1'] },
+    plugins: { 'openai-api': { fetch_images: true, max_image_bytes: 1000, image_timeout_secs: 1 } },
+  }),
+  limits: {
+    async 'plugins.openai-api.max_image_bytes'(stage) {
+      expect((await look(stage, '1000')).status).toBe(200)
+      const { status, body } = await look(stage, '1001')
+      expect([status, body.error]).toEqual([
+        400,
+        expect.objectContaining({
+          code: 'invalid_image_url',
+          message: expect.stringMatching(/more than 1000 bytes.*plugins\.openai-api\.max_image_bytes/),
+        }),
+      ])
+    },
+    async 'plugins.openai-api.image_timeout_secs'(stage) {
+      const { status, body } = await look(stage, 'silent')
+      expect([status, body.error]).toEqual([
+        400,
+        expect.objectContaining({
+          code: 'invalid_image_url',
+          message: expect.stringMatching(/1000 ms.*plugins\.openai-api\.image_timeout_secs/),
+        }),
+      ])
     },
   },
 }

@@ -11,7 +11,8 @@ const results = ({ fake }: LimitStage): string =>
     .map(({ content }) => String(content))
     .at(-1) ?? ''
 const png = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.alloc(92)])
-const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } }
+const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${dot}` } }
 
 export const turns: LimitGroup = {
   name: 'messages and turns',
@@ -191,6 +192,7 @@ export const models: LimitGroup = {
       three: flaky(fake),
       four: flaky(fake),
       five: flaky(fake),
+      six: flaky(fake),
     },
     plugins: {
       providers: {
@@ -202,7 +204,8 @@ export const models: LimitGroup = {
         idle_ms: 400,
         answer_ms: 1200,
         breaker_failures: 3,
-        breaker_pause_ms: 60_000,
+        breaker_trial_ms: 400,
+        circuit_wait_ms: 600,
       },
     },
   }),
@@ -219,16 +222,29 @@ export const models: LimitGroup = {
       const agent = await stage.agent(on('two'))
       stage.fake.script(...Array.from({ length: 3 }, () => ({ status: 500 })))
       await say(stage, agent, 'one')
-      await say(stage, agent, 'two')
       const before = stage.fake.requests.length
-      const { status, headers, body } = await say(stage, agent, 'three')
+      const { status, headers, body } = await say(stage, agent, 'two')
       expect([status, body.error.code, body.error.message]).toEqual([
         503,
         'service_unavailable',
         expect.stringMatching(/two/),
       ])
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-      expect(stage.fake.requests.length).toBe(before)
+      expect(stage.fake.requests.length - before).toBe(1)
+    },
+    async 'plugins.providers.circuit_wait_ms'(stage) {
+      const agent = await stage.agent(on('six'))
+      const statusOf = async (message: string): Promise<number> => (await say(stage, agent, message)).status
+      const fail = (times: number) => stage.fake.script(...Array.from({ length: times }, () => ({ status: 500 })))
+      fail(3)
+      expect([await statusOf('one'), await statusOf('two')]).toEqual([503, 503])
+      // The first trial is no further away than a message waits; the second one is.
+      expect(await statusOf('three')).toBe(200)
+      fail(4)
+      expect([await statusOf('four'), await statusOf('five'), await statusOf('six')]).toEqual([503, 503, 503])
+      const before = stage.fake.requests.length
+      const { status, headers } = await say(stage, agent, 'seven')
+      expect([status, headers.get('retry-after'), stage.fake.requests.length - before]).toEqual([503, '1', 0])
     },
     async 'plugins.providers.retry_after_max_ms'(stage) {
       const agent = await stage.agent(on('three'))
