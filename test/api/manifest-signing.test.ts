@@ -126,7 +126,8 @@ describe('the policy', () => {
     const { body: plain } = await spawn(host, { manifest_toml: toml('plain') })
     expect(plain.warnings).toEqual(['the manifest is not signed'])
     expect(
-      (await host.json('PATCH', `/api/agents/${plain.agent_id}`, { manifest_toml: toml('plain') })).body.warnings,
+      (await host.json('PATCH', `/api/agents/${plain.agent_id}`, { manifest_toml: `${toml('plain')}\n` })).body
+        .warnings,
     ).toEqual(['the manifest is not signed'])
     expect((await host.json('PATCH', `/api/agents/${plain.agent_id}`, { description: 'x' })).body.warnings).toEqual([])
     const scout = (await spawn(host, { signed_manifest: signed('scout') })).body.agent_id
