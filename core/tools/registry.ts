@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { OnDefect } from '../errors/defect.ts'
 import { Refusal } from '../errors/error.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import { Barrier } from '../scope/barrier.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -141,7 +142,7 @@ export class ToolRegistry {
     if (held) await unlessAborted(held, call.signal)
     const found = this.#tools.get(name)
     const answer = (text: string, failed: boolean): ToolResult => this.#cap(text, failed, performance.now() - started)
-    if (!found) return answer(`There is no tool "${name}".`, true)
+    if (!found) return answer(`There is no tool "${name}"${suggest(findNearest(name, this.#tools.keys()))}.`, true)
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
     if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
     if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {

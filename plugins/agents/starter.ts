@@ -1,5 +1,5 @@
 import type { Storage } from 'unstorage'
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 import { SHIPPED } from './signing.ts'
@@ -57,6 +57,10 @@ export function manifestOf(body: NewAgent): string {
   if (body.template === undefined)
     throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
   const manifest = starters.get(body.template)
-  if (manifest === undefined) throw new Refusal('template_not_found', `No template ${body.template}`)
+  if (manifest === undefined)
+    throw new Refusal(
+      'template_not_found',
+      `No template ${body.template}${suggest(findNearest(body.template, starters.keys()))}`,
+    )
   return manifest
 }

@@ -1,7 +1,7 @@
 import { open, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { confine, Refusal } from 'svc/sdk'
+import { confine, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { ArchiveLimits } from './opened.ts'
 import { ArchiveName } from './schema.ts'
 import type { Head } from './schema.ts'
@@ -52,8 +52,12 @@ export class BackupFolder {
 
   /** The path of an archive. Throws `backup_not_found`. */
   async find(filename: string): Promise<string> {
-    if (!(await this.names()).includes(filename))
-      throw new Refusal('backup_not_found', `There is no backup ${filename}; GET /api/backups lists those there are`)
+    const names = await this.names()
+    if (!names.includes(filename))
+      throw new Refusal(
+        'backup_not_found',
+        `There is no backup ${filename}${suggest(findNearest(filename, names)) || '; GET /api/backups lists those there are'}`,
+      )
     return await confine(this.path, filename)
   }
   /** Gone for good when it settles. Throws `backup_not_found`. */

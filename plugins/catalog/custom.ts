@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { aliases as shipped } from './aliases.ts'
@@ -62,7 +62,10 @@ export class Custom {
     return this.#serial(async () => {
       const { models, store, audit, now } = this.#parts
       await models.ready()
-      if (!models.resolveAlias(alias)) throw new Refusal('alias_not_found', `Alias '${alias}' not found`)
+      if (!models.resolveAlias(alias)) {
+        const known = [...shipped.keys(), ...(await store.aliases()).map((one) => one.alias)]
+        throw new Refusal('alias_not_found', `Alias '${alias}' not found${suggest(findNearest(alias, known))}`)
+      }
       await store.commit(
         shipped.has(alias) ? store.putAlias(alias, undefined, now()) : store.removeAlias(alias),
         audit.entry({
@@ -104,14 +107,18 @@ export class Custom {
   removeModel(name: string, provider?: string): Promise<void> {
     return this.#serial(async () => {
       const { store, audit } = this.#parts
-      const found = (await store.custom()).filter(
+      const all = await store.custom()
+      const found = all.filter(
         (entry) =>
           (entry.id === name || `${entry.provider}/${entry.id}` === name) &&
           (provider === undefined || entry.provider === provider),
       )
       const exact = provider === undefined ? found : found.filter(({ id }) => id === name)
       const [entry, another] = exact.length > 0 ? exact : found
-      if (!entry) throw new Refusal('model_not_found', `Custom model '${name}' not found`)
+      if (!entry) {
+        const known = all.flatMap(({ id, provider: whose }) => [id, `${whose}/${id}`])
+        throw new Refusal('model_not_found', `Custom model '${name}' not found${suggest(findNearest(name, known))}`)
+      }
       if (another)
         throw new Refusal(
           'conflict',

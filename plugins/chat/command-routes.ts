@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineRoute, orAbsent, Refusal } from 'svc/sdk'
+import { defineRoute, findNearest, orAbsent, Refusal, suggest } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'
@@ -57,7 +57,10 @@ export function commandRoutes(parts: CommandParts): readonly AnyRoute[] {
     handle({ params }) {
       const name = params.name.replace(/^\//, '').toLowerCase()
       const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
-      if (!found) throw new Refusal('not_found', `No command /${name}`)
+      if (!found) {
+        const names = listCommands().map((each) => each.name)
+        throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
+      }
       return found
     },
   })

@@ -1,4 +1,4 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { AcceptedTurn, Chat, TurnResult, Turns } from '../chat/contract.ts'
@@ -114,7 +114,13 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
     errors: ['model_not_found'],
     async handle({ params }) {
       const agent = await namedAgent(agents, params.id)
-      if (!agent) throw new Refusal('model_not_found', `The model '${params.id}' does not exist`)
+      if (!agent) {
+        const names = (await agents.list()).flatMap(({ name }) => [name, PREFIX + name])
+        throw new Refusal(
+          'model_not_found',
+          `The model '${params.id}' does not exist${suggest(findNearest(params.id, names))}`,
+        )
+      }
       return toModel(agent)
     },
   })

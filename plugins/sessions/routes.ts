@@ -1,4 +1,4 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -243,7 +243,13 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     async handle({ params }) {
       const agent = await agents.require(params.id)
       const session = await sessions.findByLabel(agent.id, params.label)
-      if (!session) throw new Refusal('session_not_found', 'No session found with that label')
+      if (!session) {
+        const labels = (await sessions.list(agent.id)).flatMap(({ label }) => label ?? [])
+        throw new Refusal(
+          'session_not_found',
+          `No session found with that label${suggest(findNearest(params.label, labels))}`,
+        )
+      }
       return {
         session_id: session.id,
         agent_id: agent.id,

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineRoute, rawBody, Refusal } from 'svc/sdk'
 import type { AnyRoute, PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
 import type { Door } from './door.ts'
+import { unknownProvider } from './missing.ts'
 import type { SignInDesk } from './open.ts'
 import { redirect } from './redirect.ts'
 import { Callback, Failed, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
@@ -37,7 +38,11 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
   ): Promise<Reply> => {
     const open = await door()
     const provider = id === undefined ? found[0] : found.find((one) => one.id === id)
-    if (!provider) throw new Refusal('provider_not_found', `No sign-in provider "${(id ?? '').slice(0, 64)}"`)
+    if (!provider)
+      throw unknownProvider(
+        id ?? '',
+        found.map((one) => one.id),
+      )
     const page = query.to === 'page'
     // The provider sends the browser back to the host of the redirect address, and the cookie has to be there: localhost is not 127.0.0.1.
     const home = new URL(provider.redirectUrl)

@@ -1,11 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
 import { AuthorizationResponseError } from 'oauth4webapi'
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
 import { cookiesFor } from './cookie.ts'
+import { unknownProvider } from './missing.ts'
 import { Protocol } from './protocol.ts'
 import { Sealed } from './sealed.ts'
 
@@ -139,7 +139,7 @@ export class SignIn {
 
   #find(id: string): { readonly provider: Provider; readonly protocol: Protocol } {
     const found = this.#protocols.get(id)
-    if (!found) throw new Refusal('provider_not_found', `No sign-in provider "${id.slice(0, 64)}"`)
+    if (!found) throw unknownProvider(id, this.#protocols.keys())
     return found
   }
 }

@@ -1,4 +1,4 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
 import type { AnyRoute, Tools } from 'svc/sdk'
 import { ToolDetail, ToolNames, ToolParams } from './schema.ts'
 
@@ -29,7 +29,13 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
     errors: ['tool_not_found'],
     handle({ params }) {
       const tool = tools.find(params.name)
-      if (!tool) throw new Refusal('tool_not_found', `No tool ${params.name}`)
+      if (!tool) {
+        const nearest = findNearest(
+          params.name,
+          tools.list().map(({ name }) => name),
+        )
+        throw new Refusal('tool_not_found', `No tool ${params.name}${suggest(nearest)}`)
+      }
       return { name: tool.name, description: tool.description, input_schema: { ...tool.input }, risk: tool.risk }
     },
   })

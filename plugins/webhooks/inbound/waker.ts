@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { findNearest, Refusal, suggest } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, Turns } from '../../chat/contract.ts'
@@ -36,9 +36,10 @@ export class Waker {
         ? (await agents.list())[0]
         : ((/^[0-9a-f-]{36}$/i.test(wanted) ? await agents.find(wanted) : undefined) ??
           (await agents.findByName(wanted)))
-    if (!found)
-      throw new Refusal('agent_not_found', wanted === undefined ? 'There is no agent' : `There is no agent "${wanted}"`)
-    return found
+    if (found) return found
+    if (wanted === undefined) throw new Refusal('agent_not_found', 'There is no agent')
+    const names = (await agents.list()).map(({ name }) => name)
+    throw new Refusal('agent_not_found', `There is no agent "${wanted}"${suggest(findNearest(wanted, names))}`)
   }
 
   has(id: string): Promise<boolean> {
