@@ -17,7 +17,7 @@ export interface ErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
   /** Seconds for the `Retry-After` header. */
-  readonly retryAfterSecs?: number
+  readonly retryAfterSecs?: number | undefined
 }
 
 /**

@@ -182,8 +182,7 @@ export class Idempotency implements Disposable {
     const { status, body, headers } = answer
     if (body !== null && typeof body !== 'string')
       throw new Error('an idempotent route answers JSON or an event stream')
-    const header = (name: string): string | undefined =>
-      headers.includes(name) ? headers[headers.indexOf(name) + 1] : undefined
+    const header = (name: string) => (headers.includes(name) ? headers[headers.indexOf(name) + 1] : undefined)
     const retryAfter = header('retry-after')
     const stored: StoredAnswer = {
       status,

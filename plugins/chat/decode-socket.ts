@@ -31,6 +31,7 @@ const Text = v.union([
     v.transform((pieces) => pieces.join('\n')),
   ),
 ])
+const partsOf = ({ content, message }: { content?: unknown; message?: unknown }): object => ({ content, message })
 const Frame = withoutPictures({
   type: v.optional(v.string()),
   content: v.optional(Text),
@@ -51,8 +52,7 @@ export function decodeFrame(raw: string): ClientFrame {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     return toMessage(typeof json === 'string' ? json : raw)
   const parsed = v.safeParse(Frame, json)
-  const said = Object.fromEntries(Object.entries(json).filter(([name]) => name === 'content' || name === 'message'))
-  if (holdsPicture(said) || (!parsed.success && parsed.issues.some(({ message }) => message === SEND_PICTURES)))
+  if (holdsPicture(partsOf(json)) || parsed.issues?.some(({ message }) => message === SEND_PICTURES))
     return { type: 'invalid', why: SEND_PICTURES }
   if (!parsed.success)
     return {

@@ -8,24 +8,20 @@ export function explain(error: unknown): string | undefined {
 
 /** The same with its code, as it is kept with the turn and with the message that was not answered. */
 export function failureOf(error: unknown): TurnFailure {
-  if (error instanceof Refusal)
-    return { code: error.code, message: error.message, retryable: passing.has(error.code), ...after(error) }
+  if (error instanceof Refusal) {
+    const { code, message, retryAfterSecs } = error
+    return { code, message, retryable: passing.has(code), retryAfterSecs }
+  }
   if (error instanceof UpstreamFailure) {
     const retryable = error.retry === 'later'
     const code = retryable ? 'service_unavailable' : 'internal_error'
-    return { code, message: error.message, retryable, ...after(error) }
+    return { code, message: error.message, retryable, retryAfterSecs: error.retryAfterSecs }
   }
   return { code: 'internal_error', message: 'internal error', retryable: true }
 }
-function after({ retryAfterSecs }: Refusal | UpstreamFailure): Pick<TurnFailure, 'retryAfterSecs'> {
-  return retryAfterSecs === undefined ? {} : { retryAfterSecs }
-}
 /** The failure thrown again, for whoever asks a second time. */
 export function refusalOf({ code, message, retryAfterSecs }: TurnFailure, turnId: string): Refusal {
-  return new Refusal(code, message, {
-    details: { turn_id: turnId },
-    ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
-  })
+  return new Refusal(code, message, { details: { turn_id: turnId }, retryAfterSecs })
 }
 /** Of a turn that failed under a version that kept no code. */
 export function unknownFailure(error: string | undefined): TurnFailure {

@@ -112,7 +112,7 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
 }
 
 function encodeFailure({ retryAfterSecs, ...failure }: TurnFailure) {
-  return { ...failure, ...(retryAfterSecs === undefined ? {} : { retry_after_secs: retryAfterSecs }) }
+  return { ...failure, retry_after_secs: retryAfterSecs }
 }
 function encode(view: TurnView) {
   return {

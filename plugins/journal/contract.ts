@@ -41,11 +41,6 @@ export interface Turn {
   /** Of one that failed. */
   readonly failure: TurnFailure | undefined
 }
-/** How a turn that did not end well ended: in words for the record, and with the code for its caller. */
-export interface TurnFault {
-  readonly error?: string | undefined
-  readonly failure?: TurnFailure | undefined
-}
 /**
  * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent` when the
  * process died is `unknown`: it is never repeated blindly.
@@ -107,7 +102,12 @@ export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state?: 'queued' | 'running'): Statement
   /** Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it then. */
-  move(turnId: string, state: TurnState, fault?: TurnFault, traces?: readonly Trace[]): Statement
+  move(
+    turnId: string,
+    state: TurnState,
+    fault?: Partial<Pick<Turn, 'error' | 'failure'>>,
+    traces?: readonly Trace[],
+  ): Statement
   find(turnId: string): Promise<Turn | undefined>
   /** Turns of an agent, newest first. */
   turns(agentId: string, limit: number): Promise<readonly Turn[]>

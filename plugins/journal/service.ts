@@ -1,5 +1,5 @@
 import type { Statement } from 'svc/sdk'
-import type { Counts, Effect, Journal, Send, Trace, Turn, TurnFault, TurnState } from './contract.ts'
+import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './contract.ts'
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
@@ -20,7 +20,12 @@ export class JournalService implements Journal {
   accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: 'queued' | 'running' = 'queued'): Statement {
     return this.#store.insertTurn(turn, state, this.#owner)
   }
-  move(turnId: string, state: TurnState, { error, failure }: TurnFault = {}, traces: readonly Trace[] = []): Statement {
+  move(
+    turnId: string,
+    state: TurnState,
+    { error, failure }: Parameters<Journal['move']>[2] = {},
+    traces: readonly Trace[] = [],
+  ): Statement {
     return this.#store.move(
       turnId,
       state,

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, fileOnly, Refusal, settable, UpstreamFailure } from 'svc/sdk'
-import type { UpstreamReason } from 'svc/sdk'
+import { definePlugin, fileOnly, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -9,11 +8,6 @@ import { migrations } from './migrations.ts'
 import { openAiRoutes } from './routes.ts'
 import { ConversationStore } from './store.ts'
 
-/** What a picture that is too slow or too large meets. */
-const limits: Readonly<Partial<Record<UpstreamReason, string>>> = {
-  timeout: 'image_timeout_secs',
-  malformed: 'max_image_bytes',
-}
 const HOUR_MS = 3_600_000
 
 export default definePlugin({
@@ -39,30 +33,8 @@ export default definePlugin({
       now: () => new Date().toISOString(),
     })
     const fetchImage = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
-      try {
-        return await read(url, signal)
-      } catch (error) {
-        const key = error instanceof UpstreamFailure ? limits[error.reason] : undefined
-        if (!(error instanceof UpstreamFailure) || key === undefined) throw error
-        throw new UpstreamFailure(error.system, `${error.message} (plugins.openai-api.${key})`, {
-          reason: error.reason,
-          retry: error.retry,
-          cause: error,
-        })
-      }
-    }
-    const read = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
-      const answer = await fetch(url, {
-        signal,
-        totalTimeoutMs: config.image_timeout_secs * 1000,
-        maxBytes: config.max_image_bytes,
-        check(next) {
-          if (next.protocol !== 'https:') throw new Refusal('forbidden', 'it leads to an address that is not https')
-        },
-      })
-      if (!answer.ok)
-        throw new UpstreamFailure(url.hostname, `it answered ${answer.status}`, { reason: 'not_found', retry: 'never' })
-      return answer.bytes()
+      const images = await import('./fetch-image.ts')
+      return images.fetchImage(fetch, url, { signal, ...config })
     }
     routes.add(...openAiRoutes({ ...services, conversations, ...(config.fetch_images ? { fetchImage } : {}) }))
     jobs.every('conversations', HOUR_MS, () =>

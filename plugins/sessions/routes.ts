@@ -245,10 +245,8 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       const session = await sessions.findByLabel(agent.id, params.label)
       if (!session) {
         const labels = (await sessions.list(agent.id)).flatMap(({ label }) => label ?? [])
-        throw new Refusal(
-          'session_not_found',
-          `No session found with that label${suggest(findNearest(params.label, labels))}`,
-        )
+        const meant = suggest(findNearest(params.label, labels))
+        throw new Refusal('session_not_found', `No session found with that label${meant}`)
       }
       return {
         session_id: session.id,

@@ -30,11 +30,8 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
     handle({ params }) {
       const tool = tools.find(params.name)
       if (!tool) {
-        const nearest = findNearest(
-          params.name,
-          tools.list().map(({ name }) => name),
-        )
-        throw new Refusal('tool_not_found', `No tool ${params.name}${suggest(nearest)}`)
+        const names = tools.list().map(({ name }) => name)
+        throw new Refusal('tool_not_found', `No tool ${params.name}${suggest(findNearest(params.name, names))}`)
       }
       return { name: tool.name, description: tool.description, input_schema: { ...tool.input }, risk: tool.risk }
     },
