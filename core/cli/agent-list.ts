@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import { asTyped } from '../process/command-name.ts'
 import { clientArgs, command } from './command.ts'
 import { AgentItem, ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderTable } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description: 'List the agents, oldest first.',
@@ -16,7 +16,7 @@ export default command({
     const agents = await ask(await connect(args), (client) => client.call('GET', '/api/agents', v.array(AgentItem)))
     if (args.json) printJson(agents)
     else if (agents.length === 0)
-      print(asTyped('There are no agents. Spawn one with `svc agent spawn <manifest.toml>`.'))
+      print(`There are no agents. Spawn one with ${commandLine('agent spawn <manifest.toml>')}.`)
     else
       print(
         renderTable(

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 import { escapeControls } from '../log/text.ts'
-import { commandName } from '../process/command-name.ts'
 import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 import { readJson } from '../schema/nesting.ts'
+import { commandLine, commandName } from '../process/command-name.ts'
 
 const Spawned = v.looseObject({
   agent_id: v.string(),
@@ -20,7 +20,7 @@ export default command({
     manifest: {
       type: 'positional',
       required: false,
-      description: 'TOML file of the agent, or the signed one that svc manifest sign made; - reads standard input',
+      description: `TOML file of the agent, or the signed one that ${commandLine('manifest sign')} made; - reads standard input`,
     },
     name: { type: 'string', valueHint: 'name', description: 'Name of the agent when there is no manifest' },
     provider: {
@@ -97,7 +97,11 @@ async function readManifest(args: {
     }
   }
   if (args.name === undefined)
-    throw new Failure(exits.usage, 'name a manifest or give --name', 'for example: svc agent spawn --name scout')
+    throw new Failure(
+      exits.usage,
+      'name a manifest or give --name',
+      `for example: ${commandLine('agent spawn --name scout')}`,
+    )
   const { renderToml } = await import('../config/toml-text.ts')
   return renderToml({
     name: args.name,

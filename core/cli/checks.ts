@@ -16,6 +16,7 @@ import { daemonUrl, trustOwnCertificate } from './connect.ts'
 import { loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
 import { explainServer } from './start-failure.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export interface Check {
   readonly name: string
@@ -129,7 +130,7 @@ async function checkConfig(place: Place): Promise<{ config: Config | undefined; 
     }))
     const enabled = definitions.filter(({ name }) => !config.plugins.disabled.includes(name))
     const results = [...warnings, ...sectionWarnings(config, statuses, enabled, sources)].map((warning) =>
-      warn('configuration', warning, 'correct or remove the key; `svc config schema` lists them'),
+      warn('configuration', warning, `correct or remove the key; ${commandLine('config schema')} lists them`),
     )
     return {
       config,
@@ -139,7 +140,7 @@ async function checkConfig(place: Place): Promise<{ config: Config | undefined; 
     if (!(error instanceof ConfigError)) throw error
     return {
       config: undefined,
-      results: [fail('configuration', error.message, 'correct it; `svc config schema` lists every key')],
+      results: [fail('configuration', error.message, `correct it; ${commandLine('config schema')} lists every key`)],
     }
   }
 }
@@ -161,7 +162,7 @@ async function checkPort(config: Config): Promise<{ check: Check; url: string | 
         check:
           health.status === 'ok'
             ? ok('daemon', `runs at ${url} (process ${daemon.pid})`)
-            : warn('daemon', `${url} says it is ${health.status}`, 'svc status says more'),
+            : warn('daemon', `${url} says it is ${health.status}`, `${commandLine('status')} says more`),
       }
     } catch (error) {
       return {
@@ -169,7 +170,7 @@ async function checkPort(config: Config): Promise<{ check: Check; url: string | 
         check: fail(
           'daemon',
           `process ${daemon.pid} should listen at ${url} and does not answer`,
-          `svc stop, then svc start (${error instanceof Error ? error.message : String(error)})`,
+          `${commandLine('stop')}, then ${commandLine('start')} (${error instanceof Error ? error.message : String(error)})`,
         ),
       }
     }
@@ -268,7 +269,7 @@ async function checkProviders(config: Config, running: string | undefined): Prom
   return warn(
     'providers',
     `no key of a model provider${running === undefined ? ' in the environment or the configuration; the daemon knows whether one is stored' : ''}; the built-in offline model answers, or a local Ollama when there is one`,
-    'store one with `svc providers set-key openai`, or set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]',
+    `store one with ${commandLine('providers set-key openai')}, or set OPENAI_API_KEY (or a sibling), or api_key under [providers.<name>]`,
   )
 }
 function listKeys(config: Config): string | undefined {

@@ -75,7 +75,7 @@ function flagValues(lines: readonly Line[], row: (flag: string, values: string) 
   return [...flags].map(([name, values]) => row(`--${name}`, values)).join('\n')
 }
 function renderBash(lines: readonly Line[]): string {
-  return `# svc completion for bash
+  return `# completion of svc for bash
 _svc() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words
 ${readCommand(lines, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
@@ -110,7 +110,7 @@ if [[ $funcstack[1] == _svc ]]; then _svc "$@"; else compdef _svc svc; fi`
 }
 function renderFish(lines: readonly Line[]): string {
   const quote = (text: string): string => `'${text.replaceAll("'", "\\'")}'`
-  const out = ['# svc completion for fish', 'complete -c svc -f']
+  const out = ['# completion of svc for fish', 'complete -c svc -f']
   for (const line of lines) {
     const [parent, name] = line.path.length === 1 ? [undefined, line.path[0]] : [line.path[0], line.path[1]]
     const when =

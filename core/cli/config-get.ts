@@ -7,6 +7,7 @@ import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -42,7 +43,7 @@ export default command({
         exits.notFound,
         `unknown key "${args.key}"`,
         nearest === undefined
-          ? '`svc config get` lists the keys'
+          ? `${commandLine('config get')} lists the keys`
           : `did you mean "${[nearest, ...path.slice(1)].join('.')}"?`,
       )
     }
@@ -50,7 +51,7 @@ export default command({
       const { findUnknown, readDefinitions } = await import('./plugin-definitions.ts')
       const unknown = findUnknown(await readDefinitions(config.home_dir, config.plugins.paths), path)
       if (unknown !== undefined)
-        throw new Failure(exits.notFound, `${args.key}: ${unknown}`, '`svc config schema` lists the keys')
+        throw new Failure(exits.notFound, `${args.key}: ${unknown}`, `${commandLine('config schema')} lists the keys`)
     }
     const value = path.reduce<unknown>((tree, key) => (isTree(tree) ? tree[key] : undefined), shown)
     if (args.json)

@@ -9,6 +9,7 @@ import { exits, Failure } from './failure.ts'
 import { note } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export interface ClientArgs {
   readonly home?: string | undefined
@@ -67,7 +68,7 @@ export function notRunning(home: string): Failure {
   return new Failure(
     exits.notRunning,
     `no svc is running in ${home}`,
-    'start it with `svc start`, or name another one with --home or --url',
+    `start it with ${commandLine('start')}, or name another one with --home or --url`,
   )
 }
 function toUrl(text: string): URL {
@@ -105,7 +106,7 @@ export function explain(error: unknown, { client, place, pid }: Connection): unk
       : new Failure(
           exits.notRunning,
           `the svc of ${place.home} (process ${pid}) does not answer: ${error.message}`,
-          'look at its log; `svc stop` ends it',
+          `look at its log; ${commandLine('stop')} ends it`,
           { cause: error },
         )
   }
@@ -155,7 +156,11 @@ export async function requireAgent(client: DaemonClient, wanted: string | undefi
       : (agents.find((agent) => agent.id === wanted) ?? agents.find((agent) => agent.name === wanted))
   if (found) return found
   if (agents.length === 0)
-    throw new Failure(exits.notFound, 'there are no agents', 'spawn one with `svc agent spawn <manifest.toml>`')
+    throw new Failure(
+      exits.notFound,
+      'there are no agents',
+      `spawn one with ${commandLine('agent spawn <manifest.toml>')}`,
+    )
   throw new Failure(
     exits.notFound,
     `there is no agent "${wanted ?? ''}"${suggest(

@@ -16,7 +16,7 @@ export default command({
   async run(args) {
     becomeSource()
     const { serve } = await import('./serve.ts')
-    note('svc dev: plugins reload as they are edited; a change in core/ needs a new start')
+    note('plugins reload as they are edited; a change in core/ needs a new start')
     return await serve({
       place: findPlace(args),
       flags: { ...toFlags(args), 'plugins.watch': true, development: true },

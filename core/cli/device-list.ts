@@ -3,6 +3,7 @@ import { ask, connect } from './connect.ts'
 import { listDevices } from './devices.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderDuration, renderTable } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description: 'List the devices that are paired, the oldest first.',
@@ -14,7 +15,8 @@ export default command({
   async run(args) {
     const answer = await ask(await connect(args), listDevices)
     if (args.json) printJson(answer)
-    else if (answer.devices.length === 0) print('No device is paired. `svc device pair` makes a code for one.')
+    else if (answer.devices.length === 0)
+      print(`No device is paired. ${commandLine('device pair')} makes a code for one.`)
     else
       print(
         renderTable(

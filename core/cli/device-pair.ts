@@ -8,6 +8,7 @@ import { listDevices } from './devices.ts'
 import type { Device } from './devices.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson, renderDuration } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const Requested = v.looseObject({
   pairing_code: v.string(),
@@ -49,7 +50,11 @@ async function wait(client: DaemonClient, before: readonly Device[], until: numb
     const found = (await listDevices(client)).devices.find(({ device_id: id }) => !known.has(id))
     if (found) return found
     if (Date.now() >= until)
-      throw new Failure(exits.failed, 'nobody used the code in time', 'make another one with `svc device pair`')
+      throw new Failure(
+        exits.failed,
+        'nobody used the code in time',
+        `make another one with ${commandLine('device pair')}`,
+      )
     await delay(LOOK_MS)
   }
 }

@@ -1,14 +1,26 @@
 import type { ArgsDef } from 'citty'
-import { commandName } from '../process/command-name.ts'
 import type { Command } from './command.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exitMeanings } from './failure.ts'
+import { commandLine, commandName } from '../process/command-name.ts'
 
-/** An example as it is typed here. */
-function asCalled(line: string): string {
-  return line.replaceAll(/(^|[|(] ?|; |do )svc (?=[a-z])/g, (_, before: string) => `${before}${commandName()} `)
+/** Examples as they are typed here. */
+function renderExamples(examples: Command['examples']): string {
+  const name = commandName()
+  const isCommand = new RegExp(`(?<![\\w./-])svc (?=(?:${Object.keys(commands).join('|')})\\b)`, 'g')
+  return columns(
+    examples.map(([line, meaning]) => [
+      line.replaceAll(isCommand, `${name} `),
+      meaning.replaceAll(isCommand, `${name} `),
+    ]),
+  )
 }
+const examples: Command['examples'] = [
+  ['svc start', 'serve on http://127.0.0.1:4545'],
+  ['svc chat', 'talk to the agent "assistant"'],
+  ['svc doctor', 'find out what is wrong'],
+]
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
@@ -19,7 +31,7 @@ export function renderTop(version: string): string {
   return [
     `svc ${version}: hosts autonomous agents; every feature is a plugin.`,
     '',
-    'Usage: svc <command> [flags]',
+    `Usage: ${commandName()} <command> [flags]`,
     '',
     'Commands:',
     columns(listNames(commands)),
@@ -33,13 +45,7 @@ export function renderTop(version: string): string {
     ]),
     '',
     'Examples:',
-    columns(
-      [
-        ['svc start', 'serve on http://127.0.0.1:4545'] as const,
-        ['svc chat', 'talk to the agent "assistant"'] as const,
-        ['svc doctor', 'find out what is wrong'] as const,
-      ].map(([line, meaning]) => [asCalled(line), meaning]),
-    ),
+    renderExamples(examples),
     '',
     'Exit codes:',
     columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),
@@ -56,16 +62,16 @@ function listNames(tree: Readonly<Record<string, CommandEntry>>): [string, strin
 
 /** Help of `svc agent` and the like. */
 export function renderGroup(path: readonly string[], entry: CommandEntry): string {
-  const name = `svc ${path.join(' ')}`
+  const name = path.join(' ')
   return [
     `${entry.summary}.`,
     '',
-    `Usage: ${name} <command> [flags]`,
+    `Usage: ${commandName()} ${name} <command> [flags]`,
     '',
     'Commands:',
     columns(listNames(entry.commands ?? {})),
     '',
-    `See \`${name} <command> --help\` for flags and examples.`,
+    `See ${commandLine(`${name} <command> --help`)} for flags and examples.`,
   ].join('\n')
 }
 
@@ -79,9 +85,9 @@ export function renderCommand(
   return [
     description,
     '',
-    `Usage: svc ${[...path, usage].filter(Boolean).join(' ')} [flags]`,
+    `Usage: ${commandName()} ${[...path, usage].filter(Boolean).join(' ')} [flags]`,
     ...(Object.keys(below).length > 0
-      ? ['', `Commands below it (\`svc ${path.join(' ')} <command> --help\`):`, columns(listNames(below))]
+      ? ['', `Commands below it (${commandLine(`${path.join(' ')} <command> --help`)}):`, columns(listNames(below))]
       : []),
     ...(positionals.length > 0
       ? ['', 'Arguments:', columns(positionals.map(([name, arg]) => [name, arg.description ?? '']))]
@@ -94,7 +100,7 @@ export function renderCommand(
     ]),
     '',
     'Examples:',
-    columns(examples.map(([line, meaning]) => [asCalled(line), meaning])),
+    renderExamples(examples),
     '',
     'Exit codes:',
     columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),

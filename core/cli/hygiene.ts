@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { exits, Failure } from './failure.ts'
+import { commandLine } from '../process/command-name.ts'
 
 /** What opens the memory of the process, keys and all, to whoever reaches a port or a file. */
 const opening =
@@ -18,7 +19,7 @@ export function closeProcess(execArgv: readonly string[], nodeOptions: string | 
     throw new Failure(
       exits.refused,
       `Node was started with ${found.split('=')[0]}: whoever reaches it reads every key of this daemon`,
-      'start without it; `svc dev` takes it',
+      `start without it; ${commandLine('dev')} takes it`,
     )
   }
   if (process.report) process.report.excludeEnv = true

@@ -3,6 +3,7 @@ import { generateSigner } from '../signing/envelope.ts'
 import { command } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
+import { commandName } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -36,7 +37,7 @@ export default command({
     if (args.json) printJson({ file: args.file, public_key: publicKey })
     else
       print(
-        `the private key is in ${args.file}\npublic key: ${publicKey}\ntrust it with: svc config set manifest_signing.trusted_signers ${publicKey}`,
+        `the private key is in ${args.file}\npublic key: ${publicKey}\ntrust it with: ${commandName()} config set manifest_signing.trusted_signers ${publicKey}`,
       )
     return exits.ok
   },

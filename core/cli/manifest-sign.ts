@@ -5,6 +5,7 @@ import { command } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { readExactly } from './manifest-file.ts'
 import { note, print } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -14,12 +15,12 @@ export default command({
     key: {
       type: 'string',
       valueHint: 'file',
-      description: 'File with the private key, as svc manifest keygen makes it',
+      description: `File with the private key, as ${commandLine('manifest keygen')} makes it`,
     },
     signer: {
       type: 'string',
       valueHint: 'name',
-      description: 'Who signs, for people to read (default: svc manifest sign)',
+      description: 'Who signs, for people to read (default: svc)',
     },
     out: { type: 'string', valueHint: 'file', description: 'File for the envelope instead of standard output' },
   },
@@ -29,7 +30,7 @@ export default command({
   ],
   async run(args) {
     if (args.key === undefined)
-      throw new Failure(exits.usage, '--key is missing', 'make one with: svc manifest keygen signer.pem')
+      throw new Failure(exits.usage, '--key is missing', `make one with ${commandLine('manifest keygen signer.pem')}`)
     const manifest = await readExactly(args.manifest)
     let head
     try {
@@ -43,7 +44,7 @@ export default command({
       )
     }
     try {
-      const text = `${JSON.stringify(signManifest({ manifest, ...head }, args.signer ?? 'svc manifest sign', await readExactly(args.key)), null, 2)}\n`
+      const text = `${JSON.stringify(signManifest({ manifest, ...head }, args.signer ?? 'svc', await readExactly(args.key)), null, 2)}\n`
       if (args.out === undefined) print(text.trimEnd())
       else {
         await writeFile(args.out, text)

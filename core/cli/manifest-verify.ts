@@ -5,12 +5,13 @@ import { exits, Failure } from './failure.ts'
 import { readExactly } from './manifest-file.ts'
 import { print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
     'Check a signed manifest as the daemon of this home would: the text is the one that was signed, the signature is good, the signer is trusted.',
   args: {
-    envelope: { type: 'positional', required: true, description: 'File that svc manifest sign made' },
+    envelope: { type: 'positional', required: true, description: `File that ${commandLine('manifest sign')} made` },
     trusted: {
       type: 'string',
       valueHint: 'keys',

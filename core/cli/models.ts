@@ -3,6 +3,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderTable } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const tiers = ['frontier', 'smart', 'balanced', 'fast', 'local', 'custom']
 const Row = v.looseObject({
@@ -57,8 +58,8 @@ export default command({
     else if (answer.models.length === 0)
       print(
         args.available
-          ? 'No model can be used. Give a provider a key with `svc providers set-key <name>`.'
-          : 'There is no such model. `svc providers` lists the providers.',
+          ? `No model can be used. Give a provider a key with ${commandLine('providers set-key <name>')}.`
+          : `There is no such model. ${commandLine('providers')} lists the providers.`,
       )
     else
       print(

@@ -4,6 +4,7 @@ import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { readSecret } from './secret-input.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -29,7 +30,7 @@ export default command({
     if (args.json) printJson(answer)
     else
       print(
-        `The key of ${args.provider} is stored and holds at once. \`svc providers test ${args.provider}\` tries it.`,
+        `The key of ${args.provider} is stored and holds at once. ${commandLine(`providers test ${args.provider}`)} tries it.`,
       )
     return exits.ok
   },

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import { ConfigError } from '../config/problem.ts'
 import { escapeControls } from '../log/text.ts'
-import { asTyped } from '../process/command-name.ts'
 import { exits, Failure } from './failure.ts'
+import { commandLine } from '../process/command-name.ts'
 
 /** Anything that was thrown as a failure with an exit code. */
 export function toFailure(error: unknown): Failure {
@@ -11,7 +11,7 @@ export function toFailure(error: unknown): Failure {
     return new Failure(
       exits.config,
       `the configuration cannot be used:\n${error.problems.length === 1 ? '' : `(${error.problems.length} problems)\n`}${error.message}`,
-      'correct it and try again; `svc config schema` lists every key',
+      `correct it and try again; ${commandLine('config schema')} lists every key`,
       { cause: error },
     )
   }
@@ -26,8 +26,7 @@ export function toFailure(error: unknown): Failure {
   )
 }
 export function renderFailure(failure: Failure, json: boolean): string {
-  const message = asTyped(failure.message)
-  const advice = failure.advice === undefined ? undefined : asTyped(failure.advice)
+  const { message, advice } = failure
   if (json)
     return JSON.stringify({
       error: {

@@ -11,6 +11,7 @@ import { databasePath, workOffline } from './offline.ts'
 import { print, printJson } from './output.ts'
 import { readSecret } from './secret-input.ts'
 import { findPlace, loadSettings } from './settings.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const FOR_EVER = 0
 const Staged = v.looseObject({ restored_files: v.number(), created_at: v.string() })
@@ -55,7 +56,7 @@ export default command({
     if (args.json) printJson({ status: 'restored', file, kept: kept ?? null, ...facts })
     else
       print(
-        `restored from ${file}${kept === undefined ? '' : `; what was there before is ${kept}`}\nstart it with: svc start`,
+        `restored from ${file}${kept === undefined ? '' : `; what was there before is ${kept}`}\nstart it with ${commandLine('start')}`,
       )
     return exits.ok
   },
@@ -69,7 +70,7 @@ async function byDaemon(
     throw new Failure(
       exits.usage,
       'the daemon runs, and restores only backups of its own folder, by name',
-      'stop it with `svc stop` first, or copy the archive into the folder backups of the home',
+      `stop it with ${commandLine('stop')} first, or copy the archive into the folder backups of the home`,
     )
   }
   const answer = await ask(await connect(args), (client) =>

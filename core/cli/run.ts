@@ -5,6 +5,7 @@ import { findNearest } from '../schema/nearest.ts'
 import { commands } from './commands.ts'
 import type { CommandEntry } from './commands.ts'
 import { exits, Failure } from './failure.ts'
+import { commandLine } from '../process/command-name.ts'
 
 interface Found {
   readonly path: readonly string[]
@@ -48,11 +49,12 @@ function findCommand(argv: readonly string[]): Found {
     const next: CommandEntry | undefined = Object.hasOwn(tree, word) ? tree[word] : undefined
     if (!next) {
       const nearest = findNearest(word, Object.keys(tree))
-      const prefix = ['svc', ...path].join(' ')
       throw new Failure(
         exits.usage,
         `unknown command "${[...path, word].join(' ')}"`,
-        nearest === undefined ? `see \`${prefix} --help\`` : `did you mean \`${prefix} ${nearest}\`?`,
+        nearest === undefined
+          ? `see ${commandLine([...path, '--help'].join(' '))}`
+          : `did you mean ${commandLine([...path, nearest].join(' '))}?`,
       )
     }
     path.push(word)
@@ -71,7 +73,7 @@ async function showHelp(
   const { renderCommand, renderGroup, renderTop } = await import('./help.ts')
   const unknown = rest.find((word) => word.startsWith('-') && !['--help', '-h', '--json'].includes(word))
   if (!asked && unknown !== undefined && !entry)
-    throw new Failure(exits.usage, `unknown flag ${unknown}`, 'see `svc --help`')
+    throw new Failure(exits.usage, `unknown flag ${unknown}`, `see ${commandLine('--help')}`)
   const text = entry?.load
     ? renderCommand(path, (await entry.load()).default, entry.commands)
     : entry
@@ -93,7 +95,7 @@ async function printVersion(json: boolean): Promise<number> {
 
 /** citty takes every flag and drops surplus words without a sound; a typing error must not. */
 function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly string[]): void {
-  const help = `see \`svc ${path.join(' ')} --help\``
+  const help = `see ${commandLine(`${path.join(' ')} --help`)}`
   const flags = new Map<
     string,
     { readonly name: string; readonly isText: boolean; readonly options: readonly string[] }

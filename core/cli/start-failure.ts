@@ -4,6 +4,7 @@ import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
 import { codeOf, isLost } from '../storage/failure.ts'
 import { exits, Failure } from './failure.ts'
+import { commandLine, commandName } from '../process/command-name.ts'
 
 /** Why the daemon did not start, with what to do about it; anything else stays as it is. */
 export function explainStart(error: unknown, config: Config): unknown {
@@ -11,7 +12,7 @@ export function explainStart(error: unknown, config: Config): unknown {
     return new Failure(
       exits.inUse,
       `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
-      'stop it with `svc stop`, or choose another home with --home',
+      `stop it with ${commandLine('stop')}, or choose another home with --home`,
       { cause: error },
     )
   }
@@ -21,8 +22,8 @@ export function explainStart(error: unknown, config: Config): unknown {
       exits.failed,
       error.message,
       copy === undefined
-        ? `there is no copy of it yet; \`svc restore <backup.zip> --home ${config.home_dir}\` puts a backup in its place`
-        : `svc restore ${copy} --home ${config.home_dir}`,
+        ? `there is no copy of it yet; ${commandLine(`restore <backup.zip> --home ${config.home_dir}`)} puts a backup in its place`
+        : `${commandName()} restore ${copy} --home ${config.home_dir}`,
       { cause: error },
     )
   }

@@ -6,6 +6,7 @@ import { connect, explain } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description: 'Stop the running daemon in order and wait until it is gone.',
@@ -52,7 +53,11 @@ async function shutdown(connection: Connection): Promise<'api' | 'signal'> {
       throw explain(error, connection)
     const pid = await findHolder(connection.place.home)
     if (pid === undefined)
-      throw new Failure(exits.notRunning, `no svc is running in ${connection.place.home}`, 'start it with `svc start`')
+      throw new Failure(
+        exits.notRunning,
+        `no svc is running in ${connection.place.home}`,
+        `start it with ${commandLine('start')}`,
+      )
     try {
       process.kill(pid, 'SIGTERM')
     } catch (failure) {

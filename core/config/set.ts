@@ -14,6 +14,7 @@ import { fromText } from './text-value.ts'
 import { indexToml } from './toml-index.ts'
 import type { KeyPlace } from './toml-index.ts'
 import { parseToml, toToml } from './toml-text.ts'
+import { commandLine } from '../process/command-name.ts'
 
 /**
  * Writes one dotted key into a `config.toml` (made when missing) and leaves every other line and comment as it is. The file is
@@ -49,7 +50,7 @@ export function checkConfigKey(file: string, path: readonly string[]): void {
     const nearest = findNearest(part, knownKeys(parent))
     const known =
       nearest === undefined
-        ? '; `svc config schema` lists the known keys'
+        ? `; ${commandLine('config schema')} lists the known keys`
         : `; did you mean "${[...path.slice(0, depth), nearest].join('.')}"?`
     throw new ConfigError([{ file, key: path.join('.'), message: `unknown key${known}` }])
   }

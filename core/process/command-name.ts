@@ -6,7 +6,7 @@ import { readVariable } from './inherited.ts'
 export function commandName(
   entry: string = process.argv[1] ?? '',
   path: string = readVariable('PATH') ?? '',
-  folder: string = process.cwd(),
+  folder: string = currentFolder(),
 ): string {
   const file = realOf(entry)
   // What a development tool or a test runs is called by its name.
@@ -20,13 +20,18 @@ export function commandName(
   return inside === '..' || inside.startsWith(`..${sep}`) ? `${process.execPath} ${file}` : 'npx svc'
 }
 
-/** The commands in backticks of a text as they are typed here. */
-export function asTyped(text: string): string {
-  if (!text.includes('`svc ')) return text
-  const name = commandName()
-  return text.replaceAll('`svc ', `\`${name} `)
+/** A command as it is typed where this program runs, in backticks: every text that names one takes it from here. */
+export function commandLine(words: string): string {
+  return `\`${commandName()} ${words}\``
 }
 
+function currentFolder(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return '/' /* It was removed under this process. */
+  }
+}
 function realOf(file: string): string | undefined {
   try {
     return realpathSync(file)

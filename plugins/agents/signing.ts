@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { enforced, manifestSigning, Refusal } from 'svc/sdk'
+import { commandLine, enforced, manifestSigning, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { parseManifest } from './manifest.ts'
 
@@ -68,7 +68,7 @@ export class Signatures {
     enforced('manifest_signing')
     throw new Refusal(
       'forbidden',
-      'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (svc manifest sign)',
+      `manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (${commandLine('manifest sign')})`,
     )
   }
 

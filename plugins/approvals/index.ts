@@ -1,4 +1,4 @@
-import { commandName, definePlugin } from 'svc/sdk'
+import { commandLine, definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { systemClock } from './clock.ts'
@@ -46,7 +46,7 @@ export default definePlugin({
       },
       requested(approval) {
         log.info(
-          `${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with \`${commandName()} approval approve ${approval.id.slice(0, 8)}\``,
+          `${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with ${commandLine(`approval approve ${approval.id.slice(0, 8)}`)}`,
         )
         announce(() => hooks.emit(ApprovalRequested, { approval }))
       },

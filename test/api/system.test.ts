@@ -51,6 +51,7 @@ describe('what the daemon says', () => {
       data_dir: expect.stringContaining(host.home),
       default_provider: expect.any(String),
       default_model: expect.any(String),
+      command: 'svc',
       uptime_seconds: expect.any(Number),
       agents: [{ name: 'assistant', state: 'Running' }],
     })

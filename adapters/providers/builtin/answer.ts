@@ -1,11 +1,12 @@
 import type { CompletionRequest, Turn } from 'svc/providers'
+import { commandLine } from 'svc/sdk'
 import { evaluate } from './arithmetic.ts'
 
-export const NOTICE =
+const notice = (): string =>
   'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and ' +
-  'calls tools when asked, but it cannot think. To connect a real model, set OPENAI_API_KEY (or the key of another provider, such as ' +
-  "GROQ_API_KEY, MISTRAL_API_KEY or OPENROUTER_API_KEY) and restart, or run Ollama on this machine, or name one under [model] in the agent's manifest."
-const help = (tools: CompletionRequest['tools']): string => `${NOTICE}
+  'calls tools when asked, but it cannot think. To connect a real model, store a key of a provider with ' +
+  `${commandLine('providers set-key openai')}, or set OPENAI_API_KEY (GROQ_API_KEY, MISTRAL_API_KEY …) and restart, or run Ollama on this machine, or name one under [model] in the agent's manifest.`
+const help = (tools: CompletionRequest['tools']): string => `${notice()}
 
 What I understand:
 - use <tool> {"argument": "value"} calls a tool, for example: ${example(tools)}
@@ -57,11 +58,11 @@ export function answer(request: CompletionRequest, said: string, earlier: readon
   )
   if (value !== undefined) return `${value}`
   if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(asked))
-    return `Hello! ${NOTICE} Say help to see what I understand.`
+    return `Hello! ${notice()} Say help to see what I understand.`
   if (/^(?:thanks|thank you|bye|goodbye)\b/.test(asked)) return 'You are welcome.'
   if (last?.role === 'user' && last.parts.some(({ type }) => type === 'image'))
-    return `I received an image, but I cannot see. ${NOTICE}`
-  return `${NOTICE} Say help to see what I understand.`
+    return `I received an image, but I cannot see. ${notice()}`
+  return `${notice()} Say help to see what I understand.`
 }
 
 /** What a round of tool calls gave, in words. */
