@@ -1,13 +1,14 @@
-import { createInterface } from 'node:readline'
-import { escapeControls } from '../log/text.ts'
-import { decide, linesOf, renderChoices, renderDetails, renderQuestion } from './approvals.ts'
+import { commandLine } from '../process/command-name.ts'
+import { lettersOf, renderQuestion } from './approvals.ts'
+import type { Approval } from './approvals.ts'
 import { clientArgs, command } from './command.ts'
 import { connect, explain, requireAgent } from './connect.ts'
+import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
-import { note, print } from './output.ts'
+import { print } from './output.ts'
 import { renderFailure, toFailure } from './report.ts'
-import { ApprovalFeed } from './terminal/approval-feed.ts'
-import { paint } from './terminal/view.ts'
+import { ApprovalPrompt } from './terminal/approval-prompt.ts'
+import { PlainView } from './terminal/view.ts'
 
 export default command({
   description:
@@ -23,66 +24,85 @@ export default command({
   ],
   async run(args) {
     const connection = await connect(args)
-    const { client } = connection
-    const agentId = args.agent === undefined ? undefined : (await requireAgent(client, args.agent)).id
-    const answers = process.stdin.isTTY === true && args.json !== true
-    const colored = process.stdout.isTTY === true && !process.env['NO_COLOR']
-    const lines = answers ? createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' }) : undefined
-    return await new Promise<number>((resolve, reject) => {
-      /** The one the next letter is for. */
-      let asked: string | undefined
-      const leave = (end: () => void): void => {
-        feed.stop()
-        lines?.close()
-        process.off('SIGINT', onInterrupt)
-        end()
-      }
-      const onInterrupt = (): void => leave(() => resolve(exits.interrupted))
-      const askNext = (): void => {
-        const first = feed.waiting[0]
-        if (!first || first.id === asked) return
-        asked = first.id
-        print(`${renderQuestion(first, (text) => paint(colored, 1, text))}${renderChoices(first)}`)
-        lines?.prompt()
-      }
-      const feed = new ApprovalFeed({
-        client,
-        agentId: () => agentId,
-        onAsked(approval) {
-          if (args.json) print(JSON.stringify(approval))
-          else if (answers) askNext()
-          else print(`${renderQuestion(approval, (text) => text)}  svc approval approve ${approval.id.slice(0, 8)}\n`)
-        },
-        onSettled({ id }) {
-          if (!args.json) note(`${id.slice(0, 8)} was answered elsewhere, or expired.`)
-          askNext()
-        },
-        onFailure: (error) => leave(() => reject(error instanceof Failure ? error : explain(error, connection))),
-      })
-      lines?.on('line', (line) => {
-        const one = feed.waiting.find(({ id }) => id === asked)
-        const letter = line.trim().toLowerCase()
-        if (!one || !/^[ynsd]$/.test(letter)) {
-          note(one ? 'y, n or d' : 'Nothing waits for an answer.')
-          return
-        }
-        const work =
-          letter === 'd'
-            ? renderDetails(client, one.id).then(print)
-            : decide(client, letter === 'n' ? 'reject' : 'approve', one.id, letter === 's' ? 'session' : 'once').then(
-                ({ answer }) => {
-                  feed.settle(one.id)
-                  print(`${answer.status}: ${escapeControls(linesOf(one).join(' '))}`)
-                  asked = undefined
-                  askNext()
-                },
-              )
-        work.catch((error: unknown) => note(renderFailure(toFailure(explain(error, connection)), false)))
-      })
-      lines?.once('close', onInterrupt)
-      process.on('SIGINT', onInterrupt)
-      if (answers) note('Waiting for what agents want to do. Ctrl-C leaves.')
-      feed.start()
+    const agentId = args.agent === undefined ? undefined : (await requireAgent(connection.client, args.agent)).id
+    if (args.json) return await tell(connection, agentId, (approval) => print(JSON.stringify(approval)))
+    if (process.stdin.isTTY === true && process.stdout.isTTY === true && process.env['TERM'] !== 'dumb')
+      return await answer(connection, agentId)
+    return await tell(connection, agentId, (approval) => {
+      const line = commandLine(`approval approve ${approval.id.slice(0, 8)}`)
+      print(`${renderQuestion(approval, (text) => text)}  ${line}\n`)
     })
   },
 })
+
+async function answer(connection: Connection, agentId: string | undefined): Promise<number> {
+  const { Screen } = await import('./terminal/screen.ts')
+  const { TerminalView } = await import('./terminal/markdown-view.ts')
+  const { readLines } = await import('./terminal/interactive.ts')
+  const colored = !process.env['NO_COLOR']
+  const screen = new Screen(process.stdout)
+  const view = new TerminalView(screen, colored)
+  let failure: unknown
+  let leave = (): void => undefined
+  const prompt = new ApprovalPrompt({
+    client: connection.client,
+    view,
+    agentId: () => agentId,
+    onRefused: (error) => view.note(renderFailure(toFailure(explain(error, connection)), false)),
+    onLost(error) {
+      failure = error
+      leave()
+    },
+    onAnswered: () => view.status(undefined),
+  })
+  await readLines({
+    screen,
+    colored,
+    onOpen(end) {
+      leave = end
+      view.note('Waiting for what agents want to do. Ctrl-C leaves.')
+      prompt.start()
+    },
+    onLine(text, begunAt) {
+      if (prompt.takes(text, begunAt)) return
+      view.note(prompt.asked ? `${lettersOf(prompt.asked)}; d shows details.` : 'Nothing waits for an answer.')
+    },
+    onInterrupt: () => leave(),
+  })
+  prompt.drop()
+  view.endAnswer()
+  if (failure !== undefined) throw lost(failure, connection)
+  return exits.interrupted
+}
+
+/** Until Ctrl-C. */
+async function tell(
+  connection: Connection,
+  agentId: string | undefined,
+  show: (approval: Approval) => void,
+): Promise<number> {
+  return await new Promise<number>((resolve, reject) => {
+    const leave = (end: () => void): void => {
+      prompt.drop()
+      process.off('SIGINT', onInterrupt)
+      end()
+    }
+    const onInterrupt = (): void => leave(() => resolve(exits.interrupted))
+    const prompt = new ApprovalPrompt({
+      client: connection.client,
+      view: new PlainView(false),
+      agentId: () => agentId,
+      onRefused: () => undefined,
+      onLost: (error) => leave(() => reject(lost(error, connection))),
+      onAnswered: () => undefined,
+      tell: show,
+    })
+    process.on('SIGINT', onInterrupt)
+    prompt.start()
+  })
+}
+
+function lost(error: unknown, connection: Connection): Error {
+  const explained = error instanceof Failure ? error : explain(error, connection)
+  return explained instanceof Error ? explained : new Error(String(explained))
+}

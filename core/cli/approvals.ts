@@ -98,6 +98,9 @@ export function renderQuestion(approval: Approval, bold: (text: string) => strin
   ].join('\n')
 }
 
+/** The letters that answer. */
+export const lettersOf = ({ scopes }: Pick<Approval, 'scopes'>): string =>
+  scopes.includes('session') ? 'y, s or n' : 'y or n'
 /** The answers that one letter gives. */
 export function renderChoices({ scopes, session_covers: covers }: Approval): string {
   return [

@@ -2,9 +2,10 @@ import { createInterface } from 'node:readline/promises'
 import { clientArgs, command } from './command.ts'
 import { ask, connect, requireAgent } from './connect.ts'
 import { Conversation } from './conversation.ts'
-import { exits } from './failure.ts'
+import { exits, Failure } from './failure.ts'
 import { requireSession } from './sessions.ts'
 import { PlainView } from './terminal/view.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -21,7 +22,7 @@ export default command({
       type: 'string',
       alias: 's',
       valueHint: 'session',
-      description: 'Go on in this conversation: its number in `svc session list`, its label or its id',
+      description: `Go on in this conversation: its number in ${commandLine('session list')}, its label or its id`,
     },
     ...clientArgs,
   },
@@ -33,6 +34,7 @@ export default command({
     ['svc chat --json -m Hello', 'every event as a JSON line'],
   ],
   async run(args) {
+    if (args.message?.trim() === '') throw new Failure(exits.usage, '--message is empty')
     const connection = await connect(args)
     const { agent, session } = await ask(connection, async (client) => {
       const found = await requireAgent(client, args.agent)

@@ -1,35 +1,28 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { escapeControls } from '../log/text.ts'
-import { commandName } from '../process/command-name.ts'
+import { DaemonRefusal } from '../net/daemon-client.ts'
 import type { ServerEvent } from '../net/daemon-client.ts'
-import { decide, linesOf, renderChoices, renderDetails, renderQuestion, timeLeft } from './approvals.ts'
-import type { Approval } from './approvals.ts'
+import { lettersOf, renderDetails, renderQuestion } from './approvals.ts'
 import { AgentItem, ask, explain, requireAgent } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { renderTable } from './output.ts'
 import { renderFailure, toFailure } from './report.ts'
 import type { Session } from './sessions.ts'
-import { ApprovalFeed } from './terminal/approval-feed.ts'
+import { ApprovalPrompt } from './terminal/approval-prompt.ts'
 import { Chunk, describePhase, Done, Phase, Problem, ToolResult, ToolUse } from './terminal/events.ts'
 import { paint } from './terminal/view.ts'
 import type { View } from './terminal/view.ts'
 import { Whereabouts } from './whereabouts.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const Answered = v.looseObject({ content: v.string(), session_id: v.string(), thinking: v.nullish(v.boolean()) })
 
 const Messages = v.looseObject({
+  session_id: v.string(),
   messages: v.array(v.looseObject({ turn_id: v.optional(v.string()), failed: v.optional(v.boolean(), false) })),
 })
-const Turn = v.looseObject({
-  state: v.string(),
-  text: v.string(),
-  error: v.nullish(v.string()),
-  phase: v.nullish(Phase),
-})
-const open: ReadonlySet<string> = new Set(['queued', 'running', 'waiting'])
-const LOOK_MS = 500
+const OfTurn = v.looseObject({ turn_id: v.string() })
 
 const own: readonly (readonly [command: string, meaning: string])[] = [
   ['/agents', 'list the agents'],
@@ -59,15 +52,15 @@ const isCommand = (text: string): boolean => /^\/[a-zA-Z]+(?: |$)/.test(text) &&
 export class Conversation {
   readonly #parts: ConversationParts
   readonly #view: View
-  readonly #approvals: ApprovalFeed
+  readonly #approvals: ApprovalPrompt
   readonly #whereabouts: Whereabouts
   #agent: AgentItem
   #sessionId: string | undefined
   /** What the manifest says while it is undefined. */
   #thinking: boolean | undefined
   #answer: AbortController | undefined
-  /** When the question that is answered next was shown, by the clock of this process. */
-  #askedAt = 0
+  /** Calls of tools whose result has not come: one of them may have to be approved. */
+  #calls = 0
   /** Whether the last answer was ended by the user. */
   cancelled = false
 
@@ -76,22 +69,25 @@ export class Conversation {
     this.#view = parts.view
     this.#agent = parts.agent
     this.#sessionId = parts.session?.id
-    this.#approvals = new ApprovalFeed({
+    this.#approvals = new ApprovalPrompt({
       client: parts.connection.client,
+      view: parts.view,
       agentId: () => this.#agent.id,
-      onAsked: (approval) => this.#asked(approval),
-      onSettled: ({ id, expires_at: until }) => {
-        const late = Date.parse(until) <= Date.now()
-        this.#view.note(
-          late ? 'Nobody answered in time, which counts as no.' : `Answered elsewhere (${id.slice(0, 8)}).`,
-        )
-        this.#askNext()
-      },
+      onRefused: (error) => this.#report(error),
       // The answer that is being read tells of a daemon that is gone; one without approvals has nothing to tell.
-      onFailure: () => undefined,
+      onLost: () => undefined,
+      onAnswered: (tool) => this.#view.status(tool === undefined ? 'waiting for the model' : `running ${tool}`),
+      tell: parts.letters
+        ? undefined
+        : (approval) => {
+            const id = approval.id.slice(0, 8)
+            this.#view.note(
+              `${renderQuestion(approval, (text) => text)}  /approve ${id} or /reject ${id}; elsewhere: ${commandLine(`approval approve ${id}`)}`,
+            )
+          },
     })
     this.#whereabouts = new Whereabouts(parts.connection.client, (text) => {
-      if (this.#approvals.waiting.length === 0) this.#view.status(text)
+      if (!this.#approvals.asked) this.#view.status(text)
       if (!parts.letters) this.#view.note(this.#dim(`(${text})`))
     })
   }
@@ -121,31 +117,35 @@ export class Conversation {
       ...(this.#sessionId === undefined ? {} : { session_id: this.#sessionId }),
       ...(this.#thinking === undefined ? {} : { thinking: this.#thinking }),
     }
-    await this.#follow(`/api/agents/${this.#agent.id}/message/stream`, body)
+    const { client } = this.#parts.connection
+    const path = `/api/agents/${this.#agent.id}/message/stream`
+    await this.#follow((signal) => client.stream('POST', path, { body, signal }))
   }
 
-  async #follow(path: string, body: object): Promise<void> {
+  async #follow(open: (signal: AbortSignal) => AsyncIterable<ServerEvent>): Promise<void> {
     const { connection, json } = this.#parts
     this.#answer = new AbortController()
+    this.#calls = 0
     this.cancelled = false
     let finished = false
     if (!json) this.#whereabouts.heard(this.#agent.id)
     if (!json) this.#view.status('waiting for the model')
     try {
-      for await (const event of connection.client.stream(path, { body, signal: this.#answer.signal })) {
+      for await (const event of open(this.#answer.signal)) {
         if (json) process.stdout.write(`${JSON.stringify(event)}\n`)
         if (event.event === 'done') finished = true
         if (!json) this.#whereabouts.heard(this.#agent.id)
-        // Between the start of a call and its result somebody may have to say yes.
-        if (event.event === 'tool_use') this.#approvals.start()
-        else this.#approvals.stop()
+        this.#watchCalls(event)
         this.#show(event)
       }
     } catch (error) {
-      if (!this.cancelled) throw explain(error, connection)
+      if (!this.cancelled)
+        throw error instanceof DaemonRefusal && error.turnId !== undefined
+          ? this.#failed(error.message, error)
+          : explain(error, connection)
     } finally {
       this.#answer = undefined
-      this.#approvals.stop()
+      this.#approvals.drop()
       this.#whereabouts.end()
       if (!json) this.#view.endAnswer()
     }
@@ -163,62 +163,52 @@ export class Conversation {
     const { client } = this.#parts.connection
     const path =
       this.#sessionId === undefined ? `/api/agents/${this.#agent.id}/session` : `/api/sessions/${this.#sessionId}`
-    const { messages } = await client.call('GET', path, Messages)
+    const { session_id: sessionId, messages } = await client.call('GET', path, Messages)
     const turnId = messages.findLast(({ failed }) => failed)?.turn_id
     if (turnId === undefined) {
-      this.#view.note('No message of this conversation failed.')
+      this.#view.note('No message of this session has failed.')
       return
     }
-    const { turn_id: id } = await client.call(
-      'POST',
-      `/api/turns/${turnId}/retry`,
-      v.looseObject({ turn_id: v.string() }),
-    )
-    this.#answer = new AbortController()
-    this.cancelled = false
-    this.#approvals.start()
-    try {
-      for (;;) {
-        const turn = await client.call('GET', `/api/turns/${id}`, Turn)
-        if (!open.has(turn.state)) {
-          this.#view.text(turn.text)
-          if (turn.state === 'failed')
-            throw new Failure(exits.failed, turn.error ?? 'it failed again', '/retry or /drop')
-          return
-        }
-        if (turn.phase && this.#approvals.waiting.length === 0)
-          this.#view.status(escapeControls(describePhase(turn.phase).text))
-        await delay(LOOK_MS)
+    await this.#follow((signal) => this.#again(sessionId, turnId, signal))
+  }
+  /** The events of a turn that is asked again. Its session is followed before that, so that none of them is missed. */
+  async *#again(sessionId: string, turnId: string, signal: AbortSignal): AsyncIterable<ServerEvent> {
+    const { client } = this.#parts.connection
+    let id: string | undefined
+    for await (const event of client.stream('GET', `/api/sessions/${sessionId}/stream`, { signal })) {
+      if (event.event === 'snapshot')
+        id = (await client.call('POST', `/api/turns/${turnId}/retry`, OfTurn, { signal })).turn_id
+      else if (v.is(OfTurn, event.data) && event.data.turn_id === id && event.event !== 'message') {
+        yield event
+        if (event.event === 'done' || event.event === 'error') return
       }
-    } finally {
-      this.#answer = undefined
-      this.#approvals.stop()
-      this.#view.endAnswer()
     }
   }
 
-  /**
-   * Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. A single letter
-   * counts only where its line was begun with the question on the screen: what was typed for something else must not let anything be done.
-   */
+  /** Between the start of a call and its result somebody may have to say yes. */
+  #watchCalls({ event }: ServerEvent): void {
+    if (event === 'tool_use') this.#calls++
+    else if (event === 'tool_result' && this.#calls > 0) this.#calls--
+    else return
+    if (this.#calls > 0) this.#approvals.start()
+    else this.#approvals.stop()
+  }
+
+  /** Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. */
   answersApproval(line: string, begunAt: number): boolean {
     const [, verb, id = ''] = /^\s*\/(approve|reject)(?:\s+(\S+))?\s*$/.exec(line) ?? []
     if (verb === 'approve' || verb === 'reject') {
-      this.#decide(verb, id || (this.#approvals.waiting[0]?.id ?? ''), 'once')
+      const wanted = id || this.#approvals.waiting[0]?.id
+      if (wanted === undefined) this.#view.note('Nothing waits for approval.')
+      else this.#approvals.decide(verb, wanted, 'once')
       return true
     }
-    const [first] = this.#approvals.waiting
-    const letter = line.trim().toLowerCase()
-    if (!this.#parts.letters || !first || !/^(?:y|yes|n|no|s|d)$/.test(letter)) return false
-    if (begunAt <= this.#askedAt) {
-      this.#view.note('That was typed before the question was shown. Answer it again: y or n.')
-      return true
-    }
-    if (letter === 'd') this.#details(first.id)
-    else if (letter === 's' && !first.scopes.includes('session'))
-      this.#view.note('This can be allowed once only: y or n.')
-    else this.#decide(letter.startsWith('n') ? 'reject' : 'approve', first.id, letter === 's' ? 'session' : 'once')
-    return true
+    if (!this.#parts.letters) return false
+    if (this.#approvals.takes(line, begunAt)) return true
+    const { asked } = this.#approvals
+    if (asked && !line.trim().startsWith('/'))
+      this.#view.note(this.#dim(`(sent after this answer; the question takes ${lettersOf(asked)})`))
+    return false
   }
 
   /** Ends the running answer here and in the daemon; `false` when there is none. */
@@ -227,8 +217,13 @@ export class Conversation {
     const answer = this.#answer
     this.cancelled = true
     // The stream ends when the turn has; if it cannot be stopped, leaving it has to do.
+    // A conversation of its own leaves the others of the agent alone.
+    const [path, body] =
+      this.#sessionId === undefined
+        ? ['stop', undefined]
+        : ['commands', { command: '/stop', session_id: this.#sessionId }]
     this.#parts.connection.client
-      .call('POST', `/api/agents/${this.#agent.id}/stop`, v.unknown(), { timeoutMs: 3000 })
+      .call('POST', `/api/agents/${this.#agent.id}/${path}`, v.unknown(), { body, timeoutMs: 3000 })
       .catch((error: unknown) => this.#report(error))
       .finally(() => answer.abort(new Error('stopped')))
     return true
@@ -244,46 +239,15 @@ export class Conversation {
   #dim(text: string): string {
     return paint(this.#view.colored, 90, text)
   }
+  /** A message that was accepted and not answered. */
+  #failed(message: string, cause?: unknown): Failure {
+    const advice = this.#parts.letters
+      ? '/retry sends the message again, /drop takes it away; the log of the daemon says more'
+      : 'send the message again, or look at the log of the daemon'
+    return new Failure(exits.failed, message, advice, { cause })
+  }
   #report(error: unknown): void {
     this.#view.note(renderFailure(toFailure(explain(error, this.#parts.connection)), false))
-  }
-
-  #asked(approval: Approval): void {
-    if (this.#parts.letters) {
-      if (this.#approvals.waiting[0]?.id === approval.id) this.#askNext()
-      return
-    }
-    const id = approval.id.slice(0, 8)
-    this.#view.note(
-      `${renderQuestion(approval, (text) => text)}  /approve ${id} or /reject ${id}; elsewhere: ${commandName()} approval approve ${id}`,
-    )
-  }
-  /** One question at a time: the oldest. */
-  #askNext(): void {
-    const [first] = this.#approvals.waiting
-    if (!first || !this.#parts.letters) return
-    this.#view.note(`\n${renderQuestion(first, (text) => paint(this.#view.colored, 1, text))}${renderChoices(first)}`)
-    this.#askedAt = performance.now()
-    this.#view.status(() => `your answer: y or n (d shows details), ${timeLeft(first)} left`)
-  }
-  #decide(verb: 'approve' | 'reject', id: string, scope: 'once' | 'session'): void {
-    decide(this.#parts.connection.client, verb, id, scope).then(
-      ({ approval, answer }) => {
-        this.#approvals.settle(approval.id)
-        const what =
-          answer.status === 'approved' && scope === 'session' ? 'approved for this conversation' : answer.status
-        this.#view.note(`${what}: ${linesOf(approval).join(' ')}`)
-        this.#view.status(answer.status === 'approved' ? `running ${approval.tool_name}` : 'waiting for the model')
-        this.#askNext()
-      },
-      (error: unknown) => this.#report(error),
-    )
-  }
-  #details(id: string): void {
-    renderDetails(this.#parts.connection.client, id).then(
-      (text) => this.#view.note(text),
-      (error: unknown) => this.#report(error),
-    )
   }
 
   /** Shows one event. */
@@ -333,12 +297,8 @@ export class Conversation {
         return
       case 'error': {
         const { content, message, error } = v.parse(Problem, typeof data === 'string' ? { message: data } : data)
-        throw new Failure(
-          exits.failed,
+        throw this.#failed(
           content ?? message ?? (typeof error === 'string' ? error : error?.message) ?? 'the agent failed',
-          this.#parts.letters
-            ? '/retry sends the message again, /drop takes it away; the log of the daemon says more'
-            : 'send the message again, or look at the log of the daemon',
         )
       }
       // Events of a newer daemon are no reason to fail.

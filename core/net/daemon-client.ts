@@ -8,11 +8,20 @@ export class DaemonRefusal extends Error {
   readonly status: number
   readonly code: string | undefined
   readonly retryAfterSecs: number | undefined
-  constructor(status: number, code: string | undefined, message: string, retryAfterSecs: number | undefined) {
+  /** The turn that failed, where a message had been accepted. */
+  readonly turnId: string | undefined
+  constructor(
+    status: number,
+    code: string | undefined,
+    message: string,
+    retryAfterSecs: number | undefined,
+    turnId?: string,
+  ) {
     super(message)
     this.status = status
     this.code = code
     this.retryAfterSecs = retryAfterSecs
+    this.turnId = turnId
   }
 }
 /** Nobody listens at the address, or the connection broke. */
@@ -47,7 +56,7 @@ export interface DaemonClient {
     call?: DaemonCall,
   ): Promise<v.InferOutput<S>>
   /** Events of a streamed answer, each with its JSON parsed. Ending the iteration closes the connection. */
-  stream(path: string, call: DaemonCall): AsyncIterable<ServerEvent>
+  stream(method: 'GET' | 'POST', path: string, call: DaemonCall): AsyncIterable<ServerEvent>
 }
 
 const ErrorBody = v.union([
@@ -99,6 +108,7 @@ export function createDaemonClient(options: {
       typeof error === 'object' ? error.code : undefined,
       message,
       Number.isFinite(retryAfter) ? retryAfter : undefined,
+      response.headers.get('x-turn-id') ?? undefined,
     )
   }
 
@@ -114,8 +124,8 @@ export function createDaemonClient(options: {
         `${url}${path} answered something else than expected (${v.getDotPath(issue) ?? 'body'}: ${issue.message}); is it an svc of another version?`,
       )
     },
-    async *stream(path, call) {
-      const response = await request('POST', path, { ...call, timeoutMs: 0 }, 'stream')
+    async *stream(method, path, call) {
+      const response = await request(method, path, { ...call, timeoutMs: 0 }, 'stream')
       const body = response._data as unknown
       if (!(body instanceof ReadableStream)) throw refuse(response, undefined)
       const text = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, unknown>)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { sources } from './sources.ts'
+import { commands } from '../../core/cli/commands.ts'
+import { code, sources } from './sources.ts'
 
 describe('names and checks', () => {
   it('no file has a name that says nothing', () => {
@@ -25,6 +26,21 @@ describe('names and checks', () => {
       sources('core', 'plugins', 'adapters', 'test')
         .filter((file) => !file.path.startsWith('test/architecture/') && off.test(file.text))
         .map((file) => file.path),
+    ).toEqual([])
+  })
+
+  it('a command in a text is printed as it is typed where the program runs', () => {
+    // `commandLine` and `commandName` know how; the examples of a command are rendered by its help.
+    const bare = new RegExp(`\\bsvc (?:${Object.keys(commands).join('|')}|--help)\\b`)
+    const examples = /\bexamples: \[(?:\[[^\n]*\]\]|[^]*?\n {2,4}\]),|\bexamples: Command\['examples'\] = \[[^]*?\n\]/g
+    expect(
+      sources('core', 'plugins', 'adapters').flatMap(({ path, text }) =>
+        code(text)
+          .replaceAll(examples, '')
+          .split('\n')
+          .filter((line) => bare.test(line))
+          .map((line) => `${path}: ${line.trim()}`),
+      ),
     ).toEqual([])
   })
 })

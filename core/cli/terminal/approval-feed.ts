@@ -19,6 +19,8 @@ interface FeedParts {
 export class ApprovalFeed {
   readonly #parts: FeedParts
   #known = new Map<string, Approval>()
+  /** An answer of the daemon may be older than the answer that was given here. */
+  readonly #settled = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #watching = 0
   constructor(parts: FeedParts) {
@@ -49,9 +51,15 @@ export class ApprovalFeed {
   stop(): void {
     this.#watching++
     clearTimeout(this.#timer)
+    this.#known.clear()
   }
   /** It was answered here. */
   settle(id: string): void {
+    this.#settled.add(id)
+    this.#known.delete(id)
+  }
+  /** It could not be answered. */
+  askAgain(id: string): void {
     this.#known.delete(id)
   }
 
@@ -61,7 +69,8 @@ export class ApprovalFeed {
     const { approvals } = await this.#parts.client.call('GET', path, ApprovalList)
     if (!current()) return
     const before = this.#known
-    this.#known = new Map(approvals.map((approval) => [approval.id, approval]))
+    const waiting = approvals.filter(({ id }) => !this.#settled.has(id))
+    this.#known = new Map(waiting.map((approval) => [approval.id, approval]))
     for (const [id, approval] of before) if (!this.#known.has(id)) this.#parts.onSettled(approval)
     for (const [id, approval] of this.#known) if (!before.has(id)) this.#parts.onAsked(approval)
   }

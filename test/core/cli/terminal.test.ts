@@ -26,9 +26,11 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]()
   await rm(home, { recursive: true, force: true })
 })
-const chat = async (options: { env?: NodeJS.ProcessEnv; args?: string; cols?: number; rows?: number } = {}) => {
+const chat = async (
+  options: { env?: NodeJS.ProcessEnv; args?: string; cols?: number; rows?: number; home?: string } = {},
+) => {
   const terminal = startTerminal(
-    `exec ${process.execPath} --conditions=svc-source ${main} chat --home ${home} ${options.args ?? ''}`,
+    `exec ${process.execPath} --conditions=svc-source ${main} chat --home ${options.home ?? home} ${options.args ?? ''}`,
     options,
   )
   if (!options.args?.includes('-m')) await terminal.shows(/Talking to [^]*\n>$/)
@@ -175,11 +177,50 @@ describe('what is shown', () => {
     terminal.type('/compact\r')
     await terminal.shows(/No compaction needed|Session compacted/)
     terminal.type('/help\r')
-    await terminal.shows(/\/sessions: [^]*\/agents: list[^]*Ctrl-C clears what is typed/)
+    await terminal.shows(/\/sessions \[number\]: [^]*\/agents: list[^]*Ctrl-C clears what is typed/)
+  })
+})
+
+describe('what is waited for', () => {
+  it('a pause before another try is said while it lasts, and what is thought stays above the answer', async () => {
+    await using terminal = await chat()
+    const hand = byHand()
+    stage.fake.script(
+      { status: 503, headers: { 'retry-after': '2' }, body: '{"error":{"message":"busy"}}' },
+      { reasoning: ['First I look.', ' Then I leap.'], text: hand.text },
+    )
+    terminal.type('/think on\r')
+    await terminal.shows(/Extended thinking is on/)
+    terminal.type('jump\r')
+    await terminal.shows(/\(trying again at .* UTC, attempt 2: [^]*503/)
+    await terminal.shows(/First I look\. Then I leap\.\n… /)
+    hand.say('Jumped.')
+    hand.end()
+    await terminal.shows(/First I look\. Then I leap\.\n\nJumped\.\n+>$/)
+    terminal.type('/think perhaps\r')
+    await terminal.shows(/\/think on or \/think off/)
   })
 })
 
 describe('a message that failed', () => {
+  it('that is sent again is shown as it is answered, and can be stopped', async () => {
+    const name = `lucky-${Math.trunc(performance.now())}`
+    await stage.spawn(name)
+    await using terminal = await chat({ args: name })
+    const hand = byHand()
+    stage.fake.script({ status: 400, body: '{"error":{"message":"no such thing"}}' }, { text: hand.text })
+    terminal.type('try this\r')
+    await terminal.shows(/svc: [^]*\/retry sends the message\s+again/)
+    terminal.type('/retry\r')
+    hand.say('Half of')
+    await terminal.shows(/Half of\n… answering/)
+    hand.say(' it')
+    await terminal.shows(/Half of it\n… answering/)
+    terminal.type(CTRL_C)
+    await terminal.shows(/Half of it[^]*\(stopped\)/)
+    hand.end()
+  })
+
   it('is sent again with /retry, or taken away with /drop', async () => {
     const name = `unlucky-${Math.trunc(performance.now())}`
     await stage.spawn(name)
@@ -197,7 +238,7 @@ describe('a message that failed', () => {
     terminal.type('/drop\r')
     await terminal.shows(/> \/drop\n.*\w/)
     terminal.type('/retry\r')
-    await terminal.shows(/No message of this conversation failed/)
+    await terminal.shows(/No message of this session has failed/)
   })
 })
 
@@ -234,6 +275,71 @@ describe('approvals', () => {
     await terminal.shows(/That was typed before the question was shown/)
     terminal.type('n\r')
     await terminal.shows(/rejected: launch[^]*as you like/)
+  })
+
+  it('s allows it for the conversation, where the same call is not asked about again', async () => {
+    await using terminal = await digger()
+    stage.fake.script(launch, { text: 'launched' }, launch, { text: 'again' })
+    terminal.type('do it\r')
+    await terminal.shows(/ s {2}yes, for this conversation[^]*your answer: y, s or n/)
+    terminal.type('s\r')
+    await terminal.shows(/approved for this conversation: launch label: one[^]*\nlaunched/)
+    terminal.type('once more\r')
+    await terminal.shows(/\nagain/)
+    expect(terminal.screen().match(/wants to/g)).toHaveLength(1)
+  })
+
+  it('a question that expires while it is shown is gone, and what is typed then is a message', async () => {
+    await using stageOfItsOwn = await openChat({
+      config: {
+        plugins: { paths: [launcher], launcher: { file: join(home, 'expired.log') }, approvals: { timeout_secs: 10 } },
+      },
+    })
+    await using terminal = await chat({ home: stageOfItsOwn.host.home })
+    stageOfItsOwn.fake.script(launch, { text: 'a pity' }, { text: 'to you too' }, { text: 'why?' })
+    terminal.type('do it\r')
+    const [shown] = await terminal.shows(/your answer: y, s or n .*, \d s left/)
+    await terminal.hides(new RegExp(RegExp.escape(shown)))
+    await terminal.shows(/your answer: y, s or n .*, \d s left/)
+    terminal.type('hm\r')
+    await terminal.shows(/sent after this answer; the question takes y, s or n/)
+    await terminal.shows(/Nobody answered in time, which counts as no\.[^]*a pity[^]*to you too/)
+    terminal.type('y\r')
+    await terminal.shows(/\nwhy\?/)
+    expect(stageOfItsOwn.fake.requests.at(-1)?.body.messages?.at(-1)?.content).toBe('y')
+    expect(terminal.screen()).not.toMatch(/your answer:|approved/)
+  })
+
+  it('svc approval watch takes no letter typed too early, and counts down', { timeout: 40_000 }, async () => {
+    const ask = async (word: string): Promise<string> => {
+      const payload = { command: 'make', args: [word] }
+      const request = { agent_id: stage.agent, tool_name: 'shell_exec', payload }
+      return (await stage.host.json('POST', '/api/approvals', request)).body.id
+    }
+    await using terminal = startTerminal(
+      `exec ${process.execPath} --conditions=svc-source ${main} approval watch --home ${home}`,
+    )
+    await terminal.shows(/Waiting for what agents want to do/)
+    terminal.type('y')
+    await terminal.shows(/> y$/)
+    const id = await ask('early')
+    const [, shown = ''] = await terminal.shows(/make early[^]*(your answer: .* left)\n> y$/)
+    await terminal.hides(new RegExp(RegExp.escape(shown)))
+    terminal.type('\r')
+    await terminal.shows(/That was typed before the question was shown/)
+    expect((await stage.host.json('GET', `/api/approvals/${id}`)).body.status).toBe('pending')
+    terminal.type('what\r')
+    await terminal.shows(/y or n; d shows details/)
+    terminal.type('s\r')
+    await terminal.shows(/This can be allowed once only: y or n/)
+    const second = await ask('later')
+    terminal.type('y\r')
+    await terminal.shows(/approved: make early[^]*make later/)
+    await stage.host.json('POST', `/api/approvals/${second}/reject`, {})
+    await terminal.shows(/Answered elsewhere/)
+    await terminal.hides(/your answer:/)
+    terminal.type('y\r')
+    await terminal.shows(/Nothing waits for an answer/)
   })
 
   it('svc approval watch asks about each, and leaves with Ctrl-C', async () => {
