@@ -9,6 +9,7 @@ import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { findPlace, loadSettings } from './settings.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
   description:
@@ -40,7 +41,9 @@ export default command({
       throw new Failure(
         exits.usage,
         error.message.replace(/^config set: /, ''),
-        'nothing was written; `svc config schema` lists every key',
+        error.message.includes('config schema')
+          ? 'nothing was written'
+          : `nothing was written; ${commandLine('config schema')} lists every key`,
         { cause: error },
       )
     }
@@ -66,7 +69,7 @@ export default command({
         print(
           atStart
             ? 'The running daemon takes it at its next start.'
-            : 'The running daemon takes it with `svc config reload`.',
+            : `The running daemon takes it with ${commandLine('config reload')}.`,
         )
     }
     return exits.ok

@@ -4,7 +4,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { requireSession, sessionArgs, titleOf } from './sessions.ts'
+import { countOf, requireSession, sessionArgs } from './sessions.ts'
 
 export default command({
   description:
@@ -21,9 +21,9 @@ export default command({
     })
     if (args.json) printJson(answer)
     else {
-      const title = titleOf(session)
+      const { title } = session
       print(
-        `session ${session.id}${title === '' ? '' : ` (${escapeControls(title)})`} is gone, with its ${session.message_count} messages`,
+        `session ${session.id}${title === '' ? '' : ` (${escapeControls(title)})`} is gone, with its ${countOf(session.message_count)}`,
       )
     }
     return exits.ok

@@ -4,6 +4,7 @@ import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { requireSession, sessionArgs } from './sessions.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const Labelled = v.looseObject({ session_id: v.string(), label: v.nullable(v.string()) })
 
@@ -22,7 +23,7 @@ export default command({
   ],
   async run(args) {
     if ((args.label === undefined) !== (args.remove === true))
-      throw new Failure(exits.usage, 'give a label or --remove', 'for example: svc session label 1 taxes')
+      throw new Failure(exits.usage, 'give a label or --remove', `for example: ${commandLine('session label 1 taxes')}`)
     const answer = await ask(await connect(args), async (client) =>
       client.call(
         'PUT',

@@ -2,7 +2,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect, requireAgent } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderTable } from './output.ts'
-import { listSessions, titleOf } from './sessions.ts'
+import { listSessions } from './sessions.ts'
 
 export default command({
   description:
@@ -30,7 +30,7 @@ export default command({
           sessions.map((session, index) => [
             session.active ? '*' : '',
             String(index + 1),
-            titleOf(session),
+            session.title === '' ? '(no messages yet)' : session.title,
             String(session.message_count),
             `${session.created_at.slice(0, 16).replace('T', ' ')} UTC`,
             session.id,

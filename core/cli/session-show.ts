@@ -4,7 +4,7 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { requireSession, sessionArgs, titleOf } from './sessions.ts'
+import { countOf, requireSession, sessionArgs } from './sessions.ts'
 
 const Message = v.looseObject({
   role: v.string(),
@@ -49,9 +49,9 @@ export default command({
       printJson(shown)
       return exits.ok
     }
-    const title = titleOf(session)
+    const { title } = session
     print(
-      `${title === '' ? '' : `${escapeControls(title)}, `}${shown.message_count} messages, ${session.id}${shown.active ? ', active' : ''}`,
+      `${title === '' ? '' : `${escapeControls(title)}, `}${countOf(shown.message_count)}, ${session.id}${shown.active ? ', active' : ''}`,
     )
     const agent = session.agent_name ?? 'agent'
     for (const { role, content, created_at: at, tools, mark, failed, error } of shown.messages) {

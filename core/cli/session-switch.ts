@@ -4,11 +4,11 @@ import { clientArgs, command } from './command.ts'
 import { ask, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { requireSession, sessionArgs, titleOf } from './sessions.ts'
+import { requireSession, sessionArgs } from './sessions.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export default command({
-  description:
-    'Make a conversation the active one of its agent: the page, channels and `svc chat` go on there. To talk in one and leave the active one as it is, use `svc chat --session`.',
+  description: `Make a conversation the active one of its agent: the page, channels and ${commandLine('chat')} go on there. To talk in one and leave the active one as it is, use ${commandLine('chat --session')}.`,
   args: { ...sessionArgs, ...clientArgs },
   examples: [
     ['svc session switch 2', 'the second one of `svc session list`'],
@@ -22,7 +22,7 @@ export default command({
     })
     if (args.json) printJson(answer)
     else {
-      const title = titleOf(session)
+      const { title } = session
       print(`session ${session.id}${title === '' ? '' : ` (${escapeControls(title)})`} is the active one now`)
     }
     return exits.ok

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { requireAgent } from './connect.ts'
 import { exits, Failure } from './failure.ts'
+import { commandLine } from '../process/command-name.ts'
 
 export const Session = v.looseObject({
   id: v.string(),
@@ -10,7 +11,8 @@ export const Session = v.looseObject({
   message_count: v.number(),
   created_at: v.optional(v.string(), ''),
   label: v.nullish(v.string()),
-  title: v.nullish(v.string()),
+  /** Its label, else how it begins; empty with nothing in it. */
+  title: v.optional(v.string(), ''),
   active: v.optional(v.boolean(), false),
 })
 export type Session = v.InferOutput<typeof Session>
@@ -20,7 +22,7 @@ export const sessionArgs = {
   session: {
     type: 'positional',
     required: true,
-    description: 'Number in `svc session list`, label, id, or the beginning of the id',
+    description: `Number in ${commandLine('session list')}, label, id, or the beginning of the id`,
   },
   agent: {
     type: 'string',
@@ -29,7 +31,7 @@ export const sessionArgs = {
   },
 } as const
 
-export const titleOf = ({ title, label }: Pick<Session, 'title' | 'label'>): string => label ?? title ?? ''
+export const countOf = (messages: number): string => `${messages} ${messages === 1 ? 'message' : 'messages'}`
 
 /** The sessions of an agent, newest first: their places are the numbers by which one is named. */
 export async function listSessions(client: DaemonClient, agentId: string): Promise<readonly Session[]> {
@@ -62,7 +64,7 @@ export async function requireSession(
     exits.notFound,
     `"${owner.name}" has no session "${wanted}"`,
     all.length === 0
-      ? `it has none yet; \`svc chat${whose}\` begins one`
-      : `\`svc session list${whose}\` lists the ${all.length} there ${all.length === 1 ? 'is' : 'are'}`,
+      ? `it has none yet; ${commandLine(`chat${whose}`)} begins one`
+      : `${commandLine(`session list${whose}`)} lists what there is`,
   )
 }

@@ -56,6 +56,8 @@ type Command = (
 ) => Promise<CommandAnswer> | CommandAnswer
 
 interface Entry {
+  /** What may follow its name. */
+  readonly takes?: string
   readonly does: string
   readonly run: Command
   /** What is left behind, as of a route; a conversation when it is not said. */
@@ -70,6 +72,7 @@ const commands: Readonly<Record<string, Entry>> = {
     },
   },
   sessions: {
+    takes: '[number]',
     does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
     async run({ sessions, agents }, conversation, wanted) {
       const agent = await agents.require(conversation.agentId)
@@ -77,17 +80,19 @@ const commands: Readonly<Record<string, Entry>> = {
       if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
       const session = await switchSession({ sessions, agents }, agent.id, wanted)
       conversation.moved(session.id)
-      return `Back in session ${session.id}: ${titleOf(session)}, ${session.messageCount} messages.`
+      return `Back in session ${session.id}: ${titleOf(session)}, ${session.messageCount} ${session.messageCount === 1 ? 'message' : 'messages'}.`
     },
   },
   compact: {
+    takes: '[undo]',
     does: 'summarise older messages; with undo, take the newest summary back',
     async run({ chat }, { agentId, sessionId }, argument) {
       return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId, sessionId)) : describe(await chat.compact(agentId, sessionId))}.`
     },
   },
   model: {
-    does: '<name>: the model of this agent; without a name, which it is',
+    takes: '[name]',
+    does: 'the model of this agent; with a name, use that one',
     effectOf: (argument) => (argument === '' ? 'read' : 'lasting'),
     async run({ agents, inference }, { agentId }, argument) {
       const { warnings } = argument === '' ? { warnings: [] } : await agents.setModel(agentId, argument)
@@ -117,14 +122,14 @@ const commands: Readonly<Record<string, Entry>> = {
       chat.stop(agentId, sessionId) ? 'Agent run cancelled.' : 'No active run.',
   },
   retry: {
-    does: 'answer the last message again that failed',
+    does: 'send the last message that failed again',
     async run(parts, conversation) {
       const failed = await lastFailed(parts, conversation)
       return failed === undefined ? NOTHING_FAILED : parts.chat.retry(failed, conversation.door)
     },
   },
   drop: {
-    does: 'take the last message out of view that failed',
+    does: 'take away the last message that failed',
     async run(parts, conversation) {
       const failed = await lastFailed(parts, conversation)
       if (failed === undefined) return NOTHING_FAILED
@@ -138,12 +143,14 @@ const commands: Readonly<Record<string, Entry>> = {
       (await import('./approval-commands.ts')).listApprovals(approvals(), agentId),
   },
   approve: {
-    does: '<id>: let exactly this be done, once',
+    takes: '<id>',
+    does: 'let exactly this be done, once',
     run: async ({ approvals }, conversation, id) =>
       (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'approve', id),
   },
   reject: {
-    does: '<id>: do not let this be done',
+    takes: '<id>',
+    does: 'do not let this be done',
     run: async ({ approvals }, conversation, id) =>
       (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'reject', id),
   },
@@ -158,13 +165,17 @@ const commands: Readonly<Record<string, Entry>> = {
     },
   },
   think: {
-    does: 'on or off: extended thinking, for models that can',
+    takes: '[on|off]',
+    does: 'extended thinking, for models that can',
     run(_parts, conversation, argument) {
-      conversation.thinking = argument === '' ? conversation.thinking !== true : argument !== 'off'
+      const wanted = argument.toLowerCase()
+      if (!['', 'on', 'off'].includes(wanted)) return 'Say /think on or /think off.'
+      conversation.thinking = wanted === '' ? conversation.thinking !== true : wanted === 'on'
       return `Extended thinking is ${conversation.thinking ? 'on' : 'off'} for models that can.`
     },
   },
   models: {
+    takes: '[provider]',
     does: 'the models of the providers that can be used; with a provider, all of its models',
     run: async ({ inference, catalog }, _conversation, provider) =>
       (await import('./model-commands.ts')).listModels(inference, catalog(), provider),
@@ -177,7 +188,7 @@ const commands: Readonly<Record<string, Entry>> = {
     does: 'this list',
     run: () =>
       Object.entries(commands)
-        .map(([name, { does }]) => `/${name}: ${does}`)
+        .map(([name, { takes, does }]) => `/${name}${takes === undefined ? '' : ` ${takes}`}: ${does}`)
         .join('\n'),
   },
 }
@@ -202,13 +213,16 @@ export function isCommand(text: string): boolean {
 
 /** The commands in the forms that clients ask for. */
 export function listCommands() {
-  return Object.entries(commands).map(([name, { does }]) => ({
-    cmd: `/${name}`,
-    desc: does,
-    name,
-    aliases: Object.keys(aliases).filter((alias) => aliases[alias] === name),
-    description: does,
-  }))
+  return Object.entries(commands).map(([name, { takes, does }]) => {
+    const description = takes === undefined ? does : `${takes}: ${does}`
+    return {
+      cmd: `/${name}`,
+      desc: description,
+      name,
+      aliases: Object.keys(aliases).filter((alias) => aliases[alias] === name),
+      description,
+    }
+  })
 }
 
 /** The answer to a slash command. Throws what the service behind it throws. */

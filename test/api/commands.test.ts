@@ -40,7 +40,7 @@ describe('slash commands over REST', () => {
       session_id: await active(agent),
       thinking: null,
     })
-    expect((await run(agent, 'help')).content).toContain('/sessions: ')
+    expect((await run(agent, 'help')).content).toContain('/sessions [number]: ')
     expect((await run(agent, '/dance')).content).toContain('Unknown command')
   })
 

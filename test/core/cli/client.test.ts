@@ -124,6 +124,7 @@ describe('agents and plugins', () => {
     expect(stdout).toMatch(/^agent "unnamed" /)
     expect(stderr).toMatch(/^svc: warning: .*nam/m)
     expect(stderr).toMatch(/^svc: warning: .*tool/m)
+    expect(stderr).toMatch(/^svc: warning: the manifest has no "name", so the agent is called "unnamed"$/m)
     expect((await svc('agent', 'kill', 'unnamed')).code).toBe(0)
   })
   it('hands a signed manifest over as one, whose text and signer are checked', async () => {

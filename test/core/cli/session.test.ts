@@ -78,7 +78,7 @@ describe('svc session', () => {
     expect(await ids()).toHaveLength(1)
     expect(await svc('session', 'delete', '7')).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining('`svc session list` lists the 1 there is') as string,
+      stderr: expect.stringContaining('`svc session list` lists what there is') as string,
     })
     expect((await svc('session', 'show', '1', '--limit', 'many')).code).toBe(2)
   })
