@@ -77,7 +77,7 @@ function Desk({ client }: { readonly client: Client }) {
 
   const waiting = useValue(client.approvals.pending).length
   useEffect(() => {
-    const name = agent ? `${agent.name} · svc` : 'svc chat'
+    const name = agent ? `${agent.name} · svc` : 'svc'
     document.title =
       waiting === 0 ? name : `(${waiting}) ${waiting === 1 ? 'An approval waits' : 'Approvals wait'} · ${name}`
   }, [agent?.name, waiting])
