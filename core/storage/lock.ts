@@ -4,7 +4,6 @@ import type BetterSqlite3 from 'better-sqlite3'
 import Sqlite from 'better-sqlite3'
 import * as v from 'valibot'
 import { codeOf, isBusy } from './failure.ts'
-import { commandLine } from '../process/command-name.ts'
 
 /** Another daemon serves this home. */
 export class HomeInUse extends Error {
@@ -14,7 +13,7 @@ export class HomeInUse extends Error {
   readonly address: string | undefined
   constructor(home: string, pid: number, address: string | undefined) {
     super(
-      `another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; stop it with ${commandLine('stop')} or choose another home with --home`,
+      `another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; stop it or choose another home with --home`,
     )
     this.pid = pid
     this.address = address

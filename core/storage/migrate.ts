@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import type { ConsolaInstance } from 'consola'
 import { splitStatements, toDialect } from './dialect.ts'
 import type { Migration, PluginDatabase, Statement } from './database.ts'
-import { commandLine } from '../process/command-name.ts'
 
 interface Applied {
   readonly id: string
@@ -94,7 +93,7 @@ export class Migrations {
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
     if (newer.length > 0 && strict)
       throw new Error(
-        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or put back the copy from before it with ${commandLine('restore')}`,
+        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or restore the copy from before it`,
       )
     if (newer.length > 0)
       this.#log.warn(

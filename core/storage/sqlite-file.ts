@@ -14,7 +14,6 @@ import {
 import { dirname, join } from 'node:path'
 import type { ReadOnlyDatabase } from './read-only.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
-import { commandLine } from '../process/command-name.ts'
 
 /** "svc1" as the application id in the file's header, so that the database of another program is not taken for ours. */
 const APPLICATION_ID = 0x73766331
@@ -42,7 +41,7 @@ export class DatabaseRefused extends Error {
   readonly path: string
   constructor(path: string, problem: string, options: ErrorOptions = {}) {
     super(
-      `The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty. ${commandLine('restore <copy>')} does the same.`,
+      `The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty.`,
       options,
     )
     this.path = path
