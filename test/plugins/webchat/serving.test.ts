@@ -189,3 +189,9 @@ test('a daemon without a built page says how to build it, and serves it once it 
   expect(await after.text()).toContain('late')
   await rm(late, { recursive: true })
 })
+
+test('what a first visit loads stays within 80 KB, without the worker for long answers', () => {
+  const first = built.filter(({ path }) => !path.includes('worker'))
+  expect(first.length).toBe(built.length - 1)
+  expect(first.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(80 * 1024)
+})
