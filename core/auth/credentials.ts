@@ -21,6 +21,8 @@ export interface AcceptedCredentials {
 export interface PluginCredentials {
   /** Accepts further credentials until the plugin unloads. They change nothing while no API key is set: then nobody needs one. */
   accept(source: CredentialSource): AcceptedCredentials
+  /** Whether what this principal presented is still accepted; of one who presented no such credential it is. */
+  holds(principal: Principal): boolean
   /** Before something secret is compared outside the Authorization header: throws `rate_limit` after too many wrong ones from this address. */
   checkAttempts(clientAddress: string): void
   /** It was wrong: counts as a wrong API key does, in the same bucket, and is told to the same listeners. */

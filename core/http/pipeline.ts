@@ -261,7 +261,8 @@ export class Pipeline {
       if (route.costOf) this.#parts.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const once = await idempotency?.answer({
-        scope: `${exchange.method} ${exchange.path}`,
+        // The key of somebody else is another one: nobody is told what came of the request of another.
+        scope: `${exchange.method} ${exchange.path}${'id' in input.principal ? ` ${input.principal.kind} ${input.principal.id}` : ''}`,
         key,
         fingerprint: fingerprintOf(exchange.query, bytes),
         handle: (id) => {

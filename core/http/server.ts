@@ -159,6 +159,7 @@ export function createHttp(options: HttpOptions): HttpServer {
     }),
     credentials: (scope) => ({
       accept: (source) => credentials.accept(scope, source),
+      holds: (principal) => credentials.holds(principal),
       checkAttempts: (clientAddress) => auth.checkAttempts(limiterKey(clientAddress)),
       failed: (failure) => auth.failed(failure, limiterKey(failure.clientAddress)),
     }),

@@ -48,6 +48,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     let wrong = 0
     const credentials = {
       accept: () => ({ revoked() {} }),
+      holds: () => true,
       checkAttempts() {
         if (wrong >= 10) throw new Refusal('rate_limit', 'too many')
       },
@@ -95,6 +96,7 @@ describe.each(engines)('pairing on %s', (engine) => {
           },
         }
       },
+      holds: () => true,
       checkAttempts() {},
       failed() {},
     })
