@@ -1,4 +1,5 @@
 import { defineService, notify } from 'svc/sdk'
+import type { Principal } from 'svc/sdk'
 
 export type ApprovalState = 'pending' | 'approved' | 'rejected' | 'expired'
 export type RiskLevel = 'low' | 'medium' | 'high' | 'critical'
@@ -69,12 +70,12 @@ export interface Approvals {
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>
   /**
-   * Durable before it settles. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden`
+   * Durable before it settles. What somebody gave whose credential can be taken away counts as long as it is accepted. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden`
    * for the scope `session` where it can be approved once only.
    */
-  approve(id: string, by: string, scope?: Scope): Promise<Approval>
+  approve(id: string, by: Principal | string, scope?: Scope): Promise<Approval>
   /** As `approve`. */
-  reject(id: string, by: string): Promise<Approval>
+  reject(id: string, by: Principal | string): Promise<Approval>
 }
 export const Approvals = defineService<Approvals>()('approvals')
 

@@ -161,6 +161,7 @@ export function createGate({
       row.state === 'approved' &&
       row.consumed_at === null &&
       !desk.awaited(row.id) &&
+      desk.holds(row) &&
       (row.decided_at ?? '') > toIso(clock.now() - config.approved_for_secs * 1000)
     )
   }

@@ -21,7 +21,7 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   provides: { approvals: Approvals },
   migrations,
-  async setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, leaving, tools }) {
+  async setup({ config, credentials, db, hooks, jobs, log, metrics, own, routes, run, services, leaving, tools }) {
     const store = new ApprovalStore(db)
     const failed = (error: unknown): void => {
       log.error('an approval could not be looked after', error)
@@ -36,6 +36,7 @@ export default definePlugin({
       clock: systemClock,
       failed,
       granted: () => passed.add(),
+      holds: (principal) => credentials.holds(principal),
       limits: {
         timeoutSecs: config.timeout_secs,
         pendingPerAgent: config.pending_per_agent,

@@ -124,7 +124,7 @@ export function approvalRoutes(
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, body, principal }) {
-      const { id, state, decidedAt } = await desk.approve(params.id, nameOf(principal), body.scope)
+      const { id, state, decidedAt } = await desk.approve(params.id, principal, body.scope)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
@@ -168,7 +168,7 @@ export function approvalRoutes(
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, principal }) {
-      const { id, state, decidedAt } = await desk.reject(params.id, nameOf(principal))
+      const { id, state, decidedAt } = await desk.reject(params.id, principal)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import { nameOf, Refusal } from 'svc/sdk'
+import type { Principal, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import type { Clock } from './clock.ts'
@@ -21,6 +21,8 @@ export interface DeskParts {
     readonly sessionScope: boolean
     readonly grantsPerSession: number
   }
+  /** Whether somebody's credential is still accepted. */
+  readonly holds: (principal: Principal) => boolean
   /** Told after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
   readonly resolved: (approval: Approval) => void
@@ -51,6 +53,9 @@ const RECENT = 50
 /** Whoever has the key of the daemon, or sits at a machine whose daemon has none (`nameOf`). */
 const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
+const nameFor = (by: Principal | string): string => (typeof by === 'string' ? by : nameOf(by))
+/** Approvals whose giver is remembered; of older ones it is asked again. */
+const MOST_GIVERS = 1_000
 
 /** Where requests wait for an answer. What is true is in the table; timers and waiters only look there. */
 export class Desk implements Approvals {
@@ -58,6 +63,8 @@ export class Desk implements Approvals {
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
   #standing = 0
+  /** Who gave approvals that can still be used, where it was nobody with the API key: they hold as long as the credential does. */
+  readonly #givers = new Map<string, Principal>()
   constructor(parts: DeskParts) {
     this.#parts = parts
   }
@@ -152,11 +159,23 @@ export class Desk implements Approvals {
     )
     return [...pending, ...decided].map(toApproval)
   }
-  approve(id: string, by: string, scope: Scope = 'once'): Promise<Approval> {
-    return this.#answer(id, 'approved', by, scope)
+  async approve(id: string, by: Principal | string, scope: Scope = 'once'): Promise<Approval> {
+    // Before it is given: who waits for it uses it at once.
+    if (typeof by !== 'string' && 'id' in by) this.#givers.set(id, by)
+    try {
+      return await this.#answer(id, 'approved', nameFor(by), scope)
+    } finally {
+      for (const given of [...this.#givers.keys()].slice(0, -MOST_GIVERS)) this.#givers.delete(given)
+    }
   }
-  reject(id: string, by: string): Promise<Approval> {
-    return this.#answer(id, 'rejected', by)
+  /** Whether an approval that was given still counts. Of a giver who is not known any more, as after a restart, it does not. */
+  holds({ id, decided_by: by }: Pick<RequestRow, 'id' | 'decided_by'>): boolean {
+    if (by === OPERATOR) return true
+    const giver = this.#givers.get(id)
+    return giver !== undefined && this.#parts.holds(giver)
+  }
+  reject(id: string, by: Principal | string): Promise<Approval> {
+    return this.#answer(id, 'rejected', nameFor(by))
   }
 
   /** Who gave the standing approval that covers this call, if one does; its use is on disk then. */

@@ -1,3 +1,4 @@
+import type { Principal } from 'svc/sdk'
 import type { Approval, Approvals } from '../approvals/contract.ts'
 
 const NONE = 'Nothing of this agent waits for approval.'
@@ -14,7 +15,7 @@ export async function listApprovals(approvals: Approvals | undefined, agentId: s
 /** Answers one request of this agent, named by its id or the beginning of it. Throws what the service throws. */
 export async function answerApproval(
   approvals: Approvals | undefined,
-  { agentId, speaker }: { readonly agentId: string; readonly speaker: string },
+  { agentId, principal }: { readonly agentId: string; readonly principal: Principal },
   verb: 'approve' | 'reject',
   id: string,
 ): Promise<string> {
@@ -27,7 +28,7 @@ export async function answerApproval(
     return id === ''
       ? `Say which: /${verb} <id>\n\n${await listApprovals(approvals, agentId)}`
       : `No approval ${id.slice(0, 50)} of this agent is pending. /approvals lists those that are.`
-  const { state, summary } = await approvals[verb](one.id, speaker)
+  const { state, summary } = await approvals[verb](one.id, principal)
   return `${state === 'approved' ? 'Approved, once' : 'Rejected'}: ${summary}`
 }
 

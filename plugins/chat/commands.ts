@@ -1,4 +1,4 @@
-import { checkAuthority, findNearest, nameOf, suggest } from 'svc/sdk'
+import { checkAuthority, findNearest, suggest } from 'svc/sdk'
 import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
@@ -25,10 +25,6 @@ export class Conversation {
     this.agentId = agentId
     this.principal = principal
     this.sessionId = sessionId
-  }
-  /** Who speaks, as a record names them. */
-  get speaker(): string {
-    return nameOf(this.principal)
   }
 
   /** The conversation goes on in another session, which is the active one now. */

@@ -63,6 +63,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       failed: (error) => {
         throw error
       },
+      holds: () => true,
       limits: {
         timeoutSecs: settings.timeout_secs,
         pendingPerAgent: settings.pending_per_agent,
