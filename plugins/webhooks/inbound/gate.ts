@@ -62,6 +62,7 @@ export class InboundGate {
     body: Uint8Array,
     facts: Pick<RequestFacts, 'clientAddress' | 'header' | 'requestId'>,
     own: string,
+    hook: 'agent' | 'wake',
   ): Promise<Admitted> {
     const { clientAddress, header } = facts
     if (!this.#triggers.enabled)
@@ -100,7 +101,8 @@ export class InboundGate {
       this.#wrong(facts, 'The signature does not fit to the request and the token')
     if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
       this.#wrong(facts, `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`)
-    const fingerprint = hash('sha256', body)
+    // The signature does not say which of the hooks it is for: whoever saw the request must not send it to the other one.
+    const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${hook}\n`), body]))
     // Kept far longer than a time is accepted.
     const { first, row } = await this.#store.remember(
       id,

@@ -60,7 +60,7 @@ export function inboundRoutes({
       returns: { status: 'accepted', mode: 'now', id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11' },
     },
     async handle(input) {
-      const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
+      const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID(), 'wake')
       const asked = parse(Wake, readJsonBody(input.body), 'body')
       const { text, mode } = asked
       const agent = namedAgent(asked)
@@ -93,7 +93,7 @@ export function inboundRoutes({
     idempotent: true,
     example: { body: { message: 'Summarise the incident.', agent: 'assistant' } },
     async handle(input) {
-      const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID())
+      const { effectId, isRepeat } = await gate.admit(input.body, input, input.effectId ?? randomUUID(), 'agent')
       const asked = parse(AgentCall, readJsonBody(input.body), 'body')
       const { message, deliver, model, timeout_secs: timeoutSecs } = asked
       const wanted = namedAgent(asked)
