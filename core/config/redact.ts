@@ -1,3 +1,5 @@
+import * as v from 'valibot'
+import { MASK } from '../schema/secret.ts'
 import { ConfigSchema } from './schema.ts'
 import { findChild, isSecret, isTree } from './shape.ts'
 import type { Schema } from './shape.ts'
@@ -11,10 +13,30 @@ export function redact(value: unknown, schema: Schema | undefined = ConfigSchema
     Object.entries(value).map(([key, item]) => {
       const child = schema && findChild(schema, key)
       const hidden = isSecret(child, key) && item !== undefined && item !== ''
-      return [key, hidden ? '***' : redact(item, child)]
+      return [key, hidden ? MASK : redact(item, child)]
     }),
   )
 }
+
+/** The first key whose value is what `redact` shows in place of a secret, and not the secret. */
+export function findMask(
+  value: unknown,
+  schema: Schema | undefined = ConfigSchema,
+  path: readonly string[] = [],
+): readonly string[] | undefined {
+  if (typeof value === 'string') return /^[a-z][a-z\d+.-]*:\/\/\*\*\*@/i.test(value) ? path : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, item] of Object.entries(value)) {
+    const child = Array.isArray(value) ? undefined : schema && findChild(schema, key)
+    const masked = item === MASK || (Array.isArray(item) && item.includes(MASK))
+    if (masked && isSecret(child, key)) return [...path, key]
+    const found = findMask(item, Array.isArray(item) ? anything : (child ?? anything), [...path, key])
+    if (found) return found
+  }
+  return undefined
+}
+/** Where no schema tells, the names do. */
+const anything = v.unknown()
 
 /** Every secret in a configuration, for the mask of the log. */
 export function listSecrets(value: unknown, schema: Schema | undefined = ConfigSchema): string[] {

@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { checkLayer, nest, overlay, splitKey } from './layer.ts'
 import { findNearest } from '../schema/nearest.ts'
+import { NOT_ONE } from '../schema/secret.ts'
 import { ConfigError } from './problem.ts'
+import { findMask } from './redact.ts'
 import { ConfigSchema } from './schema.ts'
 import { findChild, findSchema, isTable, isTree, knownKeys } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
@@ -32,6 +34,8 @@ export async function setConfigValue(file: string, key: string, value: unknown):
 export function checkConfigValue(file: string, key: string, value: unknown): void {
   const path = splitKey(key)
   checkConfigKey(file, path)
+  const masked = findMask(nest(path, value))
+  if (masked) throw new ConfigError([{ file, key: masked.join('.'), message: NOT_ONE }])
   const { problems } = checkLayer(ConfigSchema, { file, tree: nest(path, value), place: () => ({}) })
   if (problems.length > 0) throw new ConfigError(problems)
 }

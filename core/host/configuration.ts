@@ -4,10 +4,12 @@ import { isLoopback, parseListenAddr } from '../config/listen.ts'
 import type { ConfigChange, LiveConfig } from '../config/live.ts'
 import { nest, overlay, splitKey } from '../config/layer.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
+import { NOT_ONE } from '../schema/secret.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
-import { redact } from '../config/redact.ts'
+import { findMask, redact } from '../config/redact.ts'
 import { ConfigSchema } from '../config/schema.ts'
 import { isTree } from '../config/shape.ts'
+import type { Tree } from '../config/shape.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
@@ -79,6 +81,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     try {
       checkConfigKey('the value', path)
       refuseFileOnly(path, value)
+      refuseMasks(path, value)
       checkConfigValue('the value', key, value)
     } catch (error) {
       throw refusalOf(error, 'invalid_request')
@@ -95,6 +98,13 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
       ? findFileOnly(pluginKnowing(path).config, path.slice(2), value)
       : findFileOnly(ConfigSchema, path, value)
     if (found) throw fileOnlyRefusal(inPlugin ? [...path.slice(0, 2), ...found.path] : found.path, found.reason)
+  }
+  /** Throws `ConfigError` for what is shown in place of a secret that a plugin marked; of all others the file knows. */
+  function refuseMasks(path: readonly string[], value: unknown): void {
+    if (path[0] !== 'plugins' || path.length < 3) return
+    const masked = findMask(nest(path.slice(2), value), pluginKnowing(path).config)
+    if (masked)
+      throw new ConfigError([{ file: 'the value', key: [...path.slice(0, 2), ...masked].join('.'), message: NOT_ONE }])
   }
   /** The plugin a key is for. What it takes is known only here: the schema of the file lets every key below `plugins` pass. */
   function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
@@ -153,12 +163,23 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     return { reloaded, later, failed }
   }
 
+  /** Without secrets. The schema of the file knows those of plugins by their names only, each plugin also those it marked. */
+  function hide(config: Tree): Tree {
+    const shown = redact(config) as Tree
+    const { plugins } = shown
+    if (!isTree(plugins)) return shown
+    const own = host
+      .definitions()
+      .flatMap(({ name, config: schema }) => (name in plugins ? [[name, redact(plugins[name], schema)]] : []))
+    return { ...shown, plugins: { ...plugins, ...Object.fromEntries(own) } }
+  }
+
   return {
-    read: () => redact(live.current) as Readonly<Record<string, unknown>>,
+    read: () => hide(live.current),
     shown: (key, ...value) => {
       const path = splitKey(key)
       const tree = value.length === 0 ? live.current : nest(path, value[0])
-      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), redact(tree))
+      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), hide(tree))
     },
     sources: () => live.sources,
     restart: () => live.restart,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { fileOnly } from 'svc/sdk'
+import { fileOnly, secret } from 'svc/sdk'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
 export const Limits = fileOnly(
@@ -80,14 +80,14 @@ export const NewBackup = v.optional(
     v.object({
       /** Puts the key of the vault into the archive, sealed with this: only then can secrets be read on another machine. */
       passphrase: v.optional(
-        v.pipe(v.string(), v.minLength(12, 'must have at least 12 characters'), v.maxLength(1_024)),
+        secret(v.pipe(v.string(), v.minLength(12, 'must have at least 12 characters'), v.maxLength(1_024))),
       ),
     }),
   ),
 )
 export const RestoreBody = v.object({
   filename: ArchiveName,
-  passphrase: v.optional(v.pipe(v.string(), v.maxLength(1_024))),
+  passphrase: v.optional(secret(v.pipe(v.string(), v.maxLength(1_024)))),
 })
 export const Restored = v.object({
   status: v.literal('restarting'),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { line } from 'svc/sdk'
+import { line, secret } from 'svc/sdk'
 
 const text = (chars: number) =>
   v.pipe(
@@ -25,7 +25,7 @@ export const Completion = v.pipe(
     display_name: v.optional(line(128), 'device'),
     platform: v.optional(line(64), 'unknown'),
     // Decision: taken and not kept. Neither ntfy nor gotify knows devices by such a token, and a secret without a use is a risk.
-    push_token: v.optional(v.pipe(v.string(), v.maxLength(4096))),
+    push_token: v.optional(secret(v.pipe(v.string(), v.maxLength(4096)))),
   }),
   v.check(
     ({ pairing_code: one, code: two, token: three }) => (one ?? two ?? three) !== undefined,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { MASK, orUnchanged, secret, settable } from 'svc/sdk'
+import { MASK, secret, settable } from 'svc/sdk'
 import { eventNames, toEvent } from './events.ts'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
@@ -71,7 +71,7 @@ export const WebhookChange = v.object({
   name: v.optional(Name),
   url: v.optional(Url),
   events: v.optional(Events),
-  secret: orUnchanged(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
+  secret: v.optional(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
   enabled: v.optional(v.boolean()),
 })
 /** The interface names one `event_type`, compatible services a list of `events`. */
@@ -92,7 +92,7 @@ export const EventWebhookChange = v.object({
   event_type: v.optional(EventName),
   events: v.optional(Events),
   url: v.optional(Url),
-  secret: orUnchanged(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
+  secret: v.optional(secret(v.nullable(v.pipe(v.string(), v.maxLength(256))))),
   enabled: v.optional(v.boolean()),
 })
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
+import { pluginText, writePlugin } from '../../support/plugin-folder.ts'
 
 let home: string
 beforeEach(async () => {
@@ -60,6 +61,70 @@ describe('reading the configuration', () => {
     expect(body.properties.listen_addr).toMatchObject({ restart: true, file_only: true })
     expect(body.properties.log_level.restart).toBeUndefined()
     expect(Object.keys(body.properties.plugins.properties)).toEqual(expect.arrayContaining(['paths', 'kv', 'settings']))
+  })
+})
+
+describe('what is shown in place of a secret', () => {
+  const config = `settable('a test', v.object({
+    bot_token: v.optional(v.string()), pin: v.optional(secret(v.string())), upstream: v.optional(v.record(v.string(), v.unknown())),
+    servers: v.optional(v.array(v.record(v.string(), v.unknown()))), proxy: v.optional(v.string()) }))`
+  /** With a plugin that marks one of its secrets and only names the others. */
+  async function keeping(): Promise<TestHost> {
+    const folder = join(home, 'keeper')
+    const text = pluginText('keeper', { before: `import { secret, settable } from 'svc/sdk'` })
+    await writePlugin(folder, text.replace('config: v.object({})', `config: ${config}`))
+    await writeFile(
+      file(),
+      `[plugins.keeper]\nbot_token = "canary-1"\npin = "canary-2"\nproxy = "http://me:canary-3@127.0.0.1:9"\nupstream = { password = "canary-4", nested = { api_key = "canary-5" } }\nservers = [{ token = "canary-6" }]\n`,
+    )
+    const host = await start()
+    await host.app.host.load(folder)
+    return host
+  }
+
+  it('stands for every secret of a plugin, marked or only named like one, in the answer and in the trail', async () => {
+    await using host = await keeping()
+    const { body } = await host.json('GET', '/api/config')
+    expect(body.config.plugins.keeper).toEqual({
+      bot_token: '***',
+      pin: '***',
+      proxy: 'http://***@127.0.0.1:9',
+      upstream: { password: '***', nested: { api_key: '***' } },
+      servers: [{ token: '***' }],
+    })
+    for (const key of ['pin', 'bot_token'])
+      expect(
+        (await host.json('POST', '/api/config/set', { key: `plugins.keeper.${key}`, value: 'canary-7' })).status,
+      ).toBe(200)
+    const trail = (await host.json('GET', '/api/audit/recent?limit=50')).body
+    expect(JSON.stringify([trail, await host.json('GET', '/api/config')])).not.toContain('canary')
+  })
+
+  it.each([
+    ['bot_token', '***', 'bot_token'],
+    ['pin', '***', 'pin'],
+    ['proxy', 'http://***@127.0.0.1:9', 'proxy'],
+    ['upstream', { password: '***', host: 'x' }, 'upstream.password'],
+    ['upstream', { nested: { api_key: '***' } }, 'upstream.nested.api_key'],
+    ['upstream.nested.api_key', '***', 'upstream.nested.api_key'],
+    ['upstream', { tokens: 1, secrets: ['***'] }, 'upstream.secrets'],
+    ['upstream', { url: 'https://***@example.com' }, 'upstream.url'],
+    ['servers', [{ token: '***' }], 'servers.0.token'],
+  ])('is refused as the value of %s: %j', async (key, value, named) => {
+    await using host = await keeping()
+    const before = await readFile(file(), 'utf8')
+    const { status, body } = await host.json('POST', '/api/config/set', { key: `plugins.keeper.${key}`, value })
+    expect([status, body.error.message]).toEqual([
+      400,
+      expect.stringMatching(new RegExp(`plugins\\.keeper\\.${named}.*\\*\\*\\* is shown in place of a secret`)),
+    ])
+    expect(await readFile(file(), 'utf8')).toBe(before)
+  })
+
+  it('is a text like any other where no secret is', async () => {
+    await using host = await keeping()
+    const value = { greeting: '***', max_tokens: 5 }
+    expect((await host.json('POST', '/api/config/set', { key: 'plugins.keeper.upstream', value })).status).toBe(200)
   })
 })
 
