@@ -7,6 +7,8 @@ import { PluginProblem, providedIds, requiredIds } from './definition.ts'
 import { findEntry } from './folders.ts'
 import { plan } from './graph.ts'
 import { mount } from './instance.ts'
+import { commandLine } from '../process/command-name.ts'
+import { NewerDatabase } from '../storage/migrate.ts'
 import type { HostParts } from './parts.ts'
 import { ChangeQueue } from './queue.ts'
 import { isWritten } from './section.ts'
@@ -306,7 +308,8 @@ export class Host {
         try {
           await this.#parts.migrate(name, migrations, { strict: true })
         } catch (error) {
-          this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}`)
+          const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
+          this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
         }
       }),
     )

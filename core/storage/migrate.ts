@@ -8,6 +8,11 @@ interface Applied {
   readonly checksum: string
 }
 
+/** A newer version of a plugin has changed its tables. */
+export class NewerDatabase extends Error {
+  override readonly name = 'NewerDatabase'
+}
+
 /** What was done to the tables, and with which text: the same on both engines, because the text is taken before it is adapted. */
 export class Migrations {
   readonly #db: PluginDatabase
@@ -92,7 +97,7 @@ export class Migrations {
     }
     const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
     if (newer.length > 0 && strict)
-      throw new Error(
+      throw new NewerDatabase(
         `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or restore the copy from before it`,
       )
     if (newer.length > 0)
