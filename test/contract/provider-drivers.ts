@@ -17,7 +17,8 @@ interface Row {
 }
 
 /** Programs are offered no tools, and do not tell how long the vendor wants to be left alone. */
-const noCalls = ['call', 'parallel-calls', 'status-429-seconds', 'status-429-date']
+const noCalls = ['call', 'parallel-calls', 'thinking-calls', 'status-429-seconds', 'status-429-date']
+const noThinking = ['thinking', 'thinking-calls', 'thinking-stays']
 /** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. `lacks`: checks of something its vendor does not have. */
 export const drivers: readonly Row[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
@@ -68,7 +69,7 @@ export const drivers: readonly Row[] = [
     open: openReplicate,
     network: true,
     offers: ['models'],
-    lacks: ['call', 'parallel-calls', 'thinking', 'refused'],
+    lacks: ['call', 'parallel-calls', ...noThinking, 'refused'],
   },
 ]
 /** Those behind which a program of this machine stands. */
@@ -79,7 +80,7 @@ export const programDrivers: readonly Row[] = [
     name: 'gemini-cli',
     open: () => openProgram('gemini-cli'),
     network: true,
-    lacks: [...noCalls, 'length', 'refused', 'thinking'],
+    lacks: [...noCalls, ...noThinking, 'length', 'refused'],
   },
   { name: 'qwen-code', open: () => openProgram('qwen-code'), network: true, lacks: [...noCalls, 'length', 'refused'] },
 ]

@@ -356,6 +356,39 @@ export const checks: readonly Check[] = [
     },
   },
   {
+    id: 'thinking-calls',
+    network: true,
+    title: 'thinking that leads to calls is told as thinking, in order and not as text',
+    async run(stage) {
+      const thinking = ['hm ', '日本😀']
+      const events = await collect(stage.client, {
+        ...stage.play({ kind: 'calls', calls: [{ name: 'add', args: { a: 1 } }], thinking }),
+        thinking: true,
+      })
+      const thought = events.map((event) => (event.type === 'thinking' ? event.delta : '')).join('')
+      ok(thought.startsWith(thinking.join('')), `thought ${JSON.stringify(thought)}`)
+      ok(!textOf(events).includes('hm '), 'thinking came as text')
+      ok(events.findIndex(({ type }) => type === 'thinking') < events.findIndex(({ type }) => type === 'call'))
+    },
+  },
+  {
+    id: 'thinking-stays',
+    network: true,
+    title: 'what it thought is not sent with a later turn',
+    async run(stage) {
+      const asked = stage.play({ kind: 'text', deltas: ['answer'], thinking: ['let me ', 'see'] })
+      const events = await collect(stage.client, { ...asked, thinking: true })
+      ok(events.some(({ type }) => type === 'thinking'))
+      await collect(stage.client, {
+        ...stage.play({ kind: 'text', deltas: ['fine'] }),
+        thinking: true,
+        turns: [...asked.turns, { role: 'assistant', text: textOf(events), calls: [] }, ...asked.turns],
+      })
+      const heard = stage.heard?.()
+      if (heard) ok(!/let me|see/.test(JSON.stringify(heard)), `it was sent: ${JSON.stringify(heard)}`)
+    },
+  },
+  {
     id: 'refused',
     network: true,
     title: 'an answer the vendor held back says so',
