@@ -197,7 +197,8 @@ export class Pipeline {
         route.signed !== undefined &&
         exchange.header('authorization') === undefined &&
         exchange.header('x-api-key') === undefined
-      const key = route.idempotent === true && !unchecked ? exchange.header('idempotency-key') : undefined
+      const key =
+        route.idempotent === true && !unchecked ? (exchange.header('idempotency-key') ?? keyOf(input.query)) : undefined
       if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#parts.settings(), undefined, preparing(route, input)).then(
@@ -391,6 +392,12 @@ export class Pipeline {
 }
 
 /** What a PUT or PATCH is sent is compared with what is shown before the schema sees it. */
+/** An `EventSource` sends no headers of its page. */
+function keyOf(query: unknown): string | undefined {
+  if (typeof query !== 'object' || query === null || !('idempotency_key' in query)) return undefined
+  return typeof query.idempotency_key === 'string' ? query.idempotency_key : undefined
+}
+
 function preparing(route: AnyRoute, input: Input) {
   if (!isChange(route)) return undefined
   return async (value: unknown, schema: v.GenericSchema): Promise<unknown> => {

@@ -150,7 +150,7 @@ export interface Route<
   readonly errors?: readonly ErrorCode[]
   /**
    * The header Idempotency-Key is honoured: one effect and one answer for 24 hours. What the handler makes takes `effectId` as its id,
-   * so that it cannot be made twice.
+   * so that it cannot be made twice. A query with `idempotency_key` is another place for it, for who can send no headers.
    */
   readonly idempotent?: true
   /**
@@ -160,7 +160,7 @@ export interface Route<
   recall?(
     effectId: string,
     input: RouteInput<Out<P>, Out<Q>, Out<B>>,
-  ): Awaitable<v.InferOutput<R> | EventStream | undefined>
+  ): Awaitable<v.InferOutput<R> | EventStream | Reply | undefined>
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
   /** What the daemon itself sends later because of this request; for the OpenAPI document only. `to` is where, in the request's body. */

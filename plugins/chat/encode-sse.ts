@@ -74,11 +74,14 @@ export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): Eve
   }
 }
 
-/** The same for an `EventSource`, which comes back by itself whenever a stream ends: from the first byte on it knows the turn it comes back from. */
+/**
+ * The same for an `EventSource`, which comes back by itself whenever a stream ends or its line is lost, and can read neither a status nor
+ * the body of a refusal: its head goes out at once and names the turn it comes back from, and what fails is told in an event.
+ */
 export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   const stream = encodeSse(events, turnId)
   return {
-    ...stream,
+    headers: { 'x-turn-id': turnId },
     [Symbol.asyncIterator]() {
       const reader = stream[Symbol.asyncIterator]()
       let begun = false
@@ -87,7 +90,7 @@ export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: stri
         next() {
           if (begun) return reader.next()
           begun = true
-          return Promise.resolve({ done: false, value: { id: turnId, data: '', provisional: true } })
+          return Promise.resolve({ done: false, value: { id: turnId, data: '' } })
         },
       }
     },

@@ -5,7 +5,7 @@ import type { Agents } from '../agents/contract.ts'
 import type { Uploads } from '../files/contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
-import type { Chat, TurnRequest, Turns } from './contract.ts'
+import type { Chat, TurnEvent, TurnRequest, Turns } from './contract.ts'
 import { encodeJson, MessageAnswer } from './encode-json.ts'
 import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
 import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
@@ -97,7 +97,7 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     path: '/api/agents/:id/stream',
     summary: 'Send a message and read the answer as it is written (alternate listing)',
     description:
-      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it.',
+      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it. The id is sent at once, so what the provider refuses is an `error` event and no status. With `idempotency_key` (or the header) also a line that was lost before the id came sends nothing twice: the answer is read again.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -108,14 +108,25 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     streams: MessageEvent,
     answers: { 204: { description: 'Nothing was sent: the stream of this turn has ended' } },
     errors,
-    async handle({ params, query, body, header }) {
+    idempotent: true,
+    async handle({ params, query, body, header, effectId }) {
       const text = body?.message ?? query.message
       if (text === undefined) throw new Refusal('invalid_request', 'message: a message is needed')
       const { id } = await agents.require(params.id)
       const before = header('last-event-id')
       if (before !== undefined && (await turns.find(before))?.agentId === id) return reply(null, {}, 204)
-      const turn = await accept(id, { ...query, ...body, message: text }, 'sse', undefined)
+      const turn = await accept(id, { ...query, ...body, message: text }, 'sse', effectId)
       return encodeEventSource(turn.events(), turn.id)
+    },
+    async recall(id, { header }) {
+      if (header('last-event-id') === id) return reply(null, {}, 204)
+      try {
+        const turn = await turns.replay(id)
+        return turn && encodeEventSource(turn.events(), id)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return encodeEventSource(failing(error), id)
+      }
     },
   })
   const stop = defineRoute({
@@ -135,4 +146,8 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
     },
   })
   return [message, streamed, listed, stop]
+}
+
+function failing(error: Refusal): AsyncIterable<TurnEvent> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) }
 }

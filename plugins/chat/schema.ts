@@ -21,6 +21,7 @@ export const OptionalMessage = v.optional(withoutPictures({ message: orAbsent(me
 export const MessageQuery = withoutPictures({
   message: v.optional(message),
   session_id: v.optional(uuid('session')),
+  idempotency_key: v.optional(v.string()),
 })
 export const RetriedTurn = v.object({
   turn_id: v.string(),

@@ -18,7 +18,6 @@ afterAll(async () => {
 const spawn = (more = ''): Promise<string> => stage.spawn(`status-${serial++}`, ['*'], more)
 const streams: readonly (readonly [string, (agent: string) => Promise<Response>])[] = [
   ['POST /message/stream', (agent) => stage.post(`/api/agents/${agent}/message/stream`, { message: 'hi' })],
-  ['GET /stream', (agent) => stage.host.fetch(`/api/agents/${agent}/stream?message=hi`)],
   [
     'POST /v1/chat/completions',
     (agent) =>
@@ -62,5 +61,70 @@ describe.each(streams)('a stream of %s', (_name, ask) => {
     words.say('late')
     words.end()
     expect(parseEvents(await answer.text())).toMatchObject([{ event: 'chunk' }, { event: 'done' }])
+  })
+})
+
+describe('a stream for an EventSource, which can read no status', () => {
+  const events = (agent: string, more = '', headers: Record<string, string> = {}) =>
+    stage.host.fetch(`/api/agents/${agent}/stream?message=hi${more}`, { headers })
+  const turns = async (agent: string) => (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns
+
+  it('tells its id at once, however long the model takes, and what fails in an event', async () => {
+    const agent = await spawn()
+    const words = byHand()
+    stage.fake.script({ text: words.text }, { status: 400 })
+    const answer = await events(agent)
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader?.read())?.value).toBe(`id: ${answer.headers.get('x-turn-id')}\n\n`)
+    await reader?.cancel()
+    words.end()
+    const failed = await events(agent)
+    expect(failed.status).toBe(200)
+    expect(parseEvents(await failed.text())).toMatchObject([
+      { event: 'error', data: { error: { code: 'internal_error' } } },
+    ])
+  })
+
+  it('that loses its line before it has the id reads the answer again with its key, and sends nothing twice', async () => {
+    const agent = await spawn()
+    const asked = stage.fake.requests.length
+    const words = byHand()
+    stage.fake.script({ text: words.text })
+    const lost = new AbortController()
+    const first = stage.host
+      .fetch(`/api/agents/${agent}/stream?message=hi&idempotency_key=k1`, { signal: lost.signal })
+      .catch((error: unknown) => error)
+    await stage.fake.request(asked)
+    lost.abort()
+    await first
+    const again = await events(agent, '&idempotency_key=k1')
+    const id = again.headers.get('x-turn-id') ?? ''
+    words.say('once')
+    words.end()
+    expect(parseEvents(await again.text())).toMatchObject([
+      { event: 'chunk', data: { content: 'once' } },
+      { event: 'done', data: { turn_id: id } },
+    ])
+    expect((await events(agent, '&idempotency_key=k1', { 'last-event-id': id })).status).toBe(204)
+    const whole = parseEvents(await (await events(agent, '&idempotency_key=k1')).text())
+    expect(whole.map(({ event }) => event)).toEqual(['chunk', 'done'])
+    const together = await Promise.all([1, 2, 3].map(() => events(agent, '&idempotency_key=k2')))
+    expect(new Set(together.map(({ headers }) => headers.get('x-turn-id'))).size).toBe(1)
+    await Promise.all(together.map((one) => one.text()))
+    expect(await turns(agent)).toHaveLength(2)
+    expect(stage.fake.requests.length - asked).toBe(2)
+    expect((await stage.host.fetch(`/api/agents/${agent}/stream?message=other&idempotency_key=k1`)).status).toBe(409)
+    expect((await events(agent, '&idempotency_key=')).status).toBe(400)
+  })
+
+  it('whose turn failed hears so again with its key', async () => {
+    const agent = await spawn()
+    stage.fake.script({ status: 400 })
+    for (let n = 0; n < 2; n++) {
+      const answer = await events(agent, '&idempotency_key=k3')
+      expect(answer.status).toBe(200)
+      expect(parseEvents(await answer.text()).at(-1)?.event).toBe('error')
+    }
+    expect(await turns(agent)).toHaveLength(1)
   })
 })
