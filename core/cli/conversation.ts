@@ -20,7 +20,13 @@ const Answered = v.looseObject({ content: v.string(), session_id: v.string(), th
 
 const Messages = v.looseObject({
   session_id: v.string(),
-  messages: v.array(v.looseObject({ turn_id: v.optional(v.string()), failed: v.optional(v.boolean(), false) })),
+  messages: v.array(
+    v.looseObject({
+      turn_id: v.optional(v.string()),
+      failed: v.optional(v.boolean(), false),
+      mark: v.optional(v.string()),
+    }),
+  ),
 })
 const OfTurn = v.looseObject({ turn_id: v.string() })
 
@@ -164,7 +170,7 @@ export class Conversation {
     const path =
       this.#sessionId === undefined ? `/api/agents/${this.#agent.id}/session` : `/api/sessions/${this.#sessionId}`
     const { session_id: sessionId, messages } = await client.call('GET', path, Messages)
-    const turnId = messages.findLast(({ failed }) => failed)?.turn_id
+    const turnId = messages.findLast(({ failed, mark }) => failed || mark === 'interrupted')?.turn_id
     if (turnId === undefined) {
       this.#view.note('No message of this session has failed.')
       return

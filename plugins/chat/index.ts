@@ -28,6 +28,7 @@ import {
 import { feedRoutes } from './feed-routes.ts'
 import { measureSession } from './measure.ts'
 import { createParts } from './parts.ts'
+import { migrations } from './migrations.ts'
 import { chatProbes } from './probes.ts'
 import { chatRoutes } from './routes.ts'
 import { chatSocket } from './socket.ts'
@@ -38,6 +39,7 @@ export default definePlugin({
   name: 'chat',
   version: '1.0.0',
   config: ChatConfig,
+  migrations,
   hooks: [TurnStarting, PromptBuilt, ModelCallStarting, TurnEnded, TurnFailed, ToolCallStarting, ToolCallEnded],
   requires: {
     agents: Agents,

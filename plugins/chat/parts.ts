@@ -11,11 +11,13 @@ import { Compactor } from './compact.ts'
 import type { ChatConfig } from './config.ts'
 import { Pace } from './pace.ts'
 import { TurnRecord } from './record.ts'
+import { markFailed } from './mark-failed.ts'
 import { recover } from './recover.ts'
 import { Roster } from './roster.ts'
 import { SessionFeed } from './session-feed.ts'
 import { TurnRunner } from './runner.ts'
 import { ChatService } from './service.ts'
+import { UpkeepStore } from './store.ts'
 import { Toll } from './toll.ts'
 
 export interface PartsOptions {
@@ -69,6 +71,10 @@ export function createParts({
   }
   const now = (): string => new Date().toISOString()
   const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
+  const effects = async (turnId: string): Promise<readonly string[]> =>
+    (await journal.effects(turnId)).flatMap(({ kind, state, name }) =>
+      kind === 'tool' && state !== 'failed' && tools.find(name)?.risk !== 'read' ? [name] : [],
+    )
   const toll = new Toll(hooks, budgets)
   const record = new TurnRecord({ sessions, journal, audit, usage, now, commit })
   const compactor = new Compactor({ sessions, inference, record, toll, commit, config: config.compaction, now })
@@ -92,7 +98,6 @@ export function createParts({
     compactor,
     toll,
     pace,
-    journal,
     effects: (turnId) => journal.effects(turnId),
     personalData: config.personal_data,
     withheld({ id }, label, tool) {
@@ -131,6 +136,7 @@ export function createParts({
     runner,
     compactor,
     background,
+    effects,
     signal,
     accepted: (turn, onDisk) => feed.accepted(turn, onDisk),
   })
@@ -171,6 +177,7 @@ export function createParts({
     pace,
     /** Marks what an earlier process left open, and goes on with what can go on. */
     async goOn(): Promise<void> {
+      await markFailed({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
       const turns = await recover({ db, journal, sessions, record })
       if (turns.length === 0) return
       const loaded = whenLoaded(signal)

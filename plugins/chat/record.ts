@@ -228,19 +228,13 @@ export class TurnRecord {
    * noted in their place.
    */
   failed(turn: TurnFacts, failure: TurnFailure, effects: readonly string[]): readonly Statement[] {
-    const { sessions } = this.#parts
-    const text = `[A message failed here before it was answered. Tools had run by then: ${[...new Set(effects)].join(', ')}.]`
-    return [
-      ...sessions.fail(turn.sessionId, turn.id, failure),
-      ...(effects.length === 0
-        ? []
-        : sessions.append(turn.sessionId, this.#message(turn, 'system', [{ type: 'text', text }]))),
-    ]
+    return [...this.#parts.sessions.fail(turn.sessionId, turn.id, failure), ...this.#effects(turn, 'failed', effects)]
   }
-  /** A turn that failed was asked again or dropped by a person. */
-  hidden(turn: TurnFacts, because: 'retried' | 'dropped'): readonly Statement[] {
+  /** A turn that failed was asked again or dropped by a person. `effects`: what no note says yet. */
+  hidden(turn: TurnFacts, because: 'retried' | 'dropped', effects: readonly string[]): readonly Statement[] {
     return [
       ...this.#parts.sessions.hide(turn.sessionId, turn.id, because),
+      ...this.#effects(turn, 'was interrupted', effects),
       this.#parts.audit.entry({
         event: 'agent_message',
         agentId: turn.agentId,
@@ -249,6 +243,11 @@ export class TurnRecord {
     ]
   }
 
+  #effects(turn: TurnFacts, how: string, effects: readonly string[]): readonly Statement[] {
+    if (effects.length === 0) return []
+    const text = `[A message ${how} here before it was answered. Tools had run by then: ${[...new Set(effects)].join(', ')}.]`
+    return this.#parts.sessions.append(turn.sessionId, this.#message(turn, 'system', [{ type: 'text', text }]))
+  }
   #message(turn: TurnFacts, role: Message['role'], blocks: readonly Block[]): Message {
     return { id: timeId(), role, blocks, turnId: turn.id, createdAt: this.#parts.now() }
   }

@@ -149,5 +149,8 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: ChatRoute
 }
 
 function failing(error: Refusal): AsyncIterable<TurnEvent> {
-  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) }
+  const next = async (): Promise<never> => {
+    throw error
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
 }

@@ -4,13 +4,12 @@ import * as v from 'valibot'
 import { Refusal, runAs, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
-import type { Journal } from '../journal/contract.ts'
 import type { Message } from '../sessions/contract.ts'
 import { Asking, chooseModel, showsReasoning, TEXT_ONLY } from './ask.ts'
 import type { AskParts } from './ask.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from './contract.ts'
 import type { TurnResult } from './contract.ts'
-import { explain, failureOf, naming, unknownFailure } from './failure.ts'
+import { explain, failureOf, naming } from './failure.ts'
 import { checkAnswer, FormatInput } from './format.ts'
 import { createGuard, guardLimits } from './guard.ts'
 import { toTurns } from './history.ts'
@@ -23,14 +22,12 @@ import { recall } from './recall.ts'
 import type { Effects } from './recall.ts'
 import { isRouted, routed, withModel } from './routing.ts'
 import { carriedBy } from './taint.ts'
-import { unanswered } from './unanswered.ts'
 import { countTurn, familyOf, mostTokens } from './tokens.ts'
 import { ToolDoor } from './tool-door.ts'
 import type { DoorParts } from './tool-door.ts'
 
 export interface RunnerParts extends AskParts, DoorParts {
   readonly effects: Effects
-  readonly journal: Pick<Journal, 'find'>
   readonly hooks: Hooks
   readonly record: TurnRecord
   readonly limits: { readonly maxIterations: number; readonly toolCalls: number; readonly reasoningChars: number }
@@ -132,21 +129,10 @@ export class TurnRunner {
   }
 
   async #messages(live: LiveTurn, agent: Agent): Promise<readonly Message[]> {
-    const { sessions, compactor, historyMessages, journal, db } = this.#parts
+    const { sessions, compactor, historyMessages } = this.#parts
     // More than are compacted, or those in between would be neither read nor summarised.
     const most = Math.max(historyMessages, compactor.limits(agent).threshold_messages + BEYOND)
-    const read = () => sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
-    const messages = await read()
-    const open = unanswered(messages, live.id)
-    if (open.length === 0) return messages
-    const failed = (await Promise.all(open.map((id) => journal.find(id)))).flatMap((turn) =>
-      turn?.state === 'failed'
-        ? sessions.fail(live.sessionId, turn.id, turn.failure ?? unknownFailure(turn.error))
-        : [],
-    )
-    if (failed.length === 0) return messages
-    await db.batch(failed)
-    return read()
+    return sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
   }
 
   /** The messages for the model, after the older ones were summarised if they are too many or too long. Nothing is lost when that fails. */

@@ -32,6 +32,8 @@ export interface ChatParts {
   readonly inference: Inference
   readonly audit: Audit
   readonly compactor: Compactor
+  /** Tools of a turn that ran, or may have, and that may have changed something. */
+  readonly effects: (turnId: string) => Promise<readonly string[]>
   /** Aborts when the plugin unloads. */
   readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */
@@ -154,17 +156,21 @@ export class ChatService implements Chat {
     how: 'retried' | 'dropped',
     settle: (turn: Turn, message: Message, statements: readonly Statement[]) => Promise<T>,
   ): Promise<T> {
-    const { journal, sessions, record } = this.#parts
-    const turn = await journal.find(turnId)
-    const [message] = turn ? await sessions.turn(turn.sessionId, turnId) : []
-    if (!turn || message?.role !== 'user') throw new Refusal('turn_not_found', `No turn ${turnId} with a message`)
-    if (turn.state !== 'failed' && turn.state !== 'interrupted')
-      throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
-    if (this.#settling.has(turnId) || (await sessions.isHidden(turn.sessionId, turnId)))
-      throw new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
+    const { journal, sessions, record, effects } = this.#parts
+    const settled = (): Refusal => new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
+    // Nothing is awaited before the turn is taken, or two requests could both find it free.
+    if (this.#settling.has(turnId)) throw settled()
     this.#settling.add(turnId)
     try {
-      return await settle(turn, message, record.hidden(turn, how))
+      const turn = await journal.find(turnId)
+      const [message] = turn ? await sessions.turn(turn.sessionId, turnId) : []
+      if (!turn || message?.role !== 'user') throw new Refusal('turn_not_found', `No turn ${turnId} with a message`)
+      if (turn.state !== 'failed' && turn.state !== 'interrupted')
+        throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
+      if (await sessions.isHidden(turn.sessionId, turnId)) throw settled()
+      // What the tools of a failed turn did was noted when it failed.
+      const done = turn.state === 'interrupted' ? await effects(turnId) : []
+      return await settle(turn, message, record.hidden(turn, how, done))
     } finally {
       this.#settling.delete(turnId)
     }

@@ -111,6 +111,8 @@ export interface Journal {
   find(turnId: string): Promise<Turn | undefined>
   /** Turns of an agent, newest first. */
   turns(agentId: string, limit: number): Promise<readonly Turn[]>
+  /** Turns of all agents that failed, by their ids, those after one. */
+  failed(after: string, limit: number): Promise<readonly Turn[]>
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
   settle(key: string, state: 'done' | 'failed', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>

@@ -52,6 +52,9 @@ export class JournalService implements Journal {
   async turns(agentId: string, limit: number): Promise<readonly Turn[]> {
     return (await this.#store.turnsOf(agentId, limit)).map(toTurn)
   }
+  async failed(after: string, limit: number): Promise<readonly Turn[]> {
+    return (await this.#store.failed(after, limit)).map(toTurn)
+  }
   async effects(turnId: string): Promise<readonly Effect[]> {
     return (await this.#store.effects(turnId)).map(toEffect)
   }

@@ -39,6 +39,13 @@ export class JournalStore {
         .all`SELECT * FROM journal_turn WHERE agent_id = ${agentId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     )
   }
+  async failed(after: string, limit: number): Promise<readonly TurnRow[]> {
+    return v.parse(
+      v.array(TurnRow),
+      await this.#db
+        .all`SELECT * FROM journal_turn WHERE state = 'failed' AND id > ${after} ORDER BY id LIMIT ${limit}`,
+    )
+  }
   async abandoned(owner: string): Promise<readonly TurnRow[]> {
     return v.parse(
       v.array(TurnRow),

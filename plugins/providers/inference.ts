@@ -126,7 +126,7 @@ export function createInference(parts: InferenceParts): Inference {
           continue
         }
         if (!(error instanceof UpstreamFailure) || begun || error.retry === 'never')
-          throw advise(error, model.provider, connection)
+          throw advise(error, model.provider, connection, request)
         const waitMs = pause(
           tries,
           error.retryAfterSecs,
@@ -139,7 +139,7 @@ export function createInference(parts: InferenceParts): Inference {
           (open && error.waitMs > config.circuit_wait_ms) ||
           clock.now() + (open ? error.waitMs : waitMs) >= deadline
         )
-          throw advise(error, model.provider, connection, open ? 1 : tries)
+          throw advise(error, model.provider, connection, request, open ? 1 : tries)
         const said = withoutKey(error.message, connection.key)
         const pauseMs = open ? error.waitMs : waitMs
         parts.retrying(said, error, pauseMs)
@@ -297,7 +297,13 @@ class CircuitOpen extends UpstreamFailure {
 }
 
 /** The failure with what a person can do about it. Anything but an upstream failure passes unchanged. */
-function advise(error: unknown, provider: string, { entry, baseUrl, key, withheld }: Connection, tries = 1): unknown {
+function advise(
+  error: unknown,
+  provider: string,
+  { entry, baseUrl, key, withheld }: Connection,
+  request: CompletionRequest,
+  tries = 1,
+): unknown {
   if (!(error instanceof UpstreamFailure)) return error
   const advice = {
     auth:
@@ -316,7 +322,10 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
     network: `Check that ${originOf(baseUrl)} can be reached from this machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,
     timeout: 'Try again; a smaller request or another model may answer faster.',
     not_found: `Check the model's name and [providers.${provider}] base_url.`,
-    context_length: 'Shorten the conversation or use a model with a larger context.',
+    // Older messages were summarised by then.
+    context_length: 'Shorten the message, begin a new session, or use a model with a larger context.',
+    content_filter: 'Say it in other words.',
+    invalid_request: aboutImages(request),
   }[error.reason as string]
   const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`
   const said = withoutKey(error.message, key)
@@ -330,3 +339,13 @@ function advise(error: unknown, provider: string, { entry, baseUrl, key, withhel
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url)
+
+/** What to do about a request that was refused as it is, where an image may be why. */
+function aboutImages(request: CompletionRequest): string | undefined {
+  const asked = request.turns.filter((turn) => turn.role === 'user')
+  const images = asked.filter(({ parts }) => parts.some(({ type }) => type === 'image'))
+  if (images.length === 0) return undefined
+  return images.at(-1) === asked.at(-1)
+    ? 'The model may not read this image: send the message without it, or use another model.'
+    : 'The model may not read an image of an earlier message: use another model, or begin a new session.'
+}

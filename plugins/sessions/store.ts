@@ -28,7 +28,8 @@ export class SessionStore {
     return v.parse(
       v.optional(SessionRow),
       await this.#db.one`SELECT s.*, (
-        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m
+        WHERE m.session_id = s.id AND m.role = 'user' AND m.turn_state IS NULL
         ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
       FROM sessions_session s WHERE s.id = ${id}`,
     )
@@ -37,7 +38,8 @@ export class SessionStore {
     return v.parse(
       v.array(SessionRow),
       await this.#db.all`SELECT s.*, (
-        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m
+        WHERE m.session_id = s.id AND m.role = 'user' AND m.turn_state IS NULL
         ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
       FROM sessions_session s ORDER BY s.created_at DESC, s.id`,
     )
@@ -46,7 +48,8 @@ export class SessionStore {
     return v.parse(
       v.array(SessionRow),
       await this.#db.all`SELECT s.*, (
-        SELECT substr(m.blocks, 1, 600) FROM sessions_message m WHERE m.session_id = s.id AND m.role = 'user'
+        SELECT substr(m.blocks, 1, 600) FROM sessions_message m
+        WHERE m.session_id = s.id AND m.role = 'user' AND m.turn_state IS NULL
         ORDER BY m.turn_seq, m.seq LIMIT 1) AS begins
       FROM sessions_session s WHERE s.agent_id = ${agentId} ORDER BY s.created_at DESC, s.id`,
     )
@@ -155,7 +158,8 @@ export class SessionStore {
       this.#forgetting(
         sessionId,
         this.#db.sql`UPDATE sessions_message SET turn_state = 'failed', error_code = ${code}, error = ${message},
-          retryable = ${retryable ? 1 : 0} WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'`,
+          retryable = ${retryable ? 1 : 0} WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'
+          AND turn_state IS NULL`,
       ),
     ]
   }
@@ -179,7 +183,8 @@ export class SessionStore {
   }
   async lastFailed(sessionId: string): Promise<string | undefined> {
     const row = await this.#db.one<{ turn_id: string }>`SELECT turn_id FROM sessions_message
-      WHERE session_id = ${sessionId} AND turn_state = 'failed' ORDER BY turn_seq DESC LIMIT 1`
+      WHERE session_id = ${sessionId} AND (turn_state = 'failed' OR (turn_state IS NULL AND mark = 'interrupted'))
+      ORDER BY turn_seq DESC LIMIT 1`
     return row?.turn_id
   }
   async isHidden(sessionId: string, turnId: string): Promise<boolean> {

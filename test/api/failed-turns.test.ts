@@ -215,6 +215,54 @@ describe('a request with an Idempotency-Key whose turn failed', () => {
   const keyed = (key: string) => ({ headers: { 'content-type': 'application/json', 'idempotency-key': key } })
 })
 
+describe('a conversation that the provider refuses as it is', () => {
+  const refuse = (message: string, code: string) => ({
+    status: 400,
+    body: JSON.stringify({ error: { message, type: 'invalid_request_error', code } }),
+  })
+
+  it('because it is too long says what to do, and the next message works', async () => {
+    const agent = await spawn()
+    await send(agent, 'hello')
+    stage.fake.always(({ body }) =>
+      JSON.stringify(body.messages).includes('endless')
+        ? refuse("This model's maximum context length is 8192 tokens", 'context_length_exceeded')
+        : { text: 'ok' },
+    )
+    const { body } = await send(agent, 'endless '.repeat(2000))
+    expect(JSON.stringify(body)).toMatch(/maximum context length is 8192 tokens\. Shorten the message, begin/)
+    expect((await messages(agent)).at(-1)).toMatchObject({
+      failed: true,
+      error: { message: expect.stringContaining('Shorten the message'), retryable: false },
+    })
+    expect((await send(agent, 'short')).status).toBe(200)
+    expect(JSON.stringify(told())).not.toContain('endless')
+  })
+
+  it('because of an image says so, and the next message works', async () => {
+    const agent = await spawn()
+    stage.fake.always(({ body }) =>
+      JSON.stringify(body.messages).includes('image_url') ? refuse('cannot read', 'invalid') : { text: 'ok' },
+    )
+    const url =
+      'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    const content = [
+      { type: 'text', text: 'look' },
+      { type: 'image_url', image_url: { url } },
+    ]
+    const ask = (said: unknown, session: string) =>
+      stage.post(
+        '/v1/chat/completions',
+        { model: agent, messages: [{ role: 'user', content: said }] },
+        { headers: { 'content-type': 'application/json', 'x-session-id': session } },
+      )
+    const refused = await ask(content, 'pictures')
+    expect(await refused.text()).toContain('The model may not read this image')
+    expect((await ask('hello', 'pictures')).status).toBe(200)
+    expect(JSON.stringify(told())).not.toContain('image_url')
+  })
+})
+
 describe('neighbouring messages of the user', () => {
   it('reach the provider as one string: the server of a model that does not see reads no list', async () => {
     const agent = await spawn()

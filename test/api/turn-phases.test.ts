@@ -16,32 +16,38 @@ afterAll(async () => {
 })
 
 describe('what a turn waits for', () => {
-  it('is said while its provider is asked again later: in the stream and in its status', async () => {
-    const agent = await stage.spawn('phases')
-    stage.fake.script({ status: 503, headers: { 'retry-after': '40' } })
-    const abort = new AbortController()
-    const answer = await stage.post(
-      `/api/agents/${agent}/message/stream`,
-      { message: 'hello' },
-      { signal: abort.signal },
-    )
-    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
-    const [first] = parseEvents((await reader?.read())?.value ?? '')
-    expect(first).toMatchObject({
-      event: 'phase',
-      data: { type: 'phase', phase: 'retrying', attempt: 2, detail: expect.stringContaining('503') },
-    })
-    const waits = Date.parse(first?.data.retry_at) - Date.now()
-    expect(waits).toBeGreaterThan(30_000)
-    expect(waits).toBeLessThan(41_000)
-    const { body } = await stage.host.json('GET', `/api/turns/${answer.headers.get('x-turn-id')}`)
-    expect(body).toMatchObject({
-      state: 'running',
-      phase: { phase: 'retrying', attempt: 2, retry_at: first?.data.retry_at, since: expect.any(String) },
-    })
-    abort.abort()
-    await stage.post(`/api/agents/${agent}/stop`)
-  })
+  it.each([
+    ['seconds', (): string => '40'],
+    ['a date', (): string => new Date(Date.now() + 40_000).toUTCString()],
+  ] as const)(
+    'for so many %s is said while its provider is asked again later: in the stream and in its status',
+    async (name: string, after: () => string) => {
+      const agent = await stage.spawn(`phases-${name.length}`)
+      stage.fake.script({ status: 503, headers: { 'retry-after': after() } })
+      const abort = new AbortController()
+      const answer = await stage.post(
+        `/api/agents/${agent}/message/stream`,
+        { message: 'hello' },
+        { signal: abort.signal },
+      )
+      const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+      const [first] = parseEvents((await reader?.read())?.value ?? '')
+      expect(first).toMatchObject({
+        event: 'phase',
+        data: { type: 'phase', phase: 'retrying', attempt: 2, detail: expect.stringContaining('503') },
+      })
+      const waits = Date.parse(first?.data.retry_at) - Date.now()
+      expect(waits).toBeGreaterThan(30_000)
+      expect(waits).toBeLessThan(41_000)
+      const { body } = await stage.host.json('GET', `/api/turns/${answer.headers.get('x-turn-id')}`)
+      expect(body).toMatchObject({
+        state: 'running',
+        phase: { phase: 'retrying', attempt: 2, retry_at: first?.data.retry_at, since: expect.any(String) },
+      })
+      abort.abort()
+      await stage.post(`/api/agents/${agent}/stop`)
+    },
+  )
 
   it('is said when the wait is over, and nothing of it in the usual course', async () => {
     const agent = await stage.spawn('usual')
