@@ -122,6 +122,34 @@ describe('the trail', () => {
     }
   })
 
+  it('names who made, started, stopped and killed agents, one by one and in bulk', async () => {
+    const phone = await pair(host, 'bulky')
+    const toml = (name: string): string => `name = "${name}"\n[model]\nprovider = "builtin"\n`
+    const one = await spawn('alone')
+    const made = await call('POST', '/api/agents/bulk', {
+      agents: [{ manifest_toml: toml('bulk-1') }, { manifest_toml: toml('bulk-2') }],
+    })
+    const ids: readonly string[] = made.body.results.map(({ agent_id: id }: { agent_id: string }) => id)
+    expect(ids).toHaveLength(2)
+    for (const [method, path, body, event, of] of [
+      ['POST', '/api/agents/bulk/stop', { agent_ids: ids }, undefined, ids],
+      ['POST', '/api/agents/bulk/start', { agent_ids: ids }, undefined, ids],
+      ['DELETE', '/api/agents/bulk', { agent_ids: ids }, 'agent_killed', ids],
+      ['DELETE', `/api/agents/${one}`, undefined, 'agent_killed', [one]],
+    ] as const) {
+      expect([path, (await call(method, path, body, phone.bearer)).status]).toEqual([path, 403])
+      const before = Math.max(0, ...(await trail()).map(({ id }) => id))
+      expect([path, (await call(method, path, body)).status]).toEqual([path, 200])
+      const rows = (await trail()).filter(({ id }) => id > before)
+      expect([path, new Set(rows.map(({ actor }) => actor))]).toEqual([path, new Set(['API key at 127.0.0.1'])])
+      for (const id of of)
+        expect([
+          path,
+          rows.some((row) => row.agent_id === id && (event === undefined || row.event_type === event)),
+        ]).toEqual([path, true])
+    }
+  })
+
   it('has a row also for a route that records nothing itself, as one of somebody else may', async () => {
     await using folder = await temporaryFolder()
     const route = `ctx.routes.add({ method: 'POST', path: '/api/careless', summary: 'Forgets', auth: 'bearer', cost: 1, returns: v.object({}), handle: () => ({}) })`
