@@ -10,7 +10,7 @@ import { shellTools } from './tools.ts'
 import type { CommandParts } from './command.ts'
 
 const folders = v.optional(
-  v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'Expected an absolute folder'))), v.maxLength(100)),
+  v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'an absolute folder'))), v.maxLength(100)),
   [],
 )
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
