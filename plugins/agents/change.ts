@@ -16,8 +16,8 @@ const named = v.optional(
 const Fallback = v.object({
   provider: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256)), 'default'),
   model: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
-  api_key_env: v.exactOptional(Variable),
-  base_url: v.exactOptional(Address),
+  api_key_env: orAbsent(Variable),
+  base_url: orAbsent(Address),
 })
 /** Fields of the manifest's section `[model]`; its model and provider are named besides. */
 const ofModel = {
@@ -27,7 +27,14 @@ const ofModel = {
   api_key_env: v.optional(Variable),
   base_url: v.optional(Address),
 }
-const Model = v.object({ provider: named, model: named, ...ofModel })
+/** GET shows `null` where nothing is set. */
+const Model = v.object({
+  provider: named,
+  model: named,
+  ...ofModel,
+  api_key_env: v.optional(v.nullable(Variable)),
+  base_url: v.optional(v.nullable(Address)),
+})
 /**
  * What can be changed of an agent (PATCH, PATCH config and PUT update). Ranges are those of the manifest, which the result must fit. `model`
  * is a name, or an object as GET shows it.
@@ -87,7 +94,9 @@ export async function changeAgent(
       name: rest.name,
       description: rest.description,
       tags: rest.tags,
-      fallback_models: rest.fallback_models,
+      fallback_models: rest.fallback_models?.map((place) => only(place)) as
+        | Readonly<Record<string, string>>[]
+        | undefined,
       web_search_augmentation: rest.web_search_augmentation,
     }),
     ...(await modelEdits(agents, agent, rest)),
@@ -115,15 +124,20 @@ async function modelEdits(
   const asked = agree('model', typeof body.model === 'string' ? body.model : undefined, pair?.model)
   const provider = agree('provider', body.provider, pair?.provider)
   const chosen = asked === undefined ? { provider, model: asked } : await agents.modelOf(agent, asked, provider)
-  return only({
+  // What is shown as `null` and sent back stays; what is set and sent as `null` is removed, which an edit to `undefined` does.
+  const removed = (['api_key_env', 'base_url'] as const)
+    .filter((key) => part?.[key] === null && shown[key] !== null)
+    .map((key) => [`model.${key}`, undefined] as const)
+  const edits = only({
     'model.provider': chosen.provider,
     'model.model': chosen.model,
     'model.system_prompt': agree('system_prompt', body.system_prompt, part?.system_prompt),
     'model.temperature': agree('temperature', body.temperature, isNew('temperature') ? part?.temperature : undefined),
     'model.max_tokens': agree('max_tokens', body.max_tokens, isNew('max_tokens') ? part?.max_tokens : undefined),
-    'model.api_key_env': agree('api_key_env', body.api_key_env, part?.api_key_env),
-    'model.base_url': agree('base_url', body.base_url, part?.base_url),
+    'model.api_key_env': agree('api_key_env', body.api_key_env, part?.api_key_env ?? undefined),
+    'model.base_url': agree('base_url', body.base_url, part?.base_url ?? undefined),
   })
+  return { ...edits, ...Object.fromEntries(removed) }
 }
 
 /** The one of two that is given. */

@@ -50,14 +50,11 @@ export class Pairs implements KeyValue {
     this.#checkKey(key)
     const bytes = this.#checkValue(text)
     const { max_keys_per_agent: maxKeys } = this.#limits
-    const before = (await this.#store.find(id, key))?.value
     try {
       await this.#store.commit(
         this.#store.put(id, key, text, new Date().toISOString(), maxKeys),
-        this.#audit.entry({
-          ...access(id, `set key "${key}" (${bytes} bytes)`),
-          change: { before: shown(key, before), after: shown(key, text) },
-        }),
+        // The value is the agent's memory and may be private: the trail says which key, not what it holds.
+        this.#audit.entry(access(id, `set key "${key}" (${bytes} bytes)`)),
       )
     } catch (error) {
       if (!(await this.#store.full(id, key, maxKeys))) throw error
@@ -76,13 +73,9 @@ export class Pairs implements KeyValue {
 
   async remove(agentId: string, key: string): Promise<boolean> {
     const { id } = await this.#agents.require(agentId)
-    const before = (await this.#store.find(id, key))?.value
     const [removed] = await this.#store.commit(
       this.#store.remove(id, key),
-      this.#audit.entry({
-        ...access(id, `delete key "${key}"`),
-        ...(before === undefined ? {} : { change: { before: shown(key, before), after: {} } }),
-      }),
+      this.#audit.entry(access(id, `delete key "${key}"`)),
     )
     return (removed?.changes ?? 0) > 0
   }
@@ -186,9 +179,4 @@ function encode(value: unknown): string {
   })
   if (text === undefined) throw new Refusal('invalid_request', 'value: Expected JSON')
   return text
-}
-
-/** For the trail. A long text is cut there in any case. */
-function shown(key: string, text: string | undefined): Readonly<Record<string, unknown>> {
-  return text === undefined ? {} : { [key]: text.length > 2_000 ? text.slice(0, 2_000) : readOwnJson(text) }
 }

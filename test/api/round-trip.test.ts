@@ -181,6 +181,13 @@ describe('PATCH /api/agents/{id}', () => {
     expect((await patch({ model: { ...(await model()), max_tokens: 100 } })).status).toBe(200)
     expect(await model()).toMatchObject({ provider: 'openai', model: 'gpt-4.1', temperature: 0.2, max_tokens: 100 })
   })
+  it('removes an address that is sent as null, and keeps the one that is not named', async () => {
+    expect((await patch({ model: { base_url: 'https://models.example/v1' } })).status).toBe(200)
+    expect((await patch({ model: { temperature: 0.3 } })).status).toBe(200)
+    expect(await model()).toMatchObject({ base_url: 'https://models.example/v1' })
+    expect((await patch({ model: { base_url: null } })).status).toBe(200)
+    expect(await model()).toMatchObject({ base_url: null })
+  })
   it('refuses a field inside of it that nobody knows, and two values of one', async () => {
     expect((await patch({ model: { modle: 'x' } })).body.error.message).toMatch(/^model\.modle: /)
     expect((await patch({ temperature: 1, model: { temperature: 0.5 } })).body.error.message).toMatch(/^temperature: /)

@@ -52,12 +52,10 @@ describe('the trail', () => {
     expect(details).toContain('tools.web_search.api_key from unset to ***')
     expect(details).toContain('(1002 characters)')
     expect(details).not.toContain('hunter2')
-    await call('PUT', `/api/memory/agents/${agent}/kv/api_token`, { value: 'hunter3-hunter3' })
-    await call('PUT', `/api/memory/agents/${agent}/kv/colour`, { value: 'red' })
-    await call('PUT', `/api/memory/agents/${agent}/kv/colour`, { value: 'blue' })
+    await call('PUT', `/api/memory/agents/${agent}/kv/colour`, { value: 'crimson' })
     const memory = (await trail('&event_type=memory_access')).map((entry) => entry.details).join('\n')
-    expect(memory).toContain('colour from "red" to "blue"')
-    expect(memory).not.toContain('hunter3')
+    expect(memory).toContain('set key "colour"')
+    expect(memory).not.toContain('crimson')
   })
 
   it('names a device by its name and id, a person by theirs, and the agent for what it does in a turn', async () => {
