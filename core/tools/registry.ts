@@ -142,7 +142,8 @@ export class ToolRegistry {
     if (held) await unlessAborted(held, call.signal)
     const found = this.#tools.get(name)
     const answer = (text: string, failed: boolean): ToolResult => this.#cap(text, failed, performance.now() - started)
-    if (!found) return answer(`There is no tool "${name}"${suggest(findNearest(name, this.#tools.keys()))}.`, true)
+    if (!found)
+      return answer(`There is no tool "${name}"${suggest(findNearest(name, this.#tools.keys())) || '.'}`, true)
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
     if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
     if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {

@@ -232,7 +232,7 @@ export async function runCommand(
   const known = aliases[name] ?? name
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined
   if (!command)
-    return `Unknown command /${word.slice(0, 50)}${suggest(findNearest(name, Object.keys(commands)))}. /help lists the commands.`
+    return `Unknown command /${word.slice(0, 50)}${suggest(findNearest(name, Object.keys(commands))) || '.'} /help lists the commands.`
   const argument = rest.join(' ')
   checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
   return command.run(parts, conversation, argument)

@@ -17,7 +17,7 @@ export async function listModels(inference: Inference, catalog: Catalog | undefi
         wanted,
         providers.map(({ name }) => name),
       )
-      return `There is no provider "${wanted.slice(0, 50)}"${suggest(nearest)}. /providers lists them.`
+      return `There is no provider "${wanted.slice(0, 50)}"${suggest(nearest) || '.'} /providers lists them.`
     }
     const models = catalog?.list(provider.name) ?? []
     const more = models.length > LONG ? `\n… and ${models.length - LONG} more: GET /api/models` : ''

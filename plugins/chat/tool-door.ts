@@ -62,7 +62,7 @@ export class ToolDoor {
     const found = tools.find(name)
     if (!found) {
       const names = this.offered().map((tool) => tool.name)
-      return `There is no tool "${name}"${suggest(findNearest(name, names))}.${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
+      return `There is no tool "${name}"${suggest(findNearest(name, names)) || '.'}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
     if (!agents.mayUse(this.#agent, found)) {
       const needs =

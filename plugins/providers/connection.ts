@@ -140,7 +140,7 @@ export class Connections {
     if (!entry?.open)
       throw new Refusal(
         'service_unavailable',
-        `There is no provider "${provider}"${suggest(findNearest(provider, this.names()))}. There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
+        `There is no provider "${provider}"${suggest(findNearest(provider, this.names())) || '.'} There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
           `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`,
       )
     const { driver } = entry

@@ -10,7 +10,7 @@ const WHO = {
 const WHAT = {
   read: 'It leaves nothing behind.',
   conversation:
-    'A turn, a session, an attachment, the answer to one approval: it ends, and decides nothing that comes later. An approval is for one call with these very arguments; there is none for all that follow.',
+    'A turn, a session, an attachment, the answer to one approval: it ends, and decides nothing that comes later. An approval is for one call with these very arguments; one for the whole conversation takes the API key.',
   own: 'The credential of the caller, and nobody else’s.',
   lasting:
     'It still holds when the caller’s credential is gone, or is gone itself: where conversations and keys go, what an agent is, knows and may do, settings, data deleted for good, the end of the daemon, and who else gets in.',
