@@ -204,8 +204,8 @@ export const models: LimitGroup = {
         idle_ms: 400,
         answer_ms: 1200,
         breaker_failures: 3,
-        breaker_trial_ms: 400,
-        circuit_wait_ms: 600,
+        breaker_trial_ms: 700,
+        circuit_wait_ms: 750,
       },
     },
   }),
@@ -244,7 +244,8 @@ export const models: LimitGroup = {
       expect([await statusOf('four'), await statusOf('five'), await statusOf('six')]).toEqual([503, 503, 503])
       const before = stage.fake.requests.length
       const { status, headers } = await say(stage, agent, 'seven')
-      expect([status, headers.get('retry-after'), stage.fake.requests.length - before]).toEqual([503, '1', 0])
+      expect([status, stage.fake.requests.length - before]).toEqual([503, 0])
+      expect(headers.get('retry-after')).toMatch(/^[12]$/)
     },
     async 'plugins.providers.retry_after_max_ms'(stage) {
       const agent = await stage.agent(on('three'))
