@@ -27,7 +27,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 'dist/svc.js'), `await import(${JSON.stringify(main)})\n`)
 })
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
+  // The port closes before the process has ended, and it may write meanwhile.
+  await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 })
 /** Settles when the daemon at the address ends. */
 function goneFrom(url: string): Promise<void> {
