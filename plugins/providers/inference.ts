@@ -65,6 +65,7 @@ export function createInference(parts: InferenceParts): Inference {
     }
     const deadline = clock.now() + Math.min(config.answer_ms, withinMs)
     let changes = 0
+    let circuitWaitMs = config.circuit_wait_ms
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       const connection = await connections.open(model, choose)
@@ -136,12 +137,17 @@ export function createInference(parts: InferenceParts): Inference {
         const open = error instanceof CircuitOpen
         if (
           tries >= config.tries ||
-          (open && error.waitMs > config.circuit_wait_ms) ||
+          (open && error.waitMs > circuitWaitMs) ||
           clock.now() + (open ? error.waitMs : waitMs) >= deadline
         )
           throw advise(error, model.provider, connection, request, open ? 1 : tries)
         const said = withoutKey(error.message, connection.key)
         const pauseMs = open ? error.waitMs : waitMs
+        // Nothing was called, so the try is not used up.
+        if (open) {
+          circuitWaitMs -= pauseMs
+          tries--
+        }
         parts.retrying(said, error, pauseMs)
         yield {
           type: 'phase',

@@ -262,11 +262,18 @@ describe('the breaker', () => {
     expect(events.map((event) => (event.type === 'phase' ? `${event.phase} ${event.attempt}` : event.type))).toEqual([
       'retrying 2',
       'waiting_for_model 2',
-      'circuit_open 3',
-      'waiting_for_model 3',
+      'circuit_open 2',
+      'waiting_for_model 2',
       'text',
       'end',
     ])
+  })
+  it('uses up no try with the wait for a trial', async () => {
+    await using part = await rig({ config: { tries: 2, breaker_failures: 1 } })
+    fake.script(failing(500))
+    await expect(part.ask()).rejects.toMatchObject({ reason: 'overloaded' })
+    fake.script(failing(429), { text: 'back' })
+    expect(await part.ask()).toBe('back')
   })
   it('forgets failures that are long ago, and does not count refusals of the request', async () => {
     await using part = await rig({ config: { tries: 1 } })
