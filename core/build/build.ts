@@ -10,10 +10,7 @@ import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
 import { toName } from '../host/loader.ts'
-import { ascii, builtins, lazyResponse } from './builtins.ts'
 import { catalogText } from './catalog.ts'
-import { engine } from './engine.ts'
-import { facades } from './facades.ts'
 import { gitSha } from './git.ts'
 import { keepChunks } from './keep.ts'
 
@@ -42,7 +39,6 @@ const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
   platform: 'node',
   external,
-  plugins: [lazyResponse(), builtins(), ascii()],
   resolve: { conditionNames: ['node', 'import', 'default'] },
   logLevel: 'warn',
 })
@@ -95,8 +91,7 @@ async function buildCore(out: string): Promise<void> {
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
     }),
-    external: external.filter((name) => name !== 'better-sqlite3'),
-    plugins: [lazyResponse(), engine(), builtins(), ascii(), facades(), groups.plugin],
+    plugins: [groups.plugin],
     output: {
       codeSplitting: {
         groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })),
@@ -168,7 +163,7 @@ async function buildTogether(sources: ReadonlyMap<string, string>, out: string):
   const groups = closures({ 'built-ins': [...sources.values()].map((source) => join(source, 'index.ts')) })
   await build({
     ...options,
-    plugins: [entry, options.plugins, groups.plugin],
+    plugins: [entry, groups.plugin],
     output: {
       codeSplitting: {
         groups: [

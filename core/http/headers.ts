@@ -58,19 +58,11 @@ export function answerHeaders(
   return all
 }
 
-/** Node's step from a head to its text: the first line as it is, then every header, checked and added one by one. */
-type StoreHeader = (this: ServerResponse, firstLine: string, headers: unknown) => void
-const storeHeader = Reflect.get(ServerResponse.prototype, '_storeHeader') as StoreHeader | undefined
-/** The usual headers as they are sent. */
-const usualLines = lines(usual)
-
 /** The response class of our server: every head it writes carries the headers, whoever answers (also Node itself). */
 export class GuardedResponse extends ServerResponse {
   /** Set by the pipeline when it made the id that the body names. */
   requestId: string | undefined
   cors: readonly string[] | undefined
-  /** Lines of the head that are ready to be sent. */
-  ready = ''
 
   override writeHead(
     status: number,
@@ -79,34 +71,14 @@ export class GuardedResponse extends ServerResponse {
   ): this {
     const given = typeof reason === 'object' ? reason : headers
     const own = Array.isArray(given) ? (given as string[]) : given === undefined ? [] : flatten(given)
-    const id = (this.requestId ??= randomUUID())
-    if (storeHeader === undefined || this.cors !== undefined || !isPlain(own))
-      return super.writeHead(status, answerHeaders(id, own, this.cors))
-    this.ready = `${usualLines}X-Request-Id: ${id}\r\n`
-    return super.writeHead(status, own)
+    this.requestId ??= randomUUID()
+    return super.writeHead(status, answerHeaders(this.requestId, own, this.cors))
   }
 }
-// Headers that never change need not be checked and put together with every answer: that is a tenth of what a small one costs. The step
-// has no public name; without it every answer takes the list.
-if (storeHeader !== undefined) {
-  Object.defineProperty(GuardedResponse.prototype, '_storeHeader', {
-    value(this: GuardedResponse, firstLine: string, headers: unknown) {
-      storeHeader.call(this, firstLine + this.ready, headers)
-    },
-  })
-}
-
-/** Whether an answer says nothing but what its body is, as most do. */
-function isPlain(own: readonly string[]): boolean {
-  for (let at = 0; at < own.length; at += 2)
-    if (own[at] !== 'content-type' && own[at] !== 'content-length') return false
-  return true
-}
-
 /** The same for a response of a server we could not give the class to (listhen makes its own). */
 export function guardResponse(response: ServerResponse<IncomingMessage>): GuardedResponse {
   return Object.setPrototypeOf(
-    Object.assign(response, { requestId: undefined, cors: undefined, ready: '' }),
+    Object.assign(response, { requestId: undefined, cors: undefined }),
     GuardedResponse.prototype,
   )
 }
