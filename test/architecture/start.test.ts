@@ -79,7 +79,6 @@ describe('what a start evaluates', () => {
       'node:os',
       'node:path',
       'node:stream',
-      'node:stream/promises',
       'node:timers/promises',
       'node:url',
       'node:util',
