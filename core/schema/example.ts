@@ -1,4 +1,4 @@
-import { isObject } from './json-schema.ts'
+import { isObject } from './object.ts'
 import type { JsonObject } from './json-schema.ts'
 
 /** What stands for a text of a certain name; anything else is the word itself. */

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import { readOwnJson } from './nesting.ts'
+import { isObject } from './object.ts'
 
 export type JsonObject = Record<string, unknown>
 /** Turns schemas into the dialect of OpenAPI 3.0; recursive parts go to `components.schemas`, where every `$ref` points. */
@@ -29,9 +30,6 @@ export async function openApiSchemas(): Promise<SchemaWriter> {
   }
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 const plain = (value: object): JsonObject => readOwnJson(JSON.stringify(value)) as JsonObject
 
 const keywords = new Set([

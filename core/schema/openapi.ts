@@ -3,7 +3,8 @@ import { rowOf } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
 import type { AnyRoute, AnySocketRoute, OtherAnswer, RawBody } from '../http/route.ts'
 import { exampleOf } from './example.ts'
-import { isObject, openApiSchemas } from './json-schema.ts'
+import { openApiSchemas } from './json-schema.ts'
+import { isObject } from './object.ts'
 import type { JsonObject, SchemaWriter } from './json-schema.ts'
 
 export interface DocumentParts {

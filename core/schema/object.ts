@@ -1,0 +1,16 @@
+/** Whether a value is an object that is no array, such as what stands between braces in JSON. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The keys of `T` that may be `undefined` become optional ones that are never `undefined`. */
+export type Defined<T extends object> = {
+  [K in keyof T as undefined extends T[K] ? never : K]: T[K]
+} & { [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined> }
+
+/** The same object without the keys whose value is `undefined`. */
+export function omitUndefined<T extends object>(object: T): Defined<T> {
+  const defined: Partial<T> = {}
+  for (const key of Object.keys(object) as (keyof T)[]) if (object[key] !== undefined) defined[key] = object[key]
+  return defined as Defined<T>
+}
