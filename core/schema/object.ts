@@ -10,7 +10,5 @@ export type Defined<T extends object> = {
 
 /** The same object without the keys whose value is `undefined`. */
 export function omitUndefined<T extends object>(object: T): Defined<T> {
-  const defined: Partial<T> = {}
-  for (const key of Object.keys(object) as (keyof T)[]) if (object[key] !== undefined) defined[key] = object[key]
-  return defined as Defined<T>
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
 }
