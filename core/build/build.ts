@@ -81,13 +81,21 @@ function closures(entries: Readonly<Record<string, readonly string[]>>): {
 async function buildCore(out: string): Promise<void> {
   // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that another.
   const groups = closures({
-    command: ['core/sdk.ts', 'core/cli/run.ts', 'core/cli/command.ts', 'core/cli/output.ts', 'core/build/info.ts'],
+    command: [
+      'core/sdk.ts',
+      'core/internal.ts',
+      'core/cli/run.ts',
+      'core/cli/command.ts',
+      'core/cli/output.ts',
+      'core/build/info.ts',
+    ],
     daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'],
   })
   await build({
     ...input({
       svc: join(root, 'core/cli/main.ts'),
       sdk: join(root, 'core/sdk.ts'),
+      internal: join(root, 'core/internal.ts'),
       channels: join(root, 'adapters/channels/contract.ts'),
       providers: join(root, 'adapters/providers/contract.ts'),
     }),

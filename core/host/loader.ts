@@ -102,9 +102,10 @@ export function toName(folder: string): string {
 
 /** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. */
 async function openJiti(cacheDir: string): Promise<Jiti> {
-  const [{ createJiti }, sdk, channels, providers, valibot] = await Promise.all([
+  const [{ createJiti }, sdk, internal, channels, providers, valibot] = await Promise.all([
     import('jiti'),
     import('svc/sdk'),
+    import('svc/internal'),
     import('svc/channels'),
     import('svc/providers'),
     import('valibot'),
@@ -114,7 +115,13 @@ async function openJiti(cacheDir: string): Promise<Jiti> {
     tryNative: false,
     fsCache: cacheDir,
     interopDefault: false,
-    virtualModules: { 'svc/sdk': sdk, 'svc/channels': channels, 'svc/providers': providers, valibot },
+    virtualModules: {
+      'svc/sdk': sdk,
+      'svc/internal': internal,
+      'svc/channels': channels,
+      'svc/providers': providers,
+      valibot,
+    },
   })
 }
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { HeldAgent } from './roster.ts'
 
 /** The names there are to assign now. */

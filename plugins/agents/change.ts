@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { orAbsent, Refusal } from 'svc/sdk'
+import { orAbsent } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import { checkAssigned, Names } from './assignable.ts'
 import type { Assignable } from './assignable.ts'
 import { toDetail } from './detail.ts'

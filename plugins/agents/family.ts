@@ -1,4 +1,5 @@
-import { enforced, Refusal } from 'svc/sdk'
+import { enforced } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
 import { exceeds } from './inherit.ts'

@@ -1,6 +1,7 @@
 import { stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
-import { parse, parseToml, Refusal, TooDeep } from 'svc/sdk'
+import { parseToml, TooDeep } from 'svc/internal'
+import { parse, Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
 import { profileTools } from './profiles.ts'

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { defineRoute, orAbsent, Refusal } from 'svc/sdk'
+import { orAbsent } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
 import { AgentChange, changeAgent, shownAgent } from './change.ts'

@@ -1,4 +1,4 @@
-import { matchesWildcard } from 'svc/sdk'
+import { matchesWildcard } from 'svc/internal'
 
 /**
  * Whether a list of patterns grants a name. `*` stands for any run of characters, also none; `self.` before a pattern means the

@@ -8,7 +8,7 @@ import type { ManifestDocument } from './manifest-schema.ts'
 import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
 import type { AgentStore } from './store.ts'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 /** An agent as this plugin holds it: its row, with the manifest parsed. */
 export interface HeldAgent extends Agent {

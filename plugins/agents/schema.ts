@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { orAbsent } from 'svc/sdk'
+import { orAbsent } from 'svc/internal'
 import { Identity } from './identity.ts'
 import { ModelName } from './manifest-schema.ts'
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { enforced, readOwnJson, Refusal } from 'svc/sdk'
+import { enforced, readOwnJson } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'

@@ -1,4 +1,4 @@
-import { manifestSigning } from 'svc/sdk'
+import { manifestSigning } from 'svc/internal'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { Signatures } from './signing.ts'
 import type { SigningConfig } from './signing.ts'

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { commandLine, enforced, manifestSigning, Refusal } from 'svc/sdk'
+import { enforced, manifestSigning } from 'svc/internal'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { parseManifest } from './manifest.ts'
 

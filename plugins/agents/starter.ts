@@ -1,5 +1,6 @@
 import type { Storage } from 'unstorage'
-import { findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 import { SHIPPED } from './signing.ts'

@@ -1,4 +1,4 @@
-import { matchesWildcard } from 'svc/sdk'
+import { matchesWildcard } from 'svc/internal'
 import type { Manifest, Permission } from './contract.ts'
 
 export interface ToolFacts {

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { TimeoutSecs } from './config.ts'
 import type { Approval, Grant } from './contract.ts'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
 const Scope = v.picklist(['once', 'session'])

@@ -1,4 +1,4 @@
-import { namesSecret } from 'svc/sdk'
+import { namesSecret } from 'svc/internal'
 import type { AuditChange } from './contract.ts'
 
 /** Characters of one value that are kept, and keys that are named. */

@@ -1,5 +1,6 @@
 import { defineService } from 'svc/sdk'
-import type { Actor, Statement } from 'svc/sdk'
+import type { Actor } from 'svc/internal'
+import type { Statement } from 'svc/sdk'
 
 /** What happened, in snake_case past tense (Interface 2.11). */
 export type AuditEvent =

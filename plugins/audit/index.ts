@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AuthenticationFailed, Daemon, definePlugin, fileOnly, UnrecordedChange } from 'svc/sdk'
+import { AuthenticationFailed, Daemon, UnrecordedChange } from 'svc/internal'
+import { definePlugin, fileOnly } from 'svc/sdk'
 import { ProbesListed } from '../security/contract.ts'
 import { AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'

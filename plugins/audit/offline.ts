@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { OfflineParts, OfflineWork } from 'svc/sdk'
+import type { OfflineParts, OfflineWork } from 'svc/internal'
 import { AnchorFile } from './anchor.ts'
 import { AuditStore } from './store.ts'
 import { Signer } from './tree/signer.ts'

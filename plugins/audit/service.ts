@@ -1,4 +1,4 @@
-import { currentActor, describeActor, noteRecorded } from 'svc/sdk'
+import { currentActor, describeActor, noteRecorded } from 'svc/internal'
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'

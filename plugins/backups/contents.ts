@@ -2,7 +2,8 @@ import { createWriteStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { openConfined, Refusal } from 'svc/sdk'
+import { openConfined } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 
 /** Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside it. */
 const LEFT_OUT = new Set(['snapshots', 'reserve'])

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { Configuration, Daemon, DaemonListening, definePlugin, Safekeeping } from 'svc/sdk'
+import { Configuration, Daemon, DaemonListening, Safekeeping } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { BackupFolder } from './folder.ts'
 import { backupRoutes } from './routes.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import type { OfflineParts } from 'svc/sdk'
+import type { OfflineParts } from 'svc/internal'
 import { BackupFolder } from './folder.ts'
 import { makeBackup } from './making.ts'
 import { stageRestore } from './restoring.ts'

@@ -1,5 +1,5 @@
 import { Refusal } from 'svc/sdk'
-import type { Safekeeping } from 'svc/sdk'
+import type { Safekeeping } from 'svc/internal'
 import type { Audit } from '../audit/contract.ts'
 import type { BackupFolder, StoredBackup } from './folder.ts'
 import type { MadeBackup, MakingParts } from './making.ts'

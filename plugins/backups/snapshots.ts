@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Safekeeping } from 'svc/sdk'
+import type { Safekeeping } from 'svc/internal'
 
 const NAME = /^svc-(\d{8}T\d{9}Z)\.db$/
 

@@ -1,4 +1,5 @@
-import { findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { aliases as shipped } from './aliases.ts'

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
 import type { Entry } from './data.ts'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 const FILE = 'models.json'
 /** Each entry was checked when the file was made, and a test compares the file with the packages: to check them again here would take 25 ms. */

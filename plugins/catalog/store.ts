@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Target } from './aliases.ts'
 import { Entry } from './data.ts'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 /** There is one registry; the column is there for the day there are more. */
 const REGISTRY = 'registry'

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { defineRoute, findNearest, orAbsent, Refusal, suggest } from 'svc/sdk'
+import { findNearest, orAbsent, suggest } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'

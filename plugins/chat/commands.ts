@@ -1,4 +1,4 @@
-import { checkAuthority, findNearest, suggest } from 'svc/sdk'
+import { checkAuthority, findNearest, suggest } from 'svc/internal'
 import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'

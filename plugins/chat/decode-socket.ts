@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
 import { holdsPicture, SEND_PICTURES, withoutPictures } from './pictures.ts'
-import { readJson, TooDeep } from 'svc/sdk'
+import { TooDeep } from 'svc/internal'
+import { readJson } from 'svc/sdk'
 
 export type ClientFrame =
   | {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { enforced } from 'svc/sdk'
+import { enforced } from 'svc/internal'
 
 /** Whether a call may run. `warn` runs it and tells the model; `block` answers it instead; `end` stops the turn. */
 export type Verdict =

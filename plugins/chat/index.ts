@@ -1,4 +1,5 @@
-import { definePlugin, Daemon, Guards } from 'svc/sdk'
+import { Daemon, Guards } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'

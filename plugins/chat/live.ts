@@ -1,5 +1,5 @@
 import type { ResponseFormat } from 'svc/providers'
-import { currentActor } from 'svc/sdk'
+import { currentActor } from 'svc/internal'
 import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from './contract.ts'
 import { EventLog } from './events.ts'
 import type { Tally } from './guard.ts'

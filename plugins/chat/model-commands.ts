@@ -1,4 +1,4 @@
-import { findNearest, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
 import type { Catalog, CatalogModel } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 

@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
-import type { Daemon, Hooks, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
+import type { Hooks, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Budgets } from '../budgets/contract.ts'

@@ -1,4 +1,5 @@
-import type { Guards, Tools } from 'svc/sdk'
+import type { Guards } from 'svc/internal'
+import type { Tools } from 'svc/sdk'
 import type { Probe } from '../security/contract.ts'
 
 /** The security systems that live in a turn. Each is imported when it is tried. */

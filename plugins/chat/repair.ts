@@ -1,4 +1,4 @@
-import { enforced } from 'svc/sdk'
+import { enforced } from 'svc/internal'
 import type { Part, ToolCall, Turn } from 'svc/providers'
 
 /** How many defects of each kind were mended. */

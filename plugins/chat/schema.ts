@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { orAbsent } from 'svc/sdk'
+import { orAbsent } from 'svc/internal'
 import { FormatInput } from './format.ts'
 import { holdsPicture, SEND_PICTURES, withoutPictures } from './pictures.ts'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { screenText } from 'svc/sdk'
+import { screenText } from 'svc/internal'
 
 /** What happens to text from outside that speaks to the model: nothing, it is marked as what it is, or it is kept back. */
 export type ScreeningPolicy = 'off' | 'warn' | 'block'

@@ -1,5 +1,6 @@
 import type { ServerSentEvent } from 'svc/sdk'
-import { readOwnJson, Refusal } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Message } from '../sessions/contract.ts'
 import type { TurnEvent } from './contract.ts'
 import { encodeEvent, encodeFailure } from './encode-sse.ts'

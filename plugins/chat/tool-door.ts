@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
-import { enforced, findNearest, Refusal, suggest } from 'svc/sdk'
+import { enforced, findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
 import type { ToolCall } from 'svc/providers'
 import type { Agent, Agents } from '../agents/contract.ts'

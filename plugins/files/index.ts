@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { Daemon, definePlugin, Refusal } from 'svc/sdk'
+import { Daemon } from 'svc/internal'
+import { definePlugin, Refusal } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Uploads, Workspaces } from './contract.ts'

@@ -1,4 +1,4 @@
-import { mediaTypeOf } from 'svc/sdk'
+import { mediaTypeOf } from 'svc/internal'
 
 const TEXT = 'text/plain; charset=utf-8'
 const UNKNOWN = 'application/octet-stream'

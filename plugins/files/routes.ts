@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { defineRoute, parse, rawBody, readJsonBody, Refusal, reply } from 'svc/sdk'
+import { readJsonBody } from 'svc/internal'
+import { defineRoute, parse, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'

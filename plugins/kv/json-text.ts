@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { readOwnJson, Refusal } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 
 /**
  * The JSON text of a value, out of a request body: that of its member `value`. It stays text, so that a number of any size and a key of

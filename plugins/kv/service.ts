@@ -1,4 +1,5 @@
-import { readOwnJson, Refusal } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import type { KeyValue } from './contract.ts'

@@ -1,4 +1,5 @@
-import { mediaTypeOf, Refusal, UpstreamFailure } from 'svc/sdk'
+import { mediaTypeOf } from 'svc/internal'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import { pictureTypes } from 'svc/providers'
 import type { ResponseFormat } from 'svc/providers'
 import type { CompletionBody, Message, Part } from './schema.ts'

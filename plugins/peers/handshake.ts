@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { enforced } from 'svc/sdk'
+import { enforced } from 'svc/internal'
 import { FrameSeal } from './frames.ts'
 import { derive, isSame, LinkRefusal, mac, secretOf } from './mac.ts'
 import { WINDOW_MS } from './replays.ts'

@@ -1,5 +1,6 @@
 import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
-import type { AnyRoute, Configuration } from 'svc/sdk'
+import type { Configuration } from 'svc/internal'
+import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'

@@ -1,4 +1,5 @@
-import { defineRoute, findNearest, Refusal, suggest, UpstreamFailure } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Connections } from './connection.ts'
 import type { Ollama } from './ollama.ts'

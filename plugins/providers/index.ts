@@ -1,4 +1,5 @@
-import { Configuration, Daemon, DaemonListening, definePlugin, readVariable } from 'svc/sdk'
+import { Configuration, Daemon, DaemonListening, readVariable } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'

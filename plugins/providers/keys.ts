@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { readOwnJson, Refusal } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'

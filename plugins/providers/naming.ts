@@ -1,4 +1,5 @@
-import { findNearest, listNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, listNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Connections } from './connection.ts'
 import type { Inference } from './contract.ts'

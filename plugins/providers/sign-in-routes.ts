@@ -1,4 +1,5 @@
-import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { RouteParts } from './routes.ts'
 import { PollParams, ProviderParams, SignInState, SignInStarted } from './schema.ts'

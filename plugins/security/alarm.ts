@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
-import type { Counter, Gauge, Guards } from 'svc/sdk'
+import type { Guards } from 'svc/internal'
+import type { Counter, Gauge } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Row } from './runner.ts'
 

@@ -1,4 +1,4 @@
-import { onEnforced } from 'svc/sdk'
+import { onEnforced } from 'svc/internal'
 import type { Counter } from 'svc/sdk'
 import { systemNames } from './contract.ts'
 

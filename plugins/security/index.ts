@@ -1,4 +1,5 @@
-import { Daemon, DaemonListening, definePlugin, Guards, Guests } from 'svc/sdk'
+import { Daemon, DaemonListening, Guards, Guests } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { tell } from './alarm.ts'
 import { ProbesListed } from './contract.ts'

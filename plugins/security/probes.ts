@@ -1,4 +1,5 @@
-import type { Fetch, Guards, Guests, Spawn, Vault } from 'svc/sdk'
+import type { Guards, Guests } from 'svc/internal'
+import type { Fetch, Spawn, Vault } from 'svc/sdk'
 import type { Finding, Probe, SystemName } from './contract.ts'
 
 /** What the probes of systems that the core owns work with. */

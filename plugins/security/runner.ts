@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { rehearse } from 'svc/sdk'
+import { rehearse } from 'svc/internal'
 import { systemNames } from './contract.ts'
 import type { Finding, Probe, SystemName } from './contract.ts'
 import type { Status } from './schema.ts'

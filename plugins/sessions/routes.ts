@@ -1,4 +1,5 @@
-import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'

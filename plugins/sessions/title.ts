@@ -1,4 +1,4 @@
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 const TITLE_CHARS = 80
 

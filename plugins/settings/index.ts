@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Configuration, Daemon, definePlugin } from 'svc/sdk'
+import { Configuration, Daemon } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { configRoutes } from './routes.ts'

@@ -1,5 +1,6 @@
 import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute, Applied, Configuration, Daemon } from 'svc/sdk'
+import type { Applied, Configuration, Daemon } from 'svc/internal'
+import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
 import type { Inference } from '../providers/contract.ts'

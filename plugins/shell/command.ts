@@ -1,4 +1,5 @@
-import { allowsHost, Refusal } from 'svc/sdk'
+import { allowsHost } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Admission, Spawn, SpawnRequest } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'

@@ -1,4 +1,4 @@
-import { matchesWildcard } from 'svc/sdk'
+import { matchesWildcard } from 'svc/internal'
 import { splitWords } from './words.ts'
 
 /** One entry of `capabilities.shell`: `*`, or words of a command in which `*` stands for any characters of a word. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Daemon, definePlugin } from 'svc/sdk'
+import { Daemon } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { accountRoutes } from './account-routes.ts'
 import { migrations } from './migrations.ts'

@@ -1,4 +1,5 @@
-import { findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 
 export function unknownProvider(id: string, known: Iterable<string>): Refusal {
   const name = id.slice(0, 64)

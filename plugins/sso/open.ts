@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readVariable } from 'svc/sdk'
+import { readVariable } from 'svc/internal'
 import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { readProviders, Settings } from './config.ts'

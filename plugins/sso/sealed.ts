@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 const IV = 12,
   TAG = 16

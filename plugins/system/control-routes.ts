@@ -1,5 +1,6 @@
 import { defineRoute, reply } from 'svc/sdk'
-import type { AnyRoute, Daemon } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
+import type { AnyRoute } from 'svc/sdk'
 import * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
 import { Document, Restarting, ShuttingDown } from './schema.ts'

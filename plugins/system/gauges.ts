@@ -1,4 +1,5 @@
-import type { Daemon, Hooks, Metrics } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
+import type { Hooks, Metrics } from 'svc/sdk'
 import { AgentSpawned } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Spending } from '../usage/contract.ts'

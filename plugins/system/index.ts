@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Daemon, DaemonListening, definePlugin, Guards, Logs } from 'svc/sdk'
+import { Daemon, DaemonListening, Guards, Logs } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'

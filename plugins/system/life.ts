@@ -1,4 +1,4 @@
-import type { Daemon } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
 import type { Audit } from '../audit/contract.ts'
 
 /** Records the start. Once in each life of the daemon, because it listens once. */

@@ -1,5 +1,6 @@
 import { defineRoute } from 'svc/sdk'
-import type { AnyRoute, Logs, NumberedLine, ServerSentEvent } from 'svc/sdk'
+import type { Logs, NumberedLine } from 'svc/internal'
+import type { AnyRoute, ServerSentEvent } from 'svc/sdk'
 import * as v from 'valibot'
 import { LogEvent, LogQuery } from './schema.ts'
 

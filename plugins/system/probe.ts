@@ -1,7 +1,7 @@
-import type { Daemon, Guards, RawAnswer } from 'svc/sdk'
+import type { Daemon, Guards, RawAnswer } from 'svc/internal'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { publicHealth } from './public-health.ts'
-import { readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
 
 const keys = 'panic_count,restart_count,status,uptime_seconds'
 

@@ -1,4 +1,5 @@
-import { defineRoute, findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, Tools } from 'svc/sdk'
 import { ToolDetail, ToolNames, ToolParams } from './schema.ts'
 

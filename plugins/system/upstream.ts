@@ -1,4 +1,4 @@
-import type { PluginStatus } from 'svc/sdk'
+import type { PluginStatus } from 'svc/internal'
 
 /** The plugins whose going takes `name` down: everything it requires, and what that requires. */
 export function upstream(

@@ -1,4 +1,5 @@
-import { mediaTypeOf, Refusal } from 'svc/sdk'
+import { mediaTypeOf } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import { pictureTypes } from 'svc/providers'
 
 /** What kind of picture it is, by its bytes and not by its name. Throws `invalid_request` for anything else. */

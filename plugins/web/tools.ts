@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { allowsHost, defineTool, Refusal } from 'svc/sdk'
+import { allowsHost } from 'svc/internal'
+import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'

@@ -3,7 +3,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
-import { parse, readOwnJson } from 'svc/sdk'
+import { readOwnJson } from 'svc/internal'
+import { parse } from 'svc/sdk'
 
 export const Encoding = v.picklist(['br', 'gzip'])
 export type Encoding = v.InferOutput<typeof Encoding>

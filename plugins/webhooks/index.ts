@@ -1,4 +1,5 @@
-import { createLimiter, DaemonListening, definePlugin } from 'svc/sdk'
+import { createLimiter, DaemonListening } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Chat, TurnEnded, TurnFailed, Turns } from '../chat/contract.ts'

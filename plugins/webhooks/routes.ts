@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { defineRoute, MASK, reply } from 'svc/sdk'
+import { MASK } from 'svc/internal'
+import { defineRoute, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import {
   Delivery,

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { MASK, secret, settable } from 'svc/sdk'
+import { MASK } from 'svc/internal'
+import { secret, settable } from 'svc/sdk'
 import { eventNames, toEvent } from './events.ts'
 
 const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))

@@ -20,7 +20,7 @@ const layers: readonly (readonly string[])[] = [
   ['limit'],
   ['auth'],
   ['jobs'],
-  ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'cli'],
+  ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'internal.ts', 'cli'],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
 
@@ -145,6 +145,13 @@ describe('what imports what', () => {
     expect(wrong).toEqual([])
   })
 
+  it('adapters and the playground import the public modules alone', () => {
+    const wrong = [...adapters, ...sources('playground')].flatMap((file) =>
+      file.imports.filter((specifier) => specifier === 'svc/internal').map((specifier) => [file.path, specifier]),
+    )
+    expect(wrong).toEqual([])
+  })
+
   it('a contract imports svc/*, valibot and other contracts', () => {
     const wrong = all
       .filter((file) => file.path.endsWith('/contract.ts'))
@@ -152,7 +159,7 @@ describe('what imports what', () => {
         file.imports
           .filter(
             (specifier) =>
-              !['svc/sdk', 'svc/channels', 'svc/providers', 'valibot'].includes(specifier) &&
+              !['svc/sdk', 'svc/internal', 'svc/channels', 'svc/providers', 'valibot'].includes(specifier) &&
               !specifier.endsWith('/contract.ts'),
           )
           .map((specifier) => [file.path, specifier]),

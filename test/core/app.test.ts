@@ -11,7 +11,7 @@ async function temporaryHome(): Promise<{ readonly path: string } & AsyncDisposa
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 const controlling = pluginText('control', {
-  before: `import { Daemon } from 'svc/sdk'`,
+  before: `import { Daemon } from 'svc/internal'`,
   members: 'requires: { daemon: Daemon },',
   setup: `for (const kind of ['shutdown', 'restart']) ctx.routes.add(defineRoute({ method: 'POST', path: '/api/' + kind, summary: 'x', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({ stopping: v.string() }),
       handle() { ctx.services.daemon[kind]('asked by a test'); return { stopping: ctx.services.daemon.stopping } } }))

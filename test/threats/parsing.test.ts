@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { matchesWildcard } from 'svc/sdk'
+import { matchesWildcard } from 'svc/internal'
 import { raw } from '../core/http/harness.ts'
 import { openChat } from '../support/chat-stage.ts'
 import { startHost } from '../support/host.ts'

@@ -1,4 +1,5 @@
-import type { Guards, Tools } from 'svc/sdk'
+import type { Guards } from 'svc/internal'
+import type { Tools } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import { argumentHash, carriedBy, checkFlow, union } from '../taint.ts'

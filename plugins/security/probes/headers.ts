@@ -1,4 +1,4 @@
-import type { RawAnswer } from 'svc/sdk'
+import type { RawAnswer } from 'svc/internal'
 import type { Finding } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,4 +1,4 @@
-import { screenText } from 'svc/sdk'
+import { screenText } from 'svc/internal'
 import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,4 +1,5 @@
-import { classify, Refusal } from 'svc/sdk'
+import { classify } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Finding } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,7 +1,8 @@
 import { link, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { confine, openConfined, Refusal } from 'svc/sdk'
+import { confine, openConfined } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../contract.ts'
 
 const hostile: readonly string[] = [

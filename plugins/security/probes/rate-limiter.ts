@@ -1,4 +1,4 @@
-import { createLimiter } from 'svc/sdk'
+import { createLimiter } from 'svc/internal'
 import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
-import { createMask, SecretBytes } from 'svc/sdk'
+import { createMask, SecretBytes } from 'svc/internal'
 import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,4 +1,4 @@
-import type { GuestEnd } from 'svc/sdk'
+import type { GuestEnd } from 'svc/internal'
 import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { Limiter, PluginCredentials, RequestFacts } from 'svc/sdk'
+import type { Limiter } from 'svc/internal'
+import type { PluginCredentials, RequestFacts } from 'svc/sdk'
 import type { Triggers } from '../schema.ts'
 import { holds } from '../signature.ts'
 import type { InboundStore } from './store.ts'

@@ -1,4 +1,5 @@
-import { findNearest, Refusal, suggest } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, Turns } from '../../chat/contract.ts'

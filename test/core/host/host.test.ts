@@ -383,7 +383,7 @@ describe('reloading a plugin', () => {
   it('can be asked for by a request of the plugin itself: it starts after the reply', async () => {
     await using it = await bench({ config: { plugins: { drain_ms: 10_000 } } })
     const text = pluginText('one', {
-      before: `import { Daemon } from 'svc/sdk'`,
+      before: `import { Daemon } from 'svc/internal'`,
       members: 'requires: { daemon: Daemon },',
       setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, status: 202, returns: v.object({ state: v.string() }),
         handle() { ctx.services.daemon.reload('one'); return { state: ctx.services.daemon.plugins()[0].state } } })); return {}`,
@@ -398,7 +398,7 @@ describe('reloading a plugin', () => {
   it('can be awaited by a request of a plugin that is not touched', async () => {
     await using it = await bench()
     const admin = pluginText('admin', {
-      before: `import { Daemon } from 'svc/sdk'`,
+      before: `import { Daemon } from 'svc/internal'`,
       members: 'requires: { daemon: Daemon },',
       setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({ done: v.boolean() }),
         async handle() { await ctx.services.daemon.reload('one'); return { done: true } } })); return {}`,
