@@ -1,12 +1,33 @@
-import { defineConfig } from 'vitest/config'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+import { BaseSequencer } from 'vitest/node'
+import type { TestSpecification } from 'vitest/node'
 import { secretive } from '../core/process/environment.ts'
 
 // No test sees a key of whoever runs them.
 for (const name of Object.keys(process.env)) if (secretive.test(name)) delete process.env[name]
 
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+// Daemons that tests start from source find their code compiled, which halves the time of a start.
+process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compiled')
+
+/** Folders whose files take longest. They run first, so that none of them runs alone at the end. */
+const slowFolders = ['test/faults/', 'test/core/cli/', 'test/plugins/webchat/', 'test/threats/', 'test/api/']
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = slowFolders.findIndex((folder) => moduleId.startsWith(join(root, folder)))
+      return at === -1 ? slowFolders.length : at
+    }
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
+  }
+}
+
 export default defineConfig({
-  root: fileURLToPath(new URL('..', import.meta.url)),
+  root,
   resolve: { conditions: ['svc-source'] },
   ssr: { resolve: { conditions: ['svc-source'] } },
   test: {
@@ -17,5 +38,6 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: SlowFirst },
   },
 })

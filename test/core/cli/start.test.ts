@@ -182,17 +182,13 @@ it('a daemon goes on when nobody reads what it prints any more', async () => {
   await using daemon = await startDaemon(home)
   daemon.hangUp()
   daemon.kill('SIGHUP')
-  const health = async (): Promise<number> => {
-    const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8')) as {
-      pid: number
-      listen_addr: string
-    }
-    return pid === daemon.pid && `http://${address}` !== daemon.url
-      ? (await fetch(`http://${address}/api/health`)).status
-      : 0
-  }
   // Its new address is only in the file now.
-  await vi.waitFor(async () => expect(await health()).toBe(200), { timeout: 10_000 })
+  const restarts = async (): Promise<unknown> => {
+    const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8'))
+    const health: any = await (await fetch(`http://${address}/api/health`)).json()
+    return [pid, health.restart_count]
+  }
+  await vi.waitFor(async () => expect(await restarts()).toEqual([daemon.pid, 1]), { timeout: 30_000 })
   daemon.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(0)
 })
