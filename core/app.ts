@@ -23,7 +23,7 @@ import { HealthMonitor } from './host/health.ts'
 import { checkedHooks } from './host/declared-hooks.ts'
 import { Host } from './host/host.ts'
 import { createLoader } from './host/loader.ts'
-import { createSafekeeping, Safekeeping } from './host/safekeeping.ts'
+import { createDatabaseSnapshots, DatabaseSnapshots } from './host/database-snapshots.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import { Guards } from './host/guards.ts'
@@ -47,13 +47,13 @@ import { Scope } from './scope/scope.ts'
 import { lockHome } from './storage/lock.ts'
 import { openDatabase } from './storage/open.ts'
 import { openReservations } from './storage/reservations.ts'
-import { Reserve } from './storage/reserve.ts'
+import { DiskReserve } from './storage/disk-reserve.ts'
 import { refuseLost } from './storage/sqlite-file.ts'
 import { openStorage } from './storage/storage.ts'
 import { completeSwap } from './storage/swap.ts'
 import { openVault } from './storage/vault-file.ts'
 import { ToolRegistry } from './tools/registry.ts'
-import { learning, SecretSieve } from './tools/sieve.ts'
+import { scannedVault, SecretScanner } from './tools/secret-scanner.ts'
 import { limitNesting } from './schema/nesting.ts'
 
 export interface AppOptions {
@@ -143,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log.info(
       `put in place: ${Object.values(swapped.facts).join(', ')}; what was there before is in ${swapped.moves[0]?.keep ?? home}`,
     )
-  const reserve = owned('reserve', new Reserve(join(config.data_dir, 'reserve'), log), (it) =>
+  const reserve = owned('reserve', new DiskReserve(join(config.data_dir, 'reserve'), log), (it) =>
     it[Symbol.asyncDispose](),
   )
   if (config.database_url.startsWith('sqlite:') && config.database_url !== 'sqlite::memory:')
@@ -196,12 +196,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const metrics = new MetricRegistry()
   const network = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
   const hooks = new HookBus(onDefect)
-  const sieve = new SecretSieve()
-  for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) sieve.learn(secret)
+  const scanner = new SecretScanner()
+  for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) scanner.add(secret)
   const tools = new ToolRegistry({
     limits: () => ({ timeoutSecs: live.current.tools.timeout_secs, outputChars: live.current.tools.output_chars }),
     onDefect,
-    holdsSecret: (args) => sieve.holds(args),
+    holdsSecret: (args) => scanner.containsSecret(args),
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
   })
   let settings = httpSettings(config)
@@ -246,7 +246,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       tools: tools.forPlugin(scope),
       storage: storage.forPlugin(scope.name),
       db: database.sql,
-      vault: learning(sieve, vault.forPlugin(scope.name)),
+      vault: scannedVault(scanner, vault.forPlugin(scope.name)),
       jobs: createJobs(scope, onDefect),
       metrics: metrics.forPlugin(scope),
       fetch: endingWith(
@@ -328,10 +328,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   host.provide(Daemon, daemon)
   host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(
-    Safekeeping,
-    createSafekeeping(config, (file) => database.snapshot(file)),
+    DatabaseSnapshots,
+    createDatabaseSnapshots(config, (file) => database.snapshot(file)),
   )
-  host.provide(Guards, installedGuards({ http, sieve, health: monitor, folders }))
+  host.provide(Guards, installedGuards({ http, scanner, health: monitor, folders }))
   host.provide(
     Guests,
     owned('guests', lazyGuests(), (it) => it[Symbol.asyncDispose]()),
@@ -346,7 +346,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       taken(next) {
         settings = httpSettings(next)
         limitNesting(settings.maxJsonDepth)
-        for (const secret of listSecrets(next)) sieve.learn(secret)
+        for (const secret of listSecrets(next)) scanner.add(secret)
         options.onConfig?.(next)
         http.renewed()
         network?.recheck().catch((error: unknown) => onDefect(error, 'connections of programs under new rules'))
@@ -393,7 +393,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       url = listening.url
       idempotency.start()
       if (database.dialect === 'sqlite' && config.database_url !== 'sqlite::memory:')
-        setTimeout(() => reserve.make(), RESERVE_MS).unref()
+        setTimeout(() => reserve.create(), RESERVE_MS).unref()
       // Whoever waits for the port is answered first.
       greeting = endWithin(
         'the greeting',

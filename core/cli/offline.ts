@@ -4,7 +4,7 @@ import { redact } from '../config/redact.ts'
 import { isTree } from '../config/shape.ts'
 import { builtInFolders } from '../host/folders.ts'
 import { createLoader } from '../host/loader.ts'
-import { createSafekeeping } from '../host/safekeeping.ts'
+import { createDatabaseSnapshots } from '../host/database-snapshots.ts'
 import { createLog } from '../log/log.ts'
 import { openReadOnly } from '../storage/read-only.ts'
 import type { ReadOnlyDatabase } from '../storage/read-only.ts'
@@ -44,7 +44,7 @@ export async function workOffline(
   const redacted = redact(config)
   return await run(
     {
-      safekeeping: createSafekeeping(config, async (target) => {
+      databaseSnapshots: createDatabaseSnapshots(config, async (target) => {
         await snapshot(database, target)
       }),
       db: database?.sql,

@@ -4,7 +4,7 @@ import type { PluginDatabase } from '../storage/database.ts'
 import type { PluginSection } from '../config/schema.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
-import type { Safekeeping } from './safekeeping.ts'
+import type { DatabaseSnapshots } from './database-snapshots.ts'
 
 /** Compared by id, never by identity: a reloaded plugin holds its own copy of every token. */
 export interface ServiceToken<T, Id extends string = string> {
@@ -23,7 +23,7 @@ export interface Migration {
 
 /** What a plugin gets that works for the command line without being set up. */
 export interface OfflineParts {
-  readonly safekeeping: Safekeeping
+  readonly databaseSnapshots: DatabaseSnapshots
   /** For reading; absent when there is no database that can be opened. */
   readonly db: PluginDatabase | undefined
   /** A secret of the plugin; `undefined` when there is none. Rejects when it cannot be opened. */

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { DaemonFolders } from '../process/folders.ts'
 import type { HttpServer } from '../http/server.ts'
-import type { SecretSieve } from '../tools/sieve.ts'
+import type { SecretScanner } from '../tools/secret-scanner.ts'
 import type { Guards } from './guards.ts'
 import type { HealthMonitor } from './health.ts'
 
 /** The guards as the daemon has them, for those who try whether they hold. */
 export function installedGuards({
   http,
-  sieve,
+  scanner,
   health,
   folders,
 }: {
   readonly http: HttpServer
-  readonly sieve: SecretSieve
+  readonly scanner: SecretScanner
   readonly health: HealthMonitor
   readonly folders: DaemonFolders
 }): Guards {
@@ -23,10 +23,10 @@ export function installedGuards({
     host: () => (http.address ? new URL(http.address.url).host : undefined),
     charged: (address) => http.charged(address),
     plantedSecret() {
-      if (planted === undefined) sieve.learn((planted = `planted-${randomBytes(24).toString('base64url')}`))
+      if (planted === undefined) scanner.add((planted = `planted-${randomBytes(24).toString('base64url')}`))
       return planted
     },
-    holdsSecret: (args) => sieve.holds(args),
+    holdsSecret: (args) => scanner.containsSecret(args),
     programFolders: () => [folders.code.map(({ path }) => path), folders.hidden],
     rehearseOutbound: async (signal) => (await import('../net/rehearsal.ts')).rehearseOutbound(signal),
     timeScreening: async (signal) => (await import('./screening-pace.ts')).timeScreening(signal),

@@ -13,7 +13,7 @@ import { noFolders, readable, realPath, refuseCodeWorkspace, writable } from './
 import type { DaemonFolders } from './folders.ts'
 import type { Launch, Launcher } from './launcher.ts'
 import { findProgram, hasProgram } from './program.ts'
-import { killStragglers } from './stragglers.ts'
+import { killOrphanProcesses } from './orphan-processes.ts'
 import { Tail } from './tail.ts'
 
 const TIMEOUT_MS = 30_000
@@ -340,7 +340,7 @@ class Running implements Child {
   /** Whatever it started ends with it; then what is in the pipes is read. */
   async #leaveNothing(): Promise<void> {
     this.#signal('SIGKILL')
-    if (!this.#isolated) await killStragglers(this.#mark)
+    if (!this.#isolated) await killOrphanProcesses(this.#mark)
     const { stdout, stderr } = this.#process
     const closed = Promise.all([
       this.#spaceEnded,

@@ -8,7 +8,7 @@ import { walkTrail } from './walk.ts'
 
 /** The trail of a database that is read only. `bare`: it is no more than a file, without anchor and keys. */
 export const verifyOffline: OfflineWork = async (parts, { bare }) => {
-  const { db, safekeeping } = parts
+  const { db, databaseSnapshots } = parts
   if (!db) throw new Error('there is no database to verify')
   const trail = new AuditStore(db)
   if (!(await isThere(() => trail.tip()))) throw new Error('this database holds no audit trail')
@@ -22,7 +22,7 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   const keys =
     bare === true
       ? {}
-      : { anchor: new AnchorFile(join(safekeeping.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
+      : { anchor: new AnchorFile(join(databaseSnapshots.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
   const verdict = await walkTrail({ trail, tree: (await isThere(() => tree.origin())) ? tree : empty, ...keys })
   return { ...verdict, signatures: verdict.public_key !== undefined && verdict.checkpoint !== null }
 }

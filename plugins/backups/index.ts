@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Configuration, Daemon, DaemonListening, Safekeeping } from 'svc/internal'
+import { Configuration, Daemon, DaemonListening, DatabaseSnapshots } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { BackupFolder } from './folder.ts'
@@ -14,18 +14,18 @@ export default definePlugin({
   name: 'backups',
   version: '1.0.0',
   config: Limits,
-  requires: { audit: Audit, daemon: Daemon, safekeeping: Safekeeping, configuration: Configuration },
+  requires: { audit: Audit, daemon: Daemon, databaseSnapshots: DatabaseSnapshots, configuration: Configuration },
   offline: {
     create: async (parts, options) => (await import('./offline.ts')).createOffline(parts, options),
     restore: async (parts, options) => (await import('./offline.ts')).restoreOffline(parts, options),
   },
-  setup({ config, hooks, jobs, log, routes, run, services: { audit, daemon, safekeeping, configuration } }) {
+  setup({ config, hooks, jobs, log, routes, run, services: { audit, daemon, databaseSnapshots, configuration } }) {
     const limits = { maxFiles: config.max_files, maxBytes: config.max_bytes, maxBackups: config.max_backups }
     const backups = new Backups({
-      safekeeping,
+      databaseSnapshots,
       audit,
       limits,
-      folder: new BackupFolder(join(safekeeping.homeDir, 'backups'), limits),
+      folder: new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limits),
       version: daemon.build.version,
       config: () => configuration.read(),
       now: () => new Date(),
@@ -39,11 +39,11 @@ export default definePlugin({
         await backups.sweep()
       }),
     )
-    if (config.snapshot_interval_secs > 0 && keepable(safekeeping)) {
+    if (config.snapshot_interval_secs > 0 && keepable(databaseSnapshots)) {
       jobs.every('snapshot', Math.min(LOOK_MS, config.snapshot_interval_secs * 1000), async () => {
         const { Snapshots } = await import('./snapshots.ts')
         await new Snapshots(
-          safekeeping,
+          databaseSnapshots,
           { intervalMs: config.snapshot_interval_secs * 1000, kept: config.snapshots_kept },
           log,
         ).take()
@@ -54,9 +54,9 @@ export default definePlugin({
 })
 
 /** Whether there is a database file whose copies would be of use. */
-function keepable(safekeeping: Safekeeping): boolean {
+function keepable(databaseSnapshots: DatabaseSnapshots): boolean {
   try {
-    return safekeeping.databaseName() !== ''
+    return databaseSnapshots.databaseName() !== ''
   } catch {
     return false /* on a server, in memory or elsewhere: that is the answer */
   }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Refusal } from 'svc/sdk'
-import type { Safekeeping } from 'svc/internal'
+import type { DatabaseSnapshots } from 'svc/internal'
 import { ArchiveWriter, PURPOSE } from './archive.ts'
 import { copyPlain, plainFiles } from './contents.ts'
 import { syncFolder } from './folder.ts'
@@ -17,7 +17,7 @@ const CONFIG = 'config.json'
 const MOST_SKIPPED = 1_000
 
 export interface MakingParts {
-  readonly safekeeping: Safekeeping
+  readonly databaseSnapshots: DatabaseSnapshots
   readonly folder: BackupFolder
   readonly version: string
   /** With `***` for secrets. */
@@ -37,11 +37,11 @@ export interface MadeBackup {
  * it is whole and on disk. `kind` becomes part of the name.
  */
 export async function makeBackup(
-  { safekeeping, folder, version, config, now, id }: MakingParts,
+  { databaseSnapshots, folder, version, config, now, id }: MakingParts,
   options: { readonly passphrase?: string | undefined; readonly kind?: string; readonly signal?: AbortSignal },
 ): Promise<MadeBackup> {
-  const database = safekeeping.databaseName()
-  const key = await safekeeping.key(PURPOSE)
+  const database = databaseSnapshots.databaseName()
+  const key = await databaseSnapshots.deriveKey(PURPOSE)
   if (!key) throw new Refusal('conflict', 'This installation has no vault key yet, which backups are marked with')
   await folder.make()
   const work = join(folder.path, `.making-${id()}`)
@@ -52,22 +52,22 @@ export async function makeBackup(
     const archive = await ArchiveWriter.create(draft)
     const held = new Set<Head['components'][number]>(['data', 'config'])
     // Before the database: an anchor may be behind the chain, never ahead of it.
-    const anchor = join(safekeeping.homeDir, 'audit.anchor')
+    const anchor = join(databaseSnapshots.homeDir, 'audit.anchor')
     if (existsSync(anchor)) {
       await copyFile(anchor, join(work, 'anchor'))
       await archive.addFile(join(work, 'anchor'), ANCHOR)
       held.add('audit_anchor')
     }
-    await safekeeping.snapshot(join(work, 'database'))
+    await databaseSnapshots.snapshot(join(work, 'database'))
     await archive.addFile(join(work, 'database'), DATA + database)
     await rm(join(work, 'database'))
     const skipped: string[] = []
     const skip = (name: string): void => {
       if (skipped.length < MOST_SKIPPED) skipped.push(name)
     }
-    for await (const name of plainFiles(safekeeping.dataDir, database, skip)) {
+    for await (const name of plainFiles(databaseSnapshots.dataDir, database, skip)) {
       options.signal?.throwIfAborted()
-      const copied = await copyPlain(safekeeping.dataDir, name, join(work, 'file'))
+      const copied = await copyPlain(databaseSnapshots.dataDir, name, join(work, 'file'))
       if (!copied) {
         skip(name)
         continue
@@ -79,7 +79,7 @@ export async function makeBackup(
     }
     archive.addText(`${JSON.stringify(config(), null, 2)}\n`, CONFIG)
     if (options.passphrase !== undefined) {
-      archive.addText(await safekeeping.sealKey(options.passphrase), SEALED_KEY)
+      archive.addText(await databaseSnapshots.sealKey(options.passphrase), SEALED_KEY)
       held.add('vault_key')
     }
     const manifest = await archive.end(

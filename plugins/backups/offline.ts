@@ -21,11 +21,11 @@ const stamp = (): string => new Date().toISOString().replaceAll(/[-:.]/g, '')
 
 /** A backup of a home that no daemon serves. `version` is whose it is. */
 export async function createOffline(parts: OfflineParts, options: Options): Promise<unknown> {
-  const { safekeeping, config } = parts
-  const folder = new BackupFolder(join(safekeeping.homeDir, 'backups'), limitsOf(parts))
+  const { databaseSnapshots, config } = parts
+  const folder = new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limitsOf(parts))
   const { filename, path, sizeBytes } = await makeBackup(
     {
-      safekeeping,
+      databaseSnapshots,
       folder,
       version: text(options['version']) ?? 'unknown',
       config: () => config,
@@ -39,15 +39,15 @@ export async function createOffline(parts: OfflineParts, options: Options): Prom
 
 /** Checks an archive, unpacks it and plans the swap, which the caller then carries out. `file` is a path. */
 export async function restoreOffline(parts: OfflineParts, options: Options): Promise<unknown> {
-  const { safekeeping } = parts
+  const { databaseSnapshots } = parts
   const id = `${stamp()}-${crypto.randomUUID().slice(0, 8)}`
-  const staged = await stageRestore(safekeeping, limitsOf(parts), {
+  const staged = await stageRestore(databaseSnapshots, limitsOf(parts), {
     file: text(options['file']) ?? '',
     passphrase: text(options['passphrase']),
     id,
     at: new Date().toISOString(),
   })
-  safekeeping.plan(staged.plan)
+  databaseSnapshots.planSwap(staged.plan)
   return {
     restored_files: staged.files,
     created_at: staged.manifest.created_at,

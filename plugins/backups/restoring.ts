@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rm, stat, statfs, writeFile } from 'node:fs/promi
 import { basename, dirname, join } from 'node:path'
 import { confine } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Safekeeping, SwapPlan } from 'svc/internal'
+import type { DatabaseSnapshots, SwapPlan } from 'svc/internal'
 import { PURPOSE } from './archive.ts'
 import { syncFolder } from './folder.ts'
 import { ANCHOR, DATA, SEALED_KEY } from './making.ts'
@@ -28,12 +28,12 @@ export interface Staged {
 
 /** Checks all of an archive, then unpacks it beside the data. Throws `invalid_request` and leaves nothing behind. */
 export async function stageRestore(
-  safekeeping: Safekeeping,
+  databaseSnapshots: DatabaseSnapshots,
   limits: ArchiveLimits,
   { file, passphrase, id, at, signal }: RestoreOptions,
 ): Promise<Staged> {
-  const database = safekeeping.databaseName()
-  const { dataDir, homeDir } = safekeeping
+  const database = databaseSnapshots.databaseName()
+  const { dataDir, homeDir } = databaseSnapshots
   if ((await stat(dirname(dataDir))).dev !== (await stat(existsSync(dataDir) ? dataDir : dirname(dataDir))).dev) {
     throw new Refusal(
       'conflict',
@@ -42,8 +42,10 @@ export async function stageRestore(
   }
   using archive = await OpenedArchive.open(file, limits)
   const unsealed =
-    passphrase === undefined ? undefined : await safekeeping.unsealKey(await sealedKey(archive), passphrase, PURPOSE)
-  const key = unsealed?.derived ?? (await safekeeping.key(PURPOSE))
+    passphrase === undefined
+      ? undefined
+      : await databaseSnapshots.unsealKey(await sealedKey(archive), passphrase, PURPOSE)
+  const key = unsealed?.derived ?? (await databaseSnapshots.deriveKey(PURPOSE))
   if (!key)
     throw new Refusal(
       'conflict',
@@ -71,7 +73,7 @@ export async function stageRestore(
       signal?.throwIfAborted()
       await unpack(archive, entry, staging, entry.name.slice(DATA.length))
     }
-    const damage = await safekeeping.check(join(staging, database))
+    const damage = await databaseSnapshots.checkFile(join(staging, database))
     if (damage !== undefined)
       throw new Refusal('invalid_request', `This archive is refused: its database is damaged (${damage})`)
     // Reading leaves an empty log behind.
@@ -146,7 +148,10 @@ async function unpack(archive: OpenedArchive, file: FileEntry, root: string, nam
 }
 
 /** Removes folders of restores that never came to pass, and what was set aside by earlier ones than the newest. */
-export async function sweepRestores({ dataDir, homeDir }: Safekeeping, pending: string | undefined): Promise<void> {
+export async function sweepRestores(
+  { dataDir, homeDir }: DatabaseSnapshots,
+  pending: string | undefined,
+): Promise<void> {
   const parents = [...new Set([dirname(dataDir), homeDir])]
   const names = (
     await Promise.all(

@@ -1,5 +1,5 @@
 import { Refusal } from 'svc/sdk'
-import type { Safekeeping } from 'svc/internal'
+import type { DatabaseSnapshots } from 'svc/internal'
 import type { Audit } from '../audit/contract.ts'
 import type { BackupFolder, StoredBackup } from './folder.ts'
 import type { MadeBackup, MakingParts } from './making.ts'
@@ -7,7 +7,7 @@ import type { ArchiveLimits } from './opened.ts'
 import type { Manifest } from './schema.ts'
 
 export interface BackupParts extends MakingParts {
-  readonly safekeeping: Safekeeping
+  readonly databaseSnapshots: DatabaseSnapshots
   readonly folder: BackupFolder
   readonly audit: Audit
   readonly limits: ArchiveLimits & { readonly maxBackups: number }
@@ -61,10 +61,10 @@ export class Backups {
     signal: AbortSignal,
   ): Promise<{ readonly manifest: Manifest; readonly files: number; readonly previous: string }> {
     return this.#alone('a restore', async () => {
-      const { folder, safekeeping, limits, audit, restart, now, id } = this.#parts
+      const { folder, databaseSnapshots, limits, audit, restart, now, id } = this.#parts
       const file = await folder.find(filename)
       const { stageRestore } = await import('./restoring.ts')
-      const staged = await stageRestore(safekeeping, limits, {
+      const staged = await stageRestore(databaseSnapshots, limits, {
         file,
         passphrase,
         id: `${now().toISOString().replaceAll(/[-:.]/g, '')}-${id()}`,
@@ -77,7 +77,7 @@ export class Backups {
           event: 'backup_restored',
           details: `restore of ${filename} begins; what was there until now is in ${previous}`,
         })
-        safekeeping.plan(staged.plan)
+        databaseSnapshots.planSwap(staged.plan)
         restart(`restore of ${filename}`)
         return { manifest: staged.manifest, files: staged.files, previous }
       } catch (error) {
@@ -89,14 +89,14 @@ export class Backups {
 
   /** Tells in the trail what the last start put in place. */
   async tell(): Promise<void> {
-    const { safekeeping, audit } = this.#parts
-    const restored = safekeeping.restored()
+    const { databaseSnapshots, audit } = this.#parts
+    const restored = databaseSnapshots.completedSwap()
     if (!restored) return
     await audit.write({
       event: 'backup_restored',
       details: `restored: ${Object.values(restored.facts).join(', ')}; the trail goes on from what was restored`,
     })
-    safekeeping.forget()
+    databaseSnapshots.forgetSwap()
   }
   /** Removes what runs that were killed left behind; once, before anything is made. */
   sweep(): Promise<void> {
@@ -106,7 +106,7 @@ export class Backups {
   async #sweep(): Promise<void> {
     const { sweepRestores } = await import('./restoring.ts')
     await this.#parts.folder.sweep()
-    await sweepRestores(this.#parts.safekeeping, undefined)
+    await sweepRestores(this.#parts.databaseSnapshots, undefined)
   }
 
   async #make(options: {

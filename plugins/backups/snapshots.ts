@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Safekeeping } from 'svc/internal'
+import type { DatabaseSnapshots } from 'svc/internal'
 
 const NAME = /^svc-(\d{8}T\d{9}Z)\.db$/
 
@@ -17,19 +17,24 @@ export interface SnapshotLog {
 
 /** Copies of the database beside it, each checked: what is put back when the file itself is damaged. */
 export class Snapshots {
-  readonly #safekeeping: Safekeeping
+  readonly #databaseSnapshots: DatabaseSnapshots
   readonly #rules: SnapshotRules
   readonly #log: SnapshotLog
   readonly #now: () => Date
-  constructor(safekeeping: Safekeeping, rules: SnapshotRules, log: SnapshotLog, now: () => Date = () => new Date()) {
-    this.#safekeeping = safekeeping
+  constructor(
+    databaseSnapshots: DatabaseSnapshots,
+    rules: SnapshotRules,
+    log: SnapshotLog,
+    now: () => Date = () => new Date(),
+  ) {
+    this.#databaseSnapshots = databaseSnapshots
     this.#rules = rules
     this.#log = log
     this.#now = now
   }
 
   get folder(): string {
-    return join(this.#safekeeping.dataDir, 'snapshots')
+    return join(this.#databaseSnapshots.dataDir, 'snapshots')
   }
 
   /** Names, newest first. */
@@ -49,7 +54,7 @@ export class Snapshots {
     const [newest] = await this.list()
     const now = this.#now()
     if (newest !== undefined && now.getTime() - timeOf(newest) < this.#rules.intervalMs) return undefined
-    const database = join(this.#safekeeping.dataDir, this.#safekeeping.databaseName())
+    const database = join(this.#databaseSnapshots.dataDir, this.#databaseSnapshots.databaseName())
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
     const [{ size }, { bavail, bsize }] = await Promise.all([stat(database), statfs(this.folder)])
     if (bavail * bsize < size * 2) {
@@ -59,12 +64,12 @@ export class Snapshots {
       return undefined
     }
     const name = `svc-${now.toISOString().replaceAll(/[-:.]/g, '')}`
-    const [file, anchor] = [join(this.folder, `${name}.db`), join(this.#safekeeping.homeDir, 'audit.anchor')]
+    const [file, anchor] = [join(this.folder, `${name}.db`), join(this.#databaseSnapshots.homeDir, 'audit.anchor')]
     // The anchor first: it may be behind the trail in the copy, never ahead of it.
     if (existsSync(anchor)) await copyFile(anchor, join(this.folder, `${name}.anchor`))
     const draft = join(this.folder, `${name}.draft`)
-    await this.#safekeeping.snapshot(draft)
-    const damage = await this.#safekeeping.check(draft)
+    await this.#databaseSnapshots.snapshot(draft)
+    const damage = await this.#databaseSnapshots.checkFile(draft)
     for (const rest of ['-wal', '-shm']) await rm(draft + rest, { force: true })
     if (damage !== undefined) {
       for (const rest of [draft, join(this.folder, `${name}.anchor`)]) await rm(rest, { force: true })

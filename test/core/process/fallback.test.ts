@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { launcher } from '../../../core/process/launcher.ts'
-import { killStragglers } from '../../../core/process/stragglers.ts'
+import { killOrphanProcesses } from '../../../core/process/orphan-processes.ts'
 import { Tail } from '../../../core/process/tail.ts'
 
 it('a program gets nothing but its limits where the system forbids the rest', async () => {
@@ -32,9 +32,9 @@ it('a program that left its group is found by its mark', async () => {
   })
   await once(stray, 'spawn')
   const gone = once(stray, 'exit')
-  await killStragglers('another mark')
+  await killOrphanProcesses('another mark')
   expect(stray.exitCode).toBeNull()
-  await killStragglers(mark)
+  await killOrphanProcesses(mark)
   expect((await gone)[1]).toBe('SIGKILL')
 })
 

@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ZipFile } from 'yazl'
 import { Refusal } from '../../../core/errors/error.ts'
-import type { Safekeeping } from '../../../core/host/safekeeping.ts'
+import type { DatabaseSnapshots } from '../../../core/host/database-snapshots.ts'
 import { checkFile } from '../../../core/storage/check-file.ts'
 import { codeOf } from '../../../plugins/backups/archive.ts'
 import { OpenedArchive } from '../../../plugins/backups/opened.ts'
@@ -32,26 +32,26 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-const safekeeping = (): Safekeeping => ({
+const databaseSnapshots = (): DatabaseSnapshots => ({
   homeDir: home,
   dataDir: join(home, 'data'),
   databaseName: () => 'svc.db',
   snapshot: () => Promise.reject(new Error('not here')),
-  check: checkFile,
-  key: async () => key,
+  checkFile,
+  deriveKey: async () => key,
   sealKey: () => Promise.reject(new Error('not here')),
   unsealKey: () => Promise.reject(new Error('not here')),
-  plan() {
+  planSwap() {
     throw new Error('not here')
   },
-  restored: () => undefined,
-  forget() {
+  completedSwap: () => undefined,
+  forgetSwap() {
     /* nothing to forget */
   },
 })
 async function restore(file: string): Promise<string> {
   try {
-    await stageRestore(safekeeping(), limits, { file, id: 'x', at: '2026-01-01T00:00:00.000Z' })
+    await stageRestore(databaseSnapshots(), limits, { file, id: 'x', at: '2026-01-01T00:00:00.000Z' })
     return 'staged'
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'invalid_request') throw error

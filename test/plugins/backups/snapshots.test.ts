@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Safekeeping } from '../../../core/host/safekeeping.ts'
+import type { DatabaseSnapshots } from '../../../core/host/database-snapshots.ts'
 import { checkFile } from '../../../core/storage/check-file.ts'
 import { Snapshots } from '../../../plugins/backups/snapshots.ts'
 
@@ -40,14 +40,14 @@ function snapshots(now: () => Date, options: { readonly damage?: boolean; readon
     await db.backup(file)
     db.close()
   }
-  const safekeeping = {
+  const databaseSnapshots = {
     homeDir: home,
     dataDir: join(home, 'data'),
     databaseName: () => 'svc.db',
     snapshot: copy,
-    check: checkFile,
-  } as Partial<Safekeeping> as Safekeeping
-  return new Snapshots(safekeeping, { intervalMs: 3_600_000, kept: options.kept ?? 3 }, log, now)
+    checkFile,
+  } as Partial<DatabaseSnapshots> as DatabaseSnapshots
+  return new Snapshots(databaseSnapshots, { intervalMs: 3_600_000, kept: options.kept ?? 3 }, log, now)
 }
 
 describe('copies of the database', () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { learning, SecretSieve } from '../../../core/tools/sieve.ts'
+import { scannedVault, SecretScanner } from '../../../core/tools/secret-scanner.ts'
 
 const secret = 'Zq8#kV2/pL0+xR7yTn5w'
-const sieve = new SecretSieve()
-sieve.learn(secret)
-sieve.learn('short1')
-sieve.learn('ninechars')
-sieve.learn('postgres://user:pa55-w0rd-of-db@db.example.com/name')
+const scanner = new SecretScanner()
+scanner.add(secret)
+scanner.add('short1')
+scanner.add('ninechars')
+scanner.add('postgres://user:pa55-w0rd-of-db@db.example.com/name')
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 describe('a secret is known again', () => {
@@ -28,7 +28,7 @@ describe('a secret is known again', () => {
     ['a short one', 'is ninechars it'],
     ['the password of an address', 'try pa55-w0rd-of-db'],
   ])('%s', (_what, value) => {
-    expect(sieve.holds(value)).toBe(true)
+    expect(scanner.containsSecret(value)).toBe(true)
   })
 })
 
@@ -40,26 +40,26 @@ it.each<[string, unknown]>([
   ['a value too short to be one', 'short1'],
   ['no text', { a: 1, b: null, c: [true] }],
 ])('and %s is not taken for one', (_what, value) => {
-  expect(sieve.holds(value)).toBe(false)
+  expect(scanner.containsSecret(value)).toBe(false)
 })
 
 it('a megabyte is looked through quickly', () => {
   const text = 'a1B2c3D4e5F6g7H8'.repeat(65_536)
   const started = performance.now()
-  expect(sieve.holds(text)).toBe(false)
+  expect(scanner.containsSecret(text)).toBe(false)
   expect(performance.now() - started).toBeLessThan(1500)
 })
 
 it('of a record with a key and an address only the key is learnt', async () => {
-  const fresh = new SecretSieve()
+  const fresh = new SecretScanner()
   const kept = JSON.stringify({ keys: ['sk-canary-5d1f0c7a9be34e21'], address: 'https://api.vendor.example/v1/models' })
-  const vault = learning(fresh, {
+  const vault = scannedVault(fresh, {
     read: async () => kept,
     write: async () => undefined,
     remove: async () => true,
     names: async () => [],
   })
   await vault.read('vendor')
-  expect(fresh.holds('fetch https://api.vendor.example/v1/models')).toBe(false)
-  expect(fresh.holds('say sk-canary-5d1f0c7a9be34e21')).toBe(true)
+  expect(fresh.containsSecret('fetch https://api.vendor.example/v1/models')).toBe(false)
+  expect(fresh.containsSecret('say sk-canary-5d1f0c7a9be34e21')).toBe(true)
 })

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
-import { Reserve } from '../../../core/storage/reserve.ts'
+import { DiskReserve } from '../../../core/storage/disk-reserve.ts'
 import { openFile } from '../../../core/storage/sqlite-file.ts'
 import { SqliteDatabase } from '../../../core/storage/sqlite.ts'
 import { folder, recorder } from './engines.ts'
@@ -10,8 +10,8 @@ import { folder, recorder } from './engines.ts'
 it('the reserve holds four real mebibytes, goes when the disk is full, and comes back when there is room', async () => {
   const dir = await folder()
   const { log, lines } = recorder()
-  await using reserve = new Reserve(join(dir, 'reserve'), log, 0)
-  expect(await reserve.make()).toBe(true)
+  await using reserve = new DiskReserve(join(dir, 'reserve'), log, 0)
+  expect(await reserve.create()).toBe(true)
   const { size, blocks, mode } = statSync(join(dir, 'reserve'))
   expect(size).toBe(4_194_304)
   expect(blocks * 512).toBeGreaterThanOrEqual(4_000_000)
@@ -20,38 +20,38 @@ it('the reserve holds four real mebibytes, goes when the disk is full, and comes
   expect(existsSync(join(dir, 'reserve'))).toBe(false)
   expect(reserve.release()).toBe(false)
   expect(lines.join('\n')).toMatch(/the disk is full/)
-  expect(await reserve.make()).toBe(true)
+  expect(await reserve.create()).toBe(true)
 })
 
 it('that ends waits for the file it makes, and makes none after that', async () => {
   const dir = await folder()
-  const reserve = new Reserve(join(dir, 'reserve'), recorder().log, 0)
+  const reserve = new DiskReserve(join(dir, 'reserve'), recorder().log, 0)
   let made = false
-  const making = reserve.make().then(() => {
+  const making = reserve.create().then(() => {
     made = true
   })
   await reserve[Symbol.asyncDispose]()
   expect(made).toBe(true)
   await making
   expect(reserve.release()).toBe(true)
-  expect(await reserve.make()).toBe(false)
+  expect(await reserve.create()).toBe(false)
   expect(readdirSync(dir)).toEqual([])
 })
 
 it('no reserve is made where it would fill the disk, or where nothing can be written', async () => {
   const dir = await folder()
   const { log } = recorder()
-  await using greedy = new Reserve(join(dir, 'reserve'), log, Number.MAX_SAFE_INTEGER)
-  expect(await greedy.make()).toBe(false)
-  await using lost = new Reserve(join(dir, 'missing', 'reserve'), log, 0)
-  expect(await lost.make()).toBe(false)
+  await using greedy = new DiskReserve(join(dir, 'reserve'), log, Number.MAX_SAFE_INTEGER)
+  expect(await greedy.create()).toBe(false)
+  await using lost = new DiskReserve(join(dir, 'missing', 'reserve'), log, 0)
+  expect(await lost.create()).toBe(false)
 })
 
 it('a commit that finds no room gives the reserve up, refuses the write with 503, and the next one works', async () => {
   const dir = await folder()
   const { log } = recorder()
-  await using reserve = new Reserve(join(dir, 'reserve'), log, 0)
-  await reserve.make()
+  await using reserve = new DiskReserve(join(dir, 'reserve'), log, 0)
+  await reserve.create()
   const connection = await openFile(join(dir, 'svc.db'))
   const db = new SqliteDatabase(connection, log, () => {
     reserve.release()

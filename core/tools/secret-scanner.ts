@@ -1,0 +1,145 @@
+import { hash, randomBytes, randomInt } from 'node:crypto'
+import type { Vault } from '../storage/vault.ts'
+import { readJson } from '../schema/nesting.ts'
+
+const WINDOW_CHARS = 16
+/** Shorter values occur in ordinary words. */
+const MIN_SECRET_CHARS = 8
+const MAX_TEXT_CHARS = 2_097_152
+
+/**
+ * Recognises secrets without storing them: keeps keyed hashes of every window of 16 characters, in the encodings that usually hide a
+ * secret (security facts 1.2). A rolling hash makes a scan linear in the length of the text.
+ */
+export class SecretScanner {
+  /** Of fixed length, so that key and text cannot be split in two ways. */
+  readonly #key = randomBytes(32).toString('base64')
+  readonly #base = randomInt(1 << 16, 2 ** 31 - 1) | 1
+  /** Not hashed yet: the first scan does it, so that a start does not pay for it. */
+  readonly #pending = new Set<string>()
+  /** By window length: rolling hashes that select candidates, and the keyed hashes that decide. */
+  readonly #windows = new Map<number, { readonly rolling: Set<number>; readonly keyed: Set<string> }>()
+
+  /** Later scans find texts that hold the value or a part of it. Ignores values under eight characters. */
+  add(value: string): void {
+    this.#pending.add(value)
+  }
+
+  #hash(value: string): void {
+    const secret = secretPart(value.trim())
+    if (secret.length < MIN_SECRET_CHARS) return
+    for (const form of formsOf(secret)) {
+      const size = Math.min(WINDOW_CHARS, form.length)
+      const windows = this.#windows.get(size) ?? { rolling: new Set<number>(), keyed: new Set<string>() }
+      this.#windows.set(size, windows)
+      this.#someWindow(form, size, (rolling, at) => {
+        windows.rolling.add(rolling)
+        windows.keyed.add(this.#keyed(form.slice(at, at + size)))
+        return false
+      })
+    }
+  }
+
+  /** Whether any text in the value holds a part of a secret. */
+  containsSecret(value: unknown): boolean {
+    for (const each of this.#pending) this.#hash(each)
+    this.#pending.clear()
+    if (this.#windows.size === 0) return false
+    const text = textsIn(value, { keys: true }).join('\n').slice(0, MAX_TEXT_CHARS)
+    const forms = new Set([text, text.toLowerCase(), text.replaceAll(/\s+/g, '')])
+    for (const form of forms) {
+      for (const [size, { rolling, keyed }] of this.#windows) {
+        const isKnown = (hashed: number, at: number): boolean =>
+          rolling.has(hashed) && keyed.has(this.#keyed(form.slice(at, at + size)))
+        if (this.#someWindow(form, size, isKnown)) return true
+      }
+    }
+    return false
+  }
+
+  /** Calls `visit` with the rolling hash of each window until it returns true; whether it did. */
+  #someWindow(text: string, size: number, visit: (rolling: number, at: number) => boolean): boolean {
+    if (text.length < size) return false
+    let highest = 1
+    for (let n = 1; n < size; n++) highest = Math.imul(highest, this.#base)
+    let rolling = 0
+    for (let at = 0; at < text.length; at++) {
+      if (at >= size) rolling = (rolling - Math.imul(text.charCodeAt(at - size), highest)) | 0
+      rolling = (Math.imul(rolling, this.#base) + text.charCodeAt(at)) | 0
+      if (at >= size - 1 && visit(rolling, at - size + 1)) return true
+    }
+    return false
+  }
+  #keyed(text: string): string {
+    return hash('sha256', this.#key + text, 'base64')
+  }
+}
+
+/** Adds every secret to the scanner that a plugin writes to the vault or reads from it. */
+export function scannedVault(scanner: SecretScanner, vault: Vault): Vault {
+  return {
+    ...vault,
+    async read(name) {
+      const secret = await vault.read(name)
+      if (secret !== undefined) for (const part of secretsIn(secret)) scanner.add(part)
+      return secret
+    },
+    async write(name, secret, entries) {
+      await vault.write(name, secret, entries)
+      for (const part of secretsIn(secret)) scanner.add(part)
+    },
+  }
+}
+
+/** A JSON record may hold more than secrets, such as an address, so its texts are taken one by one. */
+function secretsIn(secret: string): readonly string[] {
+  if (!secret.startsWith('{') && !secret.startsWith('[')) return [secret]
+  try {
+    return textsIn(readJson(secret), { keys: false })
+  } catch {
+    return [secret]
+  }
+}
+
+/** Of a URL only the password is a secret: the rest occurs in ordinary texts too. */
+function secretPart(value: string): string {
+  const match = /^[a-z][a-z\d+.-]{0,20}:\/\/[^/?#@]{0,200}?:([^/?#@]{1,500})@/i.exec(value)
+  if (match) return match[1] ?? ''
+  return /^[a-z][a-z\d+.-]{0,20}:\/\//i.test(value) ? '' : value
+}
+
+function formsOf(secret: string): ReadonlySet<string> {
+  const bytes = Buffer.from(secret)
+  // Base64 of a longer text may shift the secret by up to two bytes; its first and last characters depend on the neighbours.
+  const shifted = [0, 1, 2].flatMap((shift) =>
+    ['base64', 'base64url'].map((encoding) =>
+      Buffer.concat([Buffer.alloc(shift), bytes])
+        .toString(encoding as BufferEncoding)
+        .replaceAll('=', '')
+        .slice(shift === 0 ? 0 : shift + 1, -1),
+    ),
+  )
+  const percent = encodeURIComponent(secret)
+  return new Set(
+    [
+      secret,
+      ...shifted,
+      bytes.toString('hex'),
+      percent,
+      percent.toLowerCase(),
+      [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+      [...secret].toReversed().join(''),
+    ].filter((form) => form.length >= MIN_SECRET_CHARS),
+  )
+}
+
+/** Every text in the value down to 20 levels; `keys`: names of fields too. */
+function textsIn(value: unknown, { keys }: { readonly keys: boolean }, depth = 0): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null || depth > 20) return []
+  if (Array.isArray(value)) return value.flatMap((each) => textsIn(each, { keys }, depth + 1))
+  return Object.entries(value).flatMap(([key, each]) => {
+    const inner = textsIn(each, { keys }, depth + 1)
+    return keys ? [key, ...inner] : inner
+  })
+}
