@@ -54,7 +54,7 @@ export const ChatConfig = fileOnly(
     /** Streams of `GET /api/sessions/{id}/stream` that may be open, all sessions together. */
     session_followers: v.optional(settable(pace, v.pipe(count, v.maxValue(10_000))), 500),
     agents_updated_ms: v.optional(settable(pace, count), 5000),
-    /** A socket that has just opened waits so long for its first list of agents. */
+    /** A socket that has just untagReplay waits so long for its first list of agents. */
     agents_updated_first_ms: v.optional(settable(pace, count), 500),
   }),
 )

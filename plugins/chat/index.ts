@@ -11,9 +11,9 @@ import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
-import { ApprovalFeed } from './approval-feed.ts'
-import { commandRoutes } from './command-routes.ts'
-import { compactRoutes } from './compact-routes.ts'
+import { ApprovalFeed } from './entry/approval-feed.ts'
+import { commandRoutes } from './entry/command-routes.ts'
+import { compactRoutes } from './entry/compact-routes.ts'
 import { ChatConfig } from './config.ts'
 import {
   Chat,
@@ -26,15 +26,15 @@ import {
   Turns,
   TurnStarting,
 } from './contract.ts'
-import { feedRoutes } from './feed-routes.ts'
-import { measureSession } from './measure.ts'
-import { createParts } from './parts.ts'
+import { feedRoutes } from './entry/session-stream-routes.ts'
+import { measureSession } from './context/measure-session.ts'
+import { composeChat } from './composition.ts'
 import { migrations } from './migrations.ts'
 import { chatProbes } from './probes.ts'
-import { chatRoutes } from './routes.ts'
-import { chatSocket } from './socket.ts'
-import { turnRoutes } from './turn-routes.ts'
-import { TurnLookup } from './turns.ts'
+import { chatRoutes } from './entry/message-routes.ts'
+import { chatSocket } from './entry/socket.ts'
+import { turnRoutes } from './entry/turn-routes.ts'
+import { TurnLookup } from './turn/lookup.ts'
 
 export default definePlugin({
   name: 'chat',
@@ -55,7 +55,7 @@ export default definePlugin({
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, feed, roster, background, onDefect, pace, goOn } = createParts({
+    const { chat, feed, agentListFeed, background, onDefect, pace, resumeTurns } = composeChat({
       ...ctx,
       usage: () => ctx.optional('usage'),
       budgets: () => ctx.optional('budgets'),
@@ -88,7 +88,7 @@ export default definePlugin({
         ...commandParts,
         uploads,
         approvalFeed,
-        roster,
+        agentListFeed,
         background,
         onDefect,
         attached,
@@ -96,7 +96,7 @@ export default definePlugin({
         textFlushChars: config.text_flush_chars,
       }),
     )
-    jobs.every('agents-updated', config.agents_updated_ms, () => roster.tick())
+    jobs.every('agents-updated', config.agents_updated_ms, () => agentListFeed.tick())
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
     hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
@@ -118,7 +118,7 @@ export default definePlugin({
       { value: feed.followers },
     ])
     metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
-    await goOn()
+    await resumeTurns()
     return { chat, turns }
   },
 })

@@ -58,6 +58,7 @@ describe('what a start evaluates', () => {
       'smol-toml',
       'unstorage',
       'unstorage/drivers/fs-lite',
+      'uuid',
       'valibot',
     ])
   })

@@ -1,6 +1,6 @@
 import type { Finding, ProbeCase } from '../../security/contract.ts'
-import { createGuard } from '../guard.ts'
-import type { Guard } from '../guard.ts'
+import { createGuard } from '../safety/loop-guard.ts'
+import type { Guard } from '../safety/loop-guard.ts'
 
 /** Calls as a model makes them that goes in circles, through guards made like those of turns (security facts 1.15). */
 export async function probe(): Promise<Finding> {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Turn } from 'svc/providers'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
-import { repair } from '../repair.ts'
+import { repair } from '../safety/history-repair.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: text === '' ? [] : [{ type: 'text', text }] })
 const assistant = (text: string, ...ids: string[]): Turn => ({

@@ -2,8 +2,8 @@ import type { Guards } from 'svc/internal'
 import type { Tools } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
-import { argumentHash, carriedBy, checkFlow, union } from '../taint.ts'
-import type { Carried, Label } from '../taint.ts'
+import { argumentHash, carriedBy, checkFlow, union } from '../safety/taint.ts'
+import type { Carried, Label } from '../safety/taint.ts'
 
 /** What each kind of tool has to refuse (security facts 1.2); written out here, so that a change of the tools is noticed. */
 const rows: readonly (readonly [refuses: readonly Label[], tools: readonly string[]])[] = [

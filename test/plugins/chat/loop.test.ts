@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { CompletionEvent, ToolCall, Turn } from 'svc/providers'
-import { createGuard, guardLimits } from '../../../plugins/chat/guard.ts'
-import { runLoop } from '../../../plugins/chat/loop.ts'
-import type { LoopEnd, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/loop.ts'
+import { createGuard, guardLimits } from '../../../plugins/chat/safety/loop-guard.ts'
+import { runLoop } from '../../../plugins/chat/turn/loop.ts'
+import type { LoopEnd, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/turn/loop.ts'
 
 const call = (name: string, args: unknown = {}, id = `id-${name}`): CompletionEvent => ({
   type: 'call',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { isCommand } from '../../../plugins/chat/commands.ts'
-import { decodeFrame } from '../../../plugins/chat/decode-socket.ts'
-import { Coalescer } from '../../../plugins/chat/encode-socket.ts'
+import { isCommand } from '../../../plugins/chat/entry/commands.ts'
+import { decodeFrame } from '../../../plugins/chat/entry/decode-socket.ts'
+import { Coalescer } from '../../../plugins/chat/entry/encode-socket.ts'
 
 describe('frames of a client', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/tokens.ts'
+import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/context/tokens.ts'
 
 /**
  * What real tokenizers count, written down because they weigh tens of megabytes: `gpt` is o200k_base of gpt-tokenizer 4.0.0, `llama` that

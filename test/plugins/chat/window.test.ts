@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { CompletionRequest, Turn } from 'svc/providers'
-import { checkAnswer } from '../../../plugins/chat/format.ts'
-import { firstFault } from '../../../plugins/chat/json-fault.ts'
-import { Pace } from '../../../plugins/chat/pace.ts'
-import { quietFor } from '../../../plugins/chat/quiet.ts'
-import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/tokens.ts'
-import { toTranscript } from '../../../plugins/chat/transcript.ts'
-import { fit, measure, pressureOf } from '../../../plugins/chat/window.ts'
+import { checkAnswer } from '../../../plugins/chat/turn/response-format.ts'
+import { firstFault } from '../../../plugins/chat/turn/json-schema-check.ts'
+import { Pace } from '../../../plugins/chat/safety/tool-call-rate.ts'
+import { quietFor } from '../../../plugins/chat/turn/quiet-hours.ts'
+import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/context/tokens.ts'
+import { toTranscript } from '../../../plugins/chat/context/transcript.ts'
+import { fit, measure, pressureOf } from '../../../plugins/chat/context/window.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: [{ type: 'text', text }] })
 const said = (text: string): Turn => ({ role: 'assistant', text, calls: [] })

@@ -11,9 +11,9 @@ import type * as EnvelopeModule from '../../../core/signing/envelope.ts'
 import type * as GuestProcessModule from '../../../core/wasm/guest-process.ts'
 import type * as InheritModule from '../../../plugins/agents/inherit.ts'
 import type * as WalkModule from '../../../plugins/audit/walk.ts'
-import type * as GuardModule from '../../../plugins/chat/guard.ts'
-import type * as RepairModule from '../../../plugins/chat/repair.ts'
-import type * as TaintModule from '../../../plugins/chat/taint.ts'
+import type * as GuardModule from '../../../plugins/chat/safety/loop-guard.ts'
+import type * as RepairModule from '../../../plugins/chat/safety/history-repair.ts'
+import type * as TaintModule from '../../../plugins/chat/safety/taint.ts'
 import type * as MacModule from '../../../plugins/peers/mac.ts'
 import type * as PublicHealthModule from '../../../plugins/system/public-health.ts'
 import { systemNames } from '../../../plugins/security/contract.ts'
@@ -37,7 +37,7 @@ vi.mock('../../../plugins/audit/walk.ts', async (original) => {
     walkTrail: swap('merkle_audit_trail', module.walkTrail, () => Promise.resolve({ status: 'valid', valid: true })),
   }
 })
-vi.mock('../../../plugins/chat/taint.ts', async (original) => {
+vi.mock('../../../plugins/chat/safety/taint.ts', async (original) => {
   const module = await original<typeof TaintModule>()
   return { ...module, checkFlow: swap('taint_tracking', module.checkFlow, () => ({ allowed: true, declassified: [] })) }
 })
@@ -110,7 +110,7 @@ vi.mock('../../../core/screening/screen.ts', async (original) => {
     screen: swap('prompt_injection_scanning', module.screen, () => ({ level: 'none', findings: [] })),
   }
 })
-vi.mock('../../../plugins/chat/guard.ts', async (original) => {
+vi.mock('../../../plugins/chat/safety/loop-guard.ts', async (original) => {
   const module = await original<typeof GuardModule>()
   return {
     ...module,
@@ -120,7 +120,7 @@ vi.mock('../../../plugins/chat/guard.ts', async (original) => {
     })),
   }
 })
-vi.mock('../../../plugins/chat/repair.ts', async (original) => {
+vi.mock('../../../plugins/chat/safety/history-repair.ts', async (original) => {
   const module = await original<typeof RepairModule>()
   return { ...module, repair: swap('session_repair', module.repair, (turns: unknown) => ({ turns, report: {} })) }
 })

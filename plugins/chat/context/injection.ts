@@ -1,0 +1,41 @@
+import type { Turn } from 'svc/providers'
+import type { Manifest } from '../../agents/contract.ts'
+
+export interface Injected {
+  readonly system: string
+  readonly turns: readonly Turn[]
+}
+
+/**
+ * The request with what the manifest puts into every conversation, `context_injection` (API facts 2.1). Decision: `system` stands after
+ * the system prompt, `before_user` right before the question, `after_reset` after the system prompt while nothing was answered yet;
+ * `condition` is a text that the question must hold, in whatever case. None of it is stored in the session.
+ */
+export function inject(system: string, turns: readonly Turn[], injections: Manifest['context_injection']): Injected {
+  if (injections.length === 0) return { system, turns }
+  const at = turns.findLastIndex((turn) => turn.role === 'user')
+  const question = turns[at]
+  const said =
+    question?.role === 'user'
+      ? question.parts
+          .map((part) => (part.type === 'text' ? part.text : ''))
+          .join('\n')
+          .toLowerCase()
+      : ''
+  const fresh = !turns.some((turn) => turn.role === 'assistant')
+  const wanted = injections.filter(
+    ({ condition, position }) =>
+      said.includes((condition ?? '').toLowerCase()) && (position !== 'after_reset' || fresh),
+  )
+  const told = wanted.filter(({ position }) => position !== 'before_user').map(toText)
+  const before = wanted.filter(({ position }) => position === 'before_user').map(toText)
+  return {
+    system: [system, ...told].filter((text) => text !== '').join('\n\n'),
+    turns:
+      question?.role !== 'user' || before.length === 0
+        ? turns
+        : turns.with(at, { ...question, parts: [{ type: 'text', text: before.join('\n\n') }, ...question.parts] }),
+  }
+}
+const toText = ({ name, content }: Manifest['context_injection'][number]): string =>
+  name === undefined || name === '' ? content : `[${name}]\n${content}`

@@ -1,0 +1,37 @@
+import type { Principal } from 'svc/sdk'
+import type { Approval, Approvals } from '../../approvals/contract.ts'
+
+const NONE = 'Nothing of this agent waits for approval.'
+const MISSING = 'Approvals are not available: their plugin is not loaded.'
+
+/** What waits of this agent, each with the id that answers it. */
+export async function listApprovals(approvals: Approvals | undefined, agentId: string): Promise<string> {
+  if (!approvals) return MISSING
+  const waiting = await pending(approvals, agentId)
+  return waiting.length === 0
+    ? NONE
+    : waiting.map((each) => `${each.summary} (${each.risk} risk)\n/approve ${each.id}\n/reject ${each.id}`).join('\n\n')
+}
+/** Answers one request of this agent, named by its id or the beginning of it. Throws what the service throws. */
+export async function answerApproval(
+  approvals: Approvals | undefined,
+  { agentId, principal }: { readonly agentId: string; readonly principal: Principal },
+  verb: 'approve' | 'reject',
+  id: string,
+): Promise<string> {
+  if (!approvals) return MISSING
+  const waiting = await pending(approvals, agentId)
+  const found = id === '' ? [] : waiting.filter((each) => each.id.startsWith(id.toLowerCase()))
+  const [one] = found
+  if (found.length > 1) return `${found.length} ids begin with ${id}; give more of it.`
+  if (!one)
+    return id === ''
+      ? `Say which: /${verb} <id>\n\n${await listApprovals(approvals, agentId)}`
+      : `No approval ${id.slice(0, 50)} of this agent is pending. /approvals lists those that are.`
+  const { state, summary } = await approvals[verb](one.id, principal)
+  return `${state === 'approved' ? 'Approved, once' : 'Rejected'}: ${summary}`
+}
+
+async function pending(approvals: Approvals, agentId: string): Promise<readonly Approval[]> {
+  return (await approvals.list(agentId)).filter(({ state }) => state === 'pending')
+}

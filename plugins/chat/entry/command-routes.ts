@@ -1,0 +1,103 @@
+import * as v from 'valibot'
+import { findNearest, orAbsent, suggest } from 'svc/internal'
+import { defineRoute, Refusal } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import { AgentParams } from '../../agents/contract.ts'
+import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'
+import type { CommandDeps } from './commands.ts'
+
+const Item = v.object({
+  cmd: v.string(),
+  desc: v.string(),
+  name: v.string(),
+  aliases: v.array(v.string()),
+  description: v.string(),
+})
+const CommandBody = v.object({
+  command: v.pipe(
+    v.string('Expected text'),
+    v.trim(),
+    v.maxLength(2000, 'at most 2000 characters'),
+    v.transform((text) => (text.startsWith('/') ? text : `/${text}`)),
+    v.check(isCommand, 'must be a slash and a word, such as /usage'),
+  ),
+  session_id: orAbsent(v.pipe(v.string(), v.uuid('Invalid session ID'), v.toLowerCase())),
+  thinking: orAbsent(v.boolean()),
+})
+const CommandAnswer = v.object({
+  content: v.string(),
+  /** Where the conversation goes on. */
+  session_id: v.string(),
+  thinking: v.nullable(v.boolean()),
+  /** The turn that a command asked for; `GET /api/turns/{id}` tells what comes of it. */
+  turn_id: v.optional(v.string()),
+})
+
+/** Slash commands for who talks to an agent without a socket. */
+export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
+  const list = defineRoute({
+    method: 'GET',
+    path: '/api/commands',
+    summary: 'List the slash commands of a conversation',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    returns: v.object({ commands: v.array(Item) }),
+    handle: () => ({ commands: listCommands() }),
+  })
+  const one = defineRoute({
+    method: 'GET',
+    path: '/api/commands/:name',
+    summary: 'Read a slash command',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
+    returns: Item,
+    errors: ['not_found'],
+    handle({ params }) {
+      const name = params.name.replace(/^\//, '').toLowerCase()
+      const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
+      if (!found) {
+        const names = listCommands().map((each) => each.name)
+        throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
+      }
+      return found
+    },
+  })
+  const run = defineRoute({
+    method: 'POST',
+    path: '/api/agents/:id/commands',
+    summary: 'Run a slash command',
+    description:
+      'Without `session_id` it is for the active session of the agent. `thinking` is what the conversation has switched on; the answer says what it is afterwards.',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 30,
+    params: AgentParams,
+    body: CommandBody,
+    returns: CommandAnswer,
+    errors: ['agent_not_found', 'session_not_found', 'approval_not_found', 'conflict', 'service_unavailable'],
+    example: { body: { command: '/usage' } },
+    async handle({ params, body, principal }) {
+      const agent = await deps.agents.require(params.id)
+      if (body.session_id !== undefined && body.session_id !== agent.sessionId) {
+        const session = await deps.sessions.find(body.session_id)
+        if (session?.agentId !== agent.id)
+          throw new Refusal('session_not_found', `No session ${body.session_id} of this agent`)
+      }
+      const conversation = new Conversation(agent.id, principal, body.session_id)
+      conversation.thinking = body.thinking
+      conversation.door = 'rest'
+      const answer = await runCommand(deps, conversation, body.command)
+      return {
+        ...(typeof answer === 'string'
+          ? { content: answer }
+          : { content: `The message is asked again, as turn ${answer.id}.`, turn_id: answer.id }),
+        session_id: conversation.sessionId ?? (await deps.agents.require(agent.id)).sessionId,
+        thinking: conversation.thinking ?? null,
+      }
+    },
+  })
+  return [list, one, run]
+}

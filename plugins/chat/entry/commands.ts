@@ -1,0 +1,235 @@
+import { checkAuthority, findNearest, suggest } from 'svc/internal'
+import type { Effect, Principal } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Approvals } from '../../approvals/contract.ts'
+import type { Catalog } from '../../catalog/contract.ts'
+import type { Door } from '../../journal/contract.ts'
+import type { Inference } from '../../providers/contract.ts'
+import type { Sessions } from '../../sessions/contract.ts'
+import type { UsageLedger, UsageTotals } from '../../usage/contract.ts'
+import { describe, describeUndo } from './compact-routes.ts'
+import type { AcceptedTurn, Chat } from '../contract.ts'
+import { explain } from '../turn/failure.ts'
+
+/** What one conversation over a socket has switched on. */
+export class Conversation {
+  readonly agentId: string
+  readonly principal: Principal
+  /** The agent's active session while it is undefined. */
+  sessionId: string | undefined
+  /** What the agent's manifest says while it is undefined. */
+  thinking: boolean | undefined
+  /** How a turn that it asks for came in. */
+  door: Door = 'websocket'
+  constructor(agentId: string, principal: Principal, sessionId?: string) {
+    this.agentId = agentId
+    this.principal = principal
+    this.sessionId = sessionId
+  }
+
+  /** The conversation goes on in another session, which is the active one now. */
+  moved(sessionId: string): string {
+    if (this.sessionId !== undefined) this.sessionId = sessionId
+    return sessionId
+  }
+}
+export interface CommandDeps {
+  readonly chat: Chat
+  readonly agents: Agents
+  readonly sessions: Sessions
+  readonly inference: Inference
+  /** While they are there. */
+  readonly approvals: () => Approvals | undefined
+  readonly usage: () => UsageLedger | undefined
+  readonly catalog: () => Catalog | undefined
+}
+/** What a command answers: a text, or a turn whose answer is delivered as that of a message. */
+export type CommandAnswer = string | AcceptedTurn
+type Command = (
+  deps: CommandDeps,
+  conversation: Conversation,
+  argument: string,
+) => Promise<CommandAnswer> | CommandAnswer
+
+interface Entry {
+  /** What may follow its name. */
+  readonly takes?: string
+  readonly does: string
+  readonly run: Command
+  /** What is left behind, as of a route; a conversation when it is not said. */
+  effectOf?(argument: string): Effect
+}
+const NOTHING_FAILED = 'No message of this session has failed.'
+const commands: Readonly<Record<string, Entry>> = {
+  new: {
+    does: 'a new, empty session',
+    async run({ sessions }, conversation) {
+      return `New session ${conversation.moved(await sessions.reset(conversation.agentId))}.`
+    },
+  },
+  sessions: {
+    takes: '[number]',
+    does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
+    async run({ sessions, agents }, conversation, wanted) {
+      const agent = await agents.require(conversation.agentId)
+      const { listSessions, switchSession, titleOf } = await import('./session-commands.ts')
+      if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
+      const session = await switchSession({ sessions, agents }, agent.id, wanted)
+      conversation.moved(session.id)
+      return `Back in session ${session.id}: ${titleOf(session)}, ${session.messageCount} ${session.messageCount === 1 ? 'message' : 'messages'}.`
+    },
+  },
+  compact: {
+    takes: '[undo]',
+    does: 'summarise older messages; with undo, take the newest summary back',
+    async run({ chat }, { agentId, sessionId }, argument) {
+      return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId, sessionId)) : describe(await chat.compact(agentId, sessionId))}.`
+    },
+  },
+  model: {
+    takes: '[name]',
+    does: 'the model of this agent; with a name, use that one',
+    effectOf: (argument) => (argument === '' ? 'read' : 'lasting'),
+    async run({ agents, inference }, { agentId }, argument) {
+      const { warnings } = argument === '' ? { warnings: [] } : await agents.setModel(agentId, argument)
+      const doubts = warnings.map((warning) => ` Note: ${warning}.`).join('')
+      const { model } = (await agents.require(agentId)).manifest
+      try {
+        const resolved = await inference.resolve({
+          provider: model.provider,
+          model: model.model,
+          ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }),
+          ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
+        })
+        // What was asked for cannot be had, and something else answers for it.
+        if (warnings.length > 0 && model.model !== 'default' && resolved.model !== model.model)
+          return `The model is set to ${model.model}, but ${resolved.model} by ${resolved.provider} answers.${doubts}`
+        return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.${doubts}`
+      } catch (error) {
+        const why = explain(error)
+        if (why === undefined) throw error
+        return `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}, which cannot be used: ${why}${doubts}`
+      }
+    },
+  },
+  stop: {
+    does: 'cancel the running answer',
+    run: ({ chat }, { agentId, sessionId }) =>
+      chat.stop(agentId, sessionId) ? 'Agent run cancelled.' : 'No active run.',
+  },
+  retry: {
+    does: 'send the last message that failed again',
+    async run(deps, conversation) {
+      const failed = await lastFailed(deps, conversation)
+      return failed === undefined ? NOTHING_FAILED : deps.chat.retry(failed, conversation.door)
+    },
+  },
+  drop: {
+    does: 'take away the last message that failed',
+    async run(deps, conversation) {
+      const failed = await lastFailed(deps, conversation)
+      if (failed === undefined) return NOTHING_FAILED
+      await deps.chat.drop(failed)
+      return 'The message is dropped.'
+    },
+  },
+  approvals: {
+    does: 'what of this agent waits for approval',
+    run: async ({ approvals }, { agentId }) =>
+      (await import('./approval-commands.ts')).listApprovals(approvals(), agentId),
+  },
+  approve: {
+    takes: '<id>',
+    does: 'let exactly this be done, once',
+    run: async ({ approvals }, conversation, id) =>
+      (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'approve', id),
+  },
+  reject: {
+    takes: '<id>',
+    does: 'do not let this be done',
+    run: async ({ approvals }, conversation, id) =>
+      (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'reject', id),
+  },
+  usage: {
+    does: 'tokens and cost of this session and of this agent',
+    async run({ agents, usage }, { agentId, sessionId: chosen }) {
+      const ledger = usage()
+      if (!ledger) return 'Nobody counts: the usage plugin is not loaded.'
+      const sessionId = chosen ?? (await agents.require(agentId)).sessionId
+      const [session, agent] = await Promise.all([ledger.totals(agentId, sessionId), ledger.totals(agentId)])
+      return `This session: ${toText(session)}\nThis agent: ${toText(agent)}`
+    },
+  },
+  think: {
+    takes: '[on|off]',
+    does: 'extended thinking, for models that can',
+    run(_deps, conversation, argument) {
+      const wanted = argument.toLowerCase()
+      if (!['', 'on', 'off'].includes(wanted)) return 'Say /think on or /think off.'
+      conversation.thinking = wanted === '' ? conversation.thinking !== true : wanted === 'on'
+      return `Extended thinking is ${conversation.thinking ? 'on' : 'off'} for models that can.`
+    },
+  },
+  models: {
+    takes: '[provider]',
+    does: 'the models of the providers that can be used; with a provider, all of its models',
+    run: async ({ inference, catalog }, _conversation, provider) =>
+      (await import('./model-commands.ts')).listModels(inference, catalog(), provider),
+  },
+  providers: {
+    does: 'the providers, whether they have a key, and how many models of theirs are known',
+    run: async ({ inference, catalog }) => (await import('./model-commands.ts')).listProviders(inference, catalog()),
+  },
+  help: {
+    does: 'this list',
+    run: () =>
+      Object.entries(commands)
+        .map(([name, { takes, does }]) => `/${name}${takes === undefined ? '' : ` ${takes}`}: ${does}`)
+        .join('\n'),
+  },
+}
+const aliases: Readonly<Record<string, string>> = { reset: 'new' }
+
+async function lastFailed({ agents, sessions }: CommandDeps, { agentId, sessionId }: Conversation) {
+  return sessions.lastFailed(sessionId ?? (await agents.require(agentId)).sessionId)
+}
+
+function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTotals): string {
+  const cost =
+    unpriced === 0
+      ? `$${costUsd.toFixed(4)}`
+      : `${costUsd > 0 ? `$${costUsd.toFixed(4)} and ` : ''}unknown cost of ${unpriced} calls`
+  return `${calls} calls of a model, ${inputTokens} tokens in, ${outputTokens} tokens out, ${cost}.`
+}
+
+/** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
+export function isCommand(text: string): boolean {
+  return /^\/[a-zA-Z]+(\s|$)/.test(text)
+}
+
+/** The commands in the forms that clients ask for. */
+export function listCommands() {
+  return Object.entries(commands).map(([name, { takes, does }]) => {
+    const description = takes === undefined ? does : `${takes}: ${does}`
+    return {
+      cmd: `/${name}`,
+      desc: description,
+      name,
+      aliases: Object.keys(aliases).filter((alias) => aliases[alias] === name),
+      description,
+    }
+  })
+}
+
+/** The answer to a slash command. Throws what the service behind it throws. */
+export async function runCommand(deps: CommandDeps, conversation: Conversation, text: string): Promise<CommandAnswer> {
+  const [word = '', ...rest] = text.slice(1).trim().split(/\s+/)
+  const name = word.toLowerCase()
+  const known = aliases[name] ?? name
+  const command = Object.hasOwn(commands, known) ? commands[known] : undefined
+  if (!command)
+    return `Unknown command /${word.slice(0, 50)}${suggest(findNearest(name, Object.keys(commands))) || '.'} /help lists the commands.`
+  const argument = rest.join(' ')
+  checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
+  return command.run(deps, conversation, argument)
+}

@@ -1,0 +1,156 @@
+import { defineRoute, Refusal, reply } from 'svc/sdk'
+import type { AnyRoute, EventStream } from 'svc/sdk'
+import { AgentParams } from '../../agents/contract.ts'
+import type { Agents } from '../../agents/contract.ts'
+import type { Uploads } from '../../files/contract.ts'
+import { withAttachments } from './attachments.ts'
+import type { AttachmentRules } from './attachments.ts'
+import type { Chat, TurnEvent, TurnRequest, Turns } from '../contract.ts'
+import { encodeJson, MessageAnswer } from './encode-json.ts'
+import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
+import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
+
+export interface MessageRouteDeps {
+  readonly chat: Chat
+  readonly turns: Turns
+  readonly agents: Agents
+  /** While they are there. */
+  readonly uploads: () => Uploads | undefined
+  readonly attached: AttachmentRules
+}
+
+const errors = [
+  'agent_not_found',
+  'session_not_found',
+  'file_not_found',
+  'payload_too_large',
+  'conflict',
+  'rate_limit',
+  'service_unavailable',
+] as const
+const example = { body: { message: 'What time is it?' } }
+const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
+
+export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRouteDeps): readonly AnyRoute[] {
+  async function accept(agentId: string, body: NewMessage, door: TurnRequest['door'], id: string | undefined) {
+    const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], attached)
+    return chat.accept({
+      agentId,
+      door,
+      ...said,
+      ...(id === undefined ? {} : { id }),
+      ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),
+      ...(body.thinking === undefined ? {} : { thinking: body.thinking }),
+      ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
+    })
+  }
+
+  const message = defineRoute({
+    method: 'POST',
+    path: '/api/agents/:id/message',
+    summary: 'Send a message and wait for the whole answer',
+    description: `The message is on disk before it is worked on. It is answered and stored even if you disconnect. ${KEY}`,
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 30,
+    params: AgentParams,
+    body: NewMessage,
+    returns: MessageAnswer,
+    errors,
+    example,
+    idempotent: true,
+    async handle({ params, body, effectId }) {
+      const turn = await accept(params.id, body, 'rest', effectId)
+      return encodeJson(await turn.result())
+    },
+    async recall(id) {
+      const turn = await turns.replay(id)
+      return turn && encodeJson(await turn.result())
+    },
+  })
+  const streamed = defineRoute({
+    method: 'POST',
+    path: '/api/agents/:id/message/stream',
+    summary: 'Send a message and read the answer as it is written',
+    description: `Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; error when it fails underway. What fails before the first event answers with its status, unless that takes longer than \`[http] stream_status_ms\`. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 30,
+    params: AgentParams,
+    body: NewMessage,
+    returns: MessageEvent,
+    streams: MessageEvent,
+    errors,
+    example,
+    idempotent: true,
+    async handle({ params, body, effectId }): Promise<EventStream> {
+      const turn = await accept(params.id, body, 'sse', effectId)
+      return encodeSse(turn.events(), turn.id)
+    },
+    async recall(id) {
+      const turn = await turns.replay(id)
+      return turn && encodeSse(turn.events(), id)
+    },
+  })
+  const listed = defineRoute({
+    method: 'GET',
+    path: '/api/agents/:id/stream',
+    summary: 'Send a message and read the answer as it is written (alternate listing)',
+    description:
+      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it. The id is sent at once, so what the provider refuses is an `error` event and no status. With `idempotency_key` (or the header) also a line that was lost before the id came sends nothing twice: the answer is read again.',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 30,
+    params: AgentParams,
+    query: MessageQuery,
+    body: OptionalMessage,
+    returns: MessageEvent,
+    streams: MessageEvent,
+    answers: { 204: { description: 'Nothing was sent: the stream of this turn has ended' } },
+    errors,
+    idempotent: true,
+    async handle({ params, query, body, header, effectId }) {
+      const text = body?.message ?? query.message
+      if (text === undefined) throw new Refusal('invalid_request', 'message: a message is needed')
+      const { id } = await agents.require(params.id)
+      const before = header('last-event-id')
+      if (before !== undefined && (await turns.find(before))?.agentId === id) return reply(null, {}, 204)
+      const turn = await accept(id, { ...query, ...body, message: text }, 'sse', effectId)
+      return encodeEventSource(turn.events(), turn.id)
+    },
+    async recall(id, { header }) {
+      if (header('last-event-id') === id) return reply(null, {}, 204)
+      try {
+        const turn = await turns.replay(id)
+        return turn && encodeEventSource(turn.events(), id)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return encodeEventSource(failing(error), id)
+      }
+    },
+  })
+  const stop = defineRoute({
+    method: 'POST',
+    path: '/api/agents/:id/stop',
+    summary: 'Cancel what an agent is doing',
+    description: 'What was said so far is kept and marked as cancelled. Messages that wait are answered.',
+    auth: 'bearer',
+    effect: 'conversation',
+    cost: 5,
+    params: AgentParams,
+    returns: Stopped,
+    errors: ['agent_not_found'],
+    async handle({ params }) {
+      const agent = await agents.require(params.id)
+      return { status: 'stopped' as const, message: chat.stop(agent.id) ? 'Agent run cancelled' : 'No active run' }
+    },
+  })
+  return [message, streamed, listed, stop]
+}
+
+function failing(error: Refusal): AsyncIterable<TurnEvent> {
+  const next = async (): Promise<never> => {
+    throw error
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
+}

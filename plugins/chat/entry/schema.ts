@@ -1,0 +1,90 @@
+import * as v from 'valibot'
+import { orAbsent } from 'svc/internal'
+import { FormatInput } from '../turn/response-format.ts'
+import { holdsPicture, SEND_PICTURES, withoutPictures } from './image-fields.ts'
+
+const message = v.pipe(
+  v.string(({ input }) => (holdsPicture(input) ? SEND_PICTURES : 'Expected text')),
+  v.check((text) => text.trim() !== '', 'must not be empty'),
+)
+const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`), v.toLowerCase())
+const options = {
+  session_id: orAbsent(uuid('session')),
+  thinking: orAbsent(v.boolean()),
+  attachments: orAbsent(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16'))),
+  response_format: orAbsent(FormatInput),
+}
+export const NewMessage = withoutPictures({ message, ...options })
+export type NewMessage = v.InferOutput<typeof NewMessage>
+/** The alternate listing takes the message in the body of a GET, or in the query for clients that cannot send one. */
+export const OptionalMessage = v.optional(withoutPictures({ message: orAbsent(message), ...options }))
+export const MessageQuery = withoutPictures({
+  message: v.optional(message),
+  session_id: v.optional(uuid('session')),
+  idempotency_key: v.optional(v.string()),
+})
+export const RetriedTurn = v.object({
+  turn_id: v.string(),
+  session_id: v.string(),
+  agent_id: v.string(),
+  /** The turn that failed. */
+  retried: v.string(),
+})
+export const DroppedTurn = v.object({
+  status: v.literal('dropped'),
+  turn_id: v.string(),
+  session_id: v.string(),
+  agent_id: v.string(),
+})
+export const TurnParams = v.object({ id: uuid('agent'), turn_id: uuid('turn') })
+/** Where a message stands and what came of it. */
+export const ShownTurn = v.object({
+  turn_id: v.string(),
+  agent_id: v.string(),
+  session_id: v.string(),
+  door: v.string(),
+  state: v.picklist(['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted']),
+  text: v.string(),
+  iterations: v.number(),
+  usage: v.nullable(v.object({ input_tokens: v.number(), output_tokens: v.number() })),
+  cost_usd: v.nullable(v.number()),
+  provider: v.nullable(v.string()),
+  model: v.nullable(v.string()),
+  error: v.nullable(v.string()),
+  failure: v.nullable(
+    v.object({
+      code: v.string(),
+      message: v.string(),
+      retryable: v.boolean(),
+      retry_after_secs: v.optional(v.number()),
+    }),
+  ),
+  /** What it waits for or does now. */
+  phase: v.nullable(
+    v.object({
+      phase: v.string(),
+      detail: v.string(),
+      since: v.string(),
+      retry_at: v.nullable(v.string()),
+      attempt: v.nullable(v.number()),
+    }),
+  ),
+  created_at: v.string(),
+  /** Turns of the session that are answered before this one, the next one first. */
+  ahead: v.array(v.string()),
+})
+const most = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,3}$/, 'Expected a whole number'),
+  v.transform(Number),
+  v.minValue(1),
+  v.maxValue(500),
+)
+export const TurnsQuery = v.object({ limit: v.optional(most, '50') })
+export const TurnList = v.object({
+  turns: v.array(
+    v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model', 'failure', 'phase']),
+  ),
+})
+export const OneTurn = v.object({ id: uuid('turn') })
+export const Stopped = v.object({ status: v.literal('stopped'), message: v.string() })

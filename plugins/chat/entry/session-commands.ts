@@ -1,0 +1,50 @@
+import { Refusal } from 'svc/sdk'
+import type { Agent, Agents } from '../../agents/contract.ts'
+import type { Session, Sessions } from '../../sessions/contract.ts'
+
+/** More than anybody reads; `svc session list` has all of them. */
+const SHOWN = 20
+
+/** The sessions of an agent, newest first, each with the number that `/sessions <number>` takes. */
+export async function listSessions(sessions: Sessions, agent: Agent, current: string): Promise<string> {
+  const found = await sessions.list(agent.id)
+  if (found.length === 0) return 'This agent has no other session yet. /new begins one.'
+  const lines = found.slice(0, SHOWN).map((session, index) => {
+    const { id, messageCount, createdAt } = session
+    return `${id === current ? '*' : ' '} ${index + 1}. ${titleOf(session)} (${messageCount} ${messageCount === 1 ? 'message' : 'messages'}, ${createdAt.slice(0, 16).replace('T', ' ')} UTC)`
+  })
+  const more = found.length > SHOWN ? [`  … and ${found.length - SHOWN} more`] : []
+  return [...lines, ...more, '', '/sessions <number> goes back to one.'].join('\n')
+}
+
+/** Makes a session the active one, named by its id, its label, its number in the list, or the beginning of its id. */
+export async function switchSession(
+  { sessions, agents }: { readonly sessions: Sessions; readonly agents: Agents },
+  agentId: string,
+  wanted: string,
+): Promise<Session> {
+  const found = findSession(await sessions.list(agentId), wanted)
+  await agents.require(agentId)
+  await sessions.activate(agentId, found.id)
+  return found
+}
+
+function findSession(all: readonly Session[], wanted: string): Session {
+  const exact =
+    all.find(({ id }) => id === wanted.toLowerCase()) ??
+    all.find(({ label }) => label === wanted) ??
+    (/^\d{1,4}$/.test(wanted) ? all[Number(wanted) - 1] : undefined)
+  if (exact) return exact
+  const begun = /^[\da-f-]{4,}$/i.test(wanted) ? all.filter(({ id }) => id.startsWith(wanted.toLowerCase())) : []
+  if (begun[0] && begun.length === 1) return begun[0]
+  throw new Refusal(
+    'session_not_found',
+    begun.length > 1
+      ? `${begun.length} sessions begin with ${wanted}; give more of it`
+      : `No session "${wanted.slice(0, 50)}" of this agent; /sessions lists them`,
+  )
+}
+
+export function titleOf({ title }: Session): string {
+  return title === '' ? '(no messages yet)' : title
+}

@@ -1,0 +1,112 @@
+import { LABELS } from '../../sessions/contract.ts'
+import type { Label } from '../../sessions/contract.ts'
+import { callKey } from './loop-guard.ts'
+
+export type { Label }
+
+/** The labels of some text, each with where it came from first, such as "the answer of web_fetch". */
+export type Carried = ReadonlyMap<Label, string>
+/** What the guard needs of a message; the text of its blocks does not matter. */
+export interface Labelled {
+  readonly blocks: readonly {
+    readonly type: string
+    readonly labels?: readonly string[] | undefined
+    readonly tool?: string | undefined
+  }[]
+}
+
+/**
+ * What the model's next words carry: it mixes all it reads, so they carry every label in its window. A summary keeps the labels
+ * of what it stands for, so compacting clears none.
+ */
+export function carriedBy(messages: readonly Labelled[]): Carried {
+  const carried = new Map<Label, string>()
+  for (const { blocks } of messages) {
+    for (const block of blocks) {
+      if (block.labels === undefined) continue
+      for (const label of block.labels) {
+        if (isLabel(label) && !carried.has(label))
+          carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
+      }
+    }
+  }
+  return carried
+}
+const sources: Readonly<Record<Label, string>> = {
+  ExternalNetwork: 'text from the network',
+  UserInput: 'a message',
+  Pii: 'personal data',
+  Secret: 'a secret',
+  UntrustedAgent: 'a message of another agent',
+}
+const known: ReadonlySet<string> = new Set(LABELS)
+export const isLabel = (label: string): label is Label => known.has(label)
+
+/** All labels of several texts put together. */
+export function union(...parts: readonly Carried[]): Carried {
+  const all = new Map<Label, string>()
+  for (const part of parts) for (const [label, source] of part) if (!all.has(label)) all.set(label, source)
+  return all
+}
+
+export interface Flow {
+  readonly tool: string
+  readonly args: unknown
+  /** `Tool.refuses`. */
+  readonly refuses: readonly string[]
+  readonly carried: Carried
+  /** Who approved exactly these arguments, by the hash `argumentHash` gives. */
+  readonly approved?: ReadonlyMap<string, string> | undefined
+  /** The agent's `capabilities.shell`: a command that stands there word for word was allowed by the operator. */
+  readonly commands?: readonly string[] | undefined
+}
+/** One record for the audit: which label was let through to which sink, by whom, for which arguments. */
+export interface Declassification {
+  readonly label: Label
+  readonly sink: string
+  readonly by: string
+  readonly argumentHash: string
+}
+export type FlowVerdict =
+  | { readonly allowed: true; readonly declassified: readonly Declassification[] }
+  /** `text` is told to the model and the audit: label, source and sink, never the value. */
+  | { readonly allowed: false; readonly label: Label; readonly text: string }
+
+/**
+ * Whether labelled arguments may reach a tool. Nothing clears a label but a person's approval of exactly these arguments, or a
+ * command the operator wrote into the manifest word for word; each of those is returned for the audit.
+ */
+export function checkFlow({ tool, args, refuses, carried, approved, commands = [] }: Flow): FlowVerdict {
+  const refused = [...carried.keys()].filter((label) => refuses.includes(label))
+  const [label] = refused
+  if (label === undefined) return { allowed: true, declassified: [] }
+  const hash = argumentHash(tool, args)
+  const by = runners.has(tool) && operatorAllows(args, commands) ? 'operator' : approved?.get(hash)
+  if (by === undefined) {
+    return {
+      allowed: false,
+      label,
+      text: `${tool} refuses ${label}: its arguments may come from ${carried.get(label) ?? 'outside'}, and nobody has approved exactly this call`,
+    }
+  }
+  return { allowed: true, declassified: refused.map((each) => ({ label: each, sink: tool, by, argumentHash: hash })) }
+}
+
+/** The same for the same tool and arguments, in whatever order the keys were written. */
+export function argumentHash(tool: string, args: unknown): string {
+  return callKey(tool, args)
+}
+
+/** Tools whose `command` the operator's list in the manifest is about. */
+const runners: ReadonlySet<string> = new Set(['shell_exec', 'process_start'])
+
+function operatorAllows(args: unknown, commands: readonly string[]): boolean {
+  if (typeof args !== 'object' || args === null || !('command' in args) || typeof args.command !== 'string')
+    return false
+  const rest = 'args' in args && Array.isArray(args.args) ? args.args : []
+  // With separate arguments the words could be grouped otherwise than the operator read them.
+  if (rest.length > 0) return false
+  const command = args.command.trim()
+  // A pattern is not exact: whoever wrote `git *` did not see what comes after it.
+  return commands.some((each) => !each.includes('*') && each.trim() === command)
+}

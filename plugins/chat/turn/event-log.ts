@@ -1,0 +1,110 @@
+import type { TurnEvent } from '../contract.ts'
+
+interface Waiting {
+  resolve(step: IteratorResult<TurnEvent>): void
+  reject(error: unknown): void
+  readonly reader: Reader
+}
+
+/**
+ * The events of one turn, kept from the start for whoever listens. A reader that is slower than the model gets the text it missed
+ * as one delta, so what is held is bounded by the answer, however many read it.
+ */
+export class EventLog implements AsyncIterable<TurnEvent> {
+  readonly events: TurnEvent[] = []
+  ended = false
+  error: unknown
+  #waiting: Waiting[] = []
+  #flushing = false
+  #texts = 0
+
+  push(event: TurnEvent): void {
+    this.events.push(event)
+    if (this.#waiting.length === 0) return
+    // Deltas that arrive in one piece from the provider leave as one; the very first one is not kept waiting.
+    if ((event.type !== 'text' && event.type !== 'reasoning') || this.#texts++ === 0) this.#flush()
+    else if (!this.#flushing) {
+      this.#flushing = true
+      process.nextTick(() => this.#flush())
+    }
+  }
+  end(): void {
+    this.ended = true
+    this.#flush()
+  }
+  fail(error: unknown): void {
+    this.error = error
+    this.end()
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<TurnEvent> {
+    return new Reader(this)
+  }
+
+  /** What is there now, texts joined, and a reader that goes on behind it. */
+  snapshot(): { readonly events: readonly TurnEvent[]; readonly rest: AsyncIterable<TurnEvent> } {
+    const reader = new Reader(this)
+    const events: TurnEvent[] = []
+    for (let step = reader.take(); step && step.done !== true; step = reader.take()) events.push(step.value)
+    return { events, rest: { [Symbol.asyncIterator]: () => reader } }
+  }
+
+  wait(reader: Reader): Promise<IteratorResult<TurnEvent>> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject, reader })
+    })
+  }
+  forget(reader: Reader): void {
+    for (const each of this.#waiting.filter((one) => one.reader === reader))
+      each.resolve({ done: true, value: undefined })
+    this.#waiting = this.#waiting.filter((one) => one.reader !== reader)
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    for (const { reader, resolve, reject } of this.#waiting.splice(0)) {
+      const step = reader.take()
+      if (step) resolve(step)
+      else if (this.error !== undefined) reject(this.error)
+      else resolve({ done: true, value: undefined })
+    }
+  }
+}
+
+class Reader implements AsyncIterator<TurnEvent> {
+  readonly #log: EventLog
+  #at = 0
+  #left = false
+  constructor(log: EventLog) {
+    this.#log = log
+  }
+
+  next(): Promise<IteratorResult<TurnEvent>> {
+    const step = this.take()
+    if (step) return Promise.resolve(step)
+    if (!this.#left && !this.#log.ended) return this.#log.wait(this)
+    if (!this.#left && this.#log.error !== undefined) return Promise.reject(this.#log.error)
+    return Promise.resolve({ done: true, value: undefined })
+  }
+  return(): Promise<IteratorResult<TurnEvent>> {
+    this.#left = true
+    this.#log.forget(this)
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  /** What comes next, if it is there. */
+  take(): IteratorResult<TurnEvent> | undefined {
+    if (this.#left) return undefined
+    const { events } = this.#log
+    const first = events[this.#at]
+    if (!first) return undefined
+    this.#at++
+    let next = events[this.#at]
+    if ((first.type !== 'text' && first.type !== 'reasoning') || next?.type !== first.type)
+      return { done: false, value: first }
+    const { type } = first
+    let { delta } = first
+    for (; next?.type === type; next = events[++this.#at]) delta += next.delta
+    return { done: false, value: { type, delta } }
+  }
+}

@@ -1,0 +1,47 @@
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import type { TurnFailure } from '../../journal/contract.ts'
+
+/** What a person is told of a failed turn; `undefined` for a defect. */
+export function explain(error: unknown): string | undefined {
+  return error instanceof Refusal || error instanceof UpstreamFailure ? error.message : undefined
+}
+
+/** The same with its code, as it is kept with the turn and with the message that was not answered. */
+export function failureOf(error: unknown): TurnFailure {
+  if (error instanceof Refusal) {
+    const { code, message, retryAfterSecs } = error
+    return { code, message, retryable: passing.has(code), retryAfterSecs }
+  }
+  if (error instanceof UpstreamFailure) {
+    const retryable = error.retry === 'later'
+    const code = retryable ? 'service_unavailable' : 'internal_error'
+    return { code, message: error.message, retryable, retryAfterSecs: error.retryAfterSecs }
+  }
+  return { code: 'internal_error', message: 'internal error', retryable: true }
+}
+/** The failure thrown again, for whoever asks a second time. */
+export function refusalOf({ code, message, retryAfterSecs }: TurnFailure, turnId: string): Refusal {
+  return new Refusal(code, message, { details: { turn_id: turnId }, retryAfterSecs })
+}
+/** Of a turn that failed under a version that kept no code. */
+export function unknownFailure(error: string | undefined): TurnFailure {
+  return { code: 'internal_error', message: error ?? 'the reason is not recorded', retryable: true }
+}
+/** What a later try may not meet. */
+const passing: ReadonlySet<string> = new Set(['rate_limit', 'service_unavailable', 'conflict'])
+
+/** An upstream failure says which provider it is about, also when it comes from the connection and knows an address only. */
+export function naming(error: unknown, provider: string | undefined): unknown {
+  if (
+    !(error instanceof UpstreamFailure) ||
+    provider === undefined ||
+    error.message.toLowerCase().includes(provider.toLowerCase())
+  )
+    return error
+  return new UpstreamFailure(provider, `${provider}: ${error.message}`, {
+    reason: error.reason,
+    retry: error.retry,
+    cause: error,
+    ...(error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs }),
+  })
+}

@@ -1,0 +1,130 @@
+import { Refusal } from 'svc/sdk'
+import type { Journal, Turn } from '../../journal/contract.ts'
+import type { Message, Sessions } from '../../sessions/contract.ts'
+import type { UsageLedger } from '../../usage/contract.ts'
+import type { AcceptedTurn, TurnEvent, TurnResult, Turns, TurnView } from '../contract.ts'
+import { refusalOf, unknownFailure } from './failure.ts'
+import type { LiveTurn } from './live-turn.ts'
+
+export interface TurnLookupDeps {
+  readonly chat: { attach(turnId: string): LiveTurn | undefined; ahead(turnId: string): readonly string[] }
+  readonly journal: Pick<Journal, 'find' | 'turns'>
+  readonly sessions: Pick<Sessions, 'turn'>
+  readonly usage: () => UsageLedger | undefined
+}
+
+/** Finds turns again, those that run here and those on record. */
+export class TurnLookup implements Turns {
+  readonly #deps: TurnLookupDeps
+  constructor(deps: TurnLookupDeps) {
+    this.#deps = deps
+  }
+
+  async find(turnId: string): Promise<TurnView | undefined> {
+    const { view } = (await this.#look(turnId)) ?? {}
+    return view
+  }
+
+  /** Turns of an agent, newest first, without what was said. */
+  async list(agentId: string, limit: number): Promise<readonly (Turn & { readonly ahead: readonly string[] })[]> {
+    const turns = await this.#deps.journal.turns(agentId, limit)
+    return turns.map((turn) => ({ ...turn, ahead: this.#deps.chat.ahead(turn.id) }))
+  }
+
+  async replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined> {
+    // Before the journal is asked, or a turn that ends meanwhile would be neither here nor there.
+    const live = this.#deps.chat.attach(turnId)
+    if (live) return live
+    const found = await this.#look(turnId)
+    if (!found) return undefined
+    const { view, model } = found
+    if (view.failure) throw refusalOf(view.failure, view.id)
+    if (view.state === 'interrupted') {
+      throw new Refusal(
+        'service_unavailable',
+        'The service stopped before this was answered. What was said is in the session; send it again under another key to have it answered.',
+        { details: { turn_id: view.id } },
+      )
+    }
+    if (view.state !== 'done' && view.state !== 'cancelled')
+      throw new Refusal('service_unavailable', 'This is being worked on', {
+        retryAfterSecs: 1,
+        details: { turn_id: view.id },
+      })
+    const result: TurnResult = {
+      turnId: view.id,
+      sessionId: view.sessionId,
+      text: view.text,
+      usage: view.usage ?? { input: 0, output: 0 },
+      iterations: view.iterations,
+      costUsd: view.costUsd,
+      provider: model?.provider ?? '',
+      model: model?.model ?? '',
+      stop: view.state,
+    }
+    return { events: () => told(result), result: () => Promise.resolve(result) }
+  }
+
+  async #look(turnId: string) {
+    const { chat, journal, sessions, usage } = this.#deps
+    const live = chat.attach(turnId)
+    const turn = await journal.find(turnId)
+    if (!turn) return undefined
+    const [messages, use] = await Promise.all([sessions.turn(turn.sessionId, turnId), usage()?.turn(turn)])
+    const said = messages.filter(({ role }) => role === 'assistant')
+    const view: TurnView = {
+      id: turn.id,
+      agentId: turn.agentId,
+      sessionId: turn.sessionId,
+      door: turn.door,
+      state: turn.state,
+      createdAt: turn.createdAt,
+      error: turn.error ?? null,
+      failure: turn.state === 'failed' ? (turn.failure ?? unknownFailure(turn.error)) : null,
+      phase: live?.phase ?? null,
+      ahead: chat.ahead(turn.id),
+      text: live
+        ? await saidSoFar(live)
+        : said
+            .map(textOf)
+            .filter((text) => text !== '')
+            .join('\n\n'),
+      iterations: use?.calls ?? said.length,
+      usage: use ? { input: use.inputTokens, output: use.outputTokens } : null,
+      costUsd: use && use.unpriced === 0 ? use.costUsd : null,
+      provider: use?.provider ?? null,
+      model: use?.model ?? null,
+    }
+    return { view, model: use }
+  }
+}
+
+async function* told(result: TurnResult): AsyncGenerator<TurnEvent> {
+  if (result.text !== '') yield { type: 'text', delta: result.text }
+  yield { type: 'end', result }
+}
+
+function textOf({ blocks }: Message): string {
+  return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
+}
+
+/** What is there is given at once; the first step that has to be waited for ends it. */
+async function saidSoFar(turn: AcceptedTurn): Promise<string> {
+  const reader = turn.events()[Symbol.asyncIterator]()
+  let text = ''
+  try {
+    for (;;) {
+      const later = new Promise<undefined>((resolve) => {
+        setImmediate(resolve, undefined)
+      })
+      const step = await Promise.race([reader.next(), later])
+      if (!step || step.done) return text
+      if (step.value.type === 'text') text += step.value.delta
+    }
+  } catch {
+    // It failed just now: the record says why, and what was said stands.
+    return text
+  } finally {
+    await reader.return?.()
+  }
+}
