@@ -18,7 +18,7 @@ import { AgentListFeed } from './entry/agent-list-feed.ts'
 import { SessionStream } from './entry/session-stream.ts'
 import { TurnRunner } from './turn/runner.ts'
 import { ChatService } from './turn/service.ts'
-import { UpkeepStore } from './turn/upkeep-store.ts'
+import { UpkeepStore } from './store.ts'
 import { BudgetGate } from './turn/budget-gate.ts'
 
 export interface ChatDeps {

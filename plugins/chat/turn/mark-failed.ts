@@ -3,7 +3,7 @@ import type { Journal } from '../../journal/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import { unknownFailure } from './failure.ts'
 import type { TurnRecord } from './record.ts'
-import type { UpkeepStore } from './upkeep-store.ts'
+import type { UpkeepStore } from '../store.ts'
 
 export interface MarkFailedDeps {
   readonly db: Pick<PluginDatabase, 'batch'>
