@@ -1,6 +1,6 @@
 import { notify } from 'svc/sdk'
 
-/** Somebody outside woke the daemon (`POST /api/hooks/wake`). It is on disk when this is told. */
+/** `POST /api/hooks/wake` was called. The wake is on disk when this is emitted. */
 export const HookReceived = notify<{
   readonly id: string
   readonly mode: 'now' | 'next_heartbeat'

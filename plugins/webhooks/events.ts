@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
+import { omitUndefined } from 'svc/sdk'
 import type { AuditEntry } from '../audit/contract.ts'
 
-/** What can be subscribed to. Those of compatible services first; `all` stands for every one. */
+/** The events a webhook can subscribe to. Those of compatible services come first; `all` stands for every one. */
 export const eventNames = [
   'agent_spawned',
   'agent_stopped',
@@ -33,14 +34,14 @@ const synonyms: ReadonlyMap<string, EventName> = new Map([
   ['message_sent', 'message_completed'],
 ])
 
-/** `agent.terminated` and `agent_terminated` are both `agent_stopped`; `undefined` for a name that is none. */
-export function toEvent(name: string): EventName | undefined {
+/** `agent.terminated` and `agent_terminated` are both `agent_stopped`; `undefined` for an unknown name. */
+export function toEventName(name: string): EventName | undefined {
   const plain = name.trim().toLowerCase().replaceAll('.', '_')
   return known.has(plain) ? (plain as EventName) : synonyms.get(plain)
 }
 
-/** Something that happened, as it stands in the audit trail: it is there if and only if it is on disk. */
-export interface Happening {
+/** An event for receivers, derived from an entry of the audit trail: it exists if and only if the entry is on disk. */
+export interface WebhookEvent {
   /** The same whenever it is derived from the same entry. */
   readonly id: string
   readonly event: Exclude<EventName, 'all'>
@@ -55,77 +56,75 @@ const TURN = /^turn ([0-9a-f-]{36})(?: by ([a-z0-9]+) ([a-z]+))?/
 const APPROVAL = /^approval ([0-9a-f-]{36}) (requested|approved|rejected|expired)/
 const TOOL = /^turn [0-9a-f-]{36}: (\S+) (failed|done)$/
 
-/** What an entry of the trail tells to those outside; nothing for most of them. */
-export function happeningsOf(entry: AuditEntry): readonly Happening[] {
+/** The events of an entry of the trail; none for most entries. */
+export function toWebhookEvents(entry: AuditEntry): readonly WebhookEvent[] {
   const { id, timestamp, event, agentId, details } = entry
-  return read(entry).map(([name, more]) => ({
-    // Not the number alone: after a restore a number may come again.
+  return readEntry(entry).map(([name, fields]) => ({
+    // Not the number alone: after a restore the same number may come again.
     id: `evt_${hash('sha256', JSON.stringify([name, id, timestamp, event, agentId, details])).slice(0, 32)}`,
     event: name,
     at: timestamp,
     agentId,
     turnId: TURN.exec(details)?.[1],
-    data: { audit_id: id, ...(agentId === '' ? {} : { agent_id: agentId }), details, ...more },
+    data: { audit_id: id, ...(agentId === '' ? {} : { agent_id: agentId }), details, ...fields },
   }))
 }
 
-type Found = readonly [name: Happening['event'], more: Happening['data']]
-function read(entry: AuditEntry): readonly Found[] {
-  if (entry.event === 'agent_message' || entry.event === 'turn_interrupted') return ofTurn(entry.details)
-  const found = single(entry)
-  return found ? [found] : []
+type NamedFields = readonly [name: WebhookEvent['event'], fields: WebhookEvent['data']]
+type EntryReader = (details: string) => readonly NamedFields[]
+
+/** Entries whose name is that of the event, and which need no more than their text. */
+const SAME_NAME: ReadonlySet<string> = new Set([
+  'agent_spawned',
+  'session_changed',
+  'cron_fired',
+  'trigger_fired',
+  'workflow_completed',
+  'workflow_failed',
+  'budget_warning',
+  'budget_exceeded',
+  'backup_created',
+  'backup_restored',
+  'daemon_started',
+  'daemon_stopped',
+] satisfies readonly EventName[])
+
+const READERS: Readonly<Record<string, EntryReader>> = {
+  agent_message: readTurn,
+  turn_interrupted: readTurn,
+  agent_killed: () => [['agent_stopped', { reason: 'killed' }]],
+  agent_updated: (details) => (details.endsWith(' to Stopped') ? [['agent_stopped', { reason: 'stopped' }]] : []),
+  tool_invoked: readToolCall,
+  capability_check: readApproval,
+  config_change: () => [['config_changed', {}]],
 }
-function single({ event, details }: AuditEntry): Found | undefined {
-  switch (event) {
-    case 'agent_killed':
-      return ['agent_stopped', { reason: 'killed' }]
-    case 'agent_updated':
-      return details.endsWith(' to Stopped') ? ['agent_stopped', { reason: 'stopped' }] : undefined
-    case 'tool_invoked': {
-      const [, tool, outcome] = TOOL.exec(details) ?? []
-      return [
-        'tool_invoked',
-        { ...turnOf(details), ...(tool === undefined ? {} : { tool, failed: outcome === 'failed' }) },
-      ]
-    }
-    case 'capability_check': {
-      const [, id, what] = APPROVAL.exec(details) ?? []
-      return id === undefined || what === undefined
-        ? undefined
-        : what === 'requested'
-          ? ['approval_requested', { approval_id: id }]
-          : ['approval_resolved', { approval_id: id, status: what }]
-    }
-    case 'config_change':
-      return ['config_changed', {}]
-    case 'agent_spawned':
-    case 'session_changed':
-    case 'cron_fired':
-    case 'trigger_fired':
-    case 'workflow_completed':
-    case 'workflow_failed':
-    case 'budget_warning':
-    case 'budget_exceeded':
-    case 'backup_created':
-    case 'backup_restored':
-    case 'daemon_started':
-    case 'daemon_stopped':
-      return [event, {}]
-    default:
-      return undefined
-  }
+
+function readEntry({ event, details }: AuditEntry): readonly NamedFields[] {
+  if (SAME_NAME.has(event)) return [[event as WebhookEvent['event'], {}]]
+  return Object.hasOwn(READERS, event) ? (READERS[event]?.(details) ?? []) : []
 }
-/** A turn has one entry, at its end, in every case: that a message came in is told together with what came of it. */
-function ofTurn(details: string): readonly Found[] {
-  const [, id, door, state] = TURN.exec(details) ?? []
-  if (id === undefined || door === undefined || state === undefined) return []
+
+function readToolCall(details: string): readonly NamedFields[] {
+  const turnId = TURN.exec(details)?.[1]
+  const [, tool, outcome] = TOOL.exec(details) ?? []
+  const call = tool === undefined ? {} : { tool, failed: outcome === 'failed' }
+  return [['tool_invoked', { ...omitUndefined({ turn_id: turnId }), ...call }]]
+}
+
+function readApproval(details: string): readonly NamedFields[] {
+  const [, id, status] = APPROVAL.exec(details) ?? []
+  if (id === undefined || status === undefined) return []
+  if (status === 'requested') return [['approval_requested', { approval_id: id }]]
+  return [['approval_resolved', { approval_id: id, status }]]
+}
+
+/** A turn has one entry, at its end: so the message and its outcome are two events of the same entry. */
+function readTurn(details: string): readonly NamedFields[] {
+  const [, id, door, status] = TURN.exec(details) ?? []
+  if (id === undefined || door === undefined || status === undefined) return []
   const turn = { turn_id: id, door }
   return [
     ['message_received', turn],
-    [state === 'done' || state === 'cancelled' ? 'message_completed' : 'agent_error', { ...turn, status: state }],
+    [status === 'done' || status === 'cancelled' ? 'message_completed' : 'agent_error', { ...turn, status }],
   ]
-}
-function turnOf(details: string): Happening['data'] {
-  const id = TURN.exec(details)?.[1]
-  return id === undefined ? {} : { turn_id: id }
 }

@@ -4,17 +4,17 @@ import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Chat, TurnEnded, TurnFailed, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
-import { createDelivering } from './delivering.ts'
+import { DeliveryPipeline } from './delivery-pipeline.ts'
 import { InboundGate } from './inbound/gate.ts'
 import { inboundRoutes } from './inbound/routes.ts'
 import { InboundStore } from './inbound/store.ts'
-import { Waker } from './inbound/waker.ts'
+import { WakeHandler } from './inbound/wake-handler.ts'
 import { migrations } from './migrations.ts'
 import { webhookRoutes } from './routes.ts'
 import { Settings } from './schema.ts'
 import { HookReceived } from './contract.ts'
 
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 
 export default definePlugin({
   name: 'webhooks',
@@ -33,44 +33,45 @@ export default definePlugin({
         log.error('work for a webhook failed', { error: error instanceof Error ? error.message : String(error) }),
       )
     }
-    const delivering = createDelivering({ ...ctx, ...services, background })
-    routes.add(...webhookRoutes(delivering.webhooks, delivering.test))
+    const pipeline = new DeliveryPipeline({ ...ctx, ...services, background })
+    routes.add(...webhookRoutes(pipeline.webhooks, (target) => pipeline.sendTest(target)))
     const { webhook_triggers: triggers } = config
     const inbound = new InboundStore(db)
-    const gate = new InboundGate(
+    const limiter = createLimiter({
+      tokens: triggers.rate_limit_per_minute,
+      windowMs: 60_000,
+      maxKeys: 10_000,
+      now: () => performance.now(),
+    })
+    const gate = new InboundGate({
       triggers,
-      inbound,
-      createLimiter({
-        tokens: triggers.rate_limit_per_minute,
-        windowMs: 60_000,
-        maxKeys: 10_000,
-        now: () => performance.now(),
-      }),
-      (failure) => ctx.credentials.failed(failure),
-    )
-    const waker = new Waker({ store: inbound, audit, agents, chat, turns, log })
+      store: inbound,
+      limiter,
+      failed: (failure) => ctx.credentials.failed(failure),
+    })
+    const wakes = new WakeHandler({ store: inbound, audit, agents, chat, turns, log })
     routes.add(
       ...inboundRoutes({
         gate,
-        waker,
+        wakes,
         chat,
         turns,
         audit,
         hooks,
-        models: { inference: () => ctx.optional('inference') },
+        models: () => ctx.optional('inference'),
         maxBytes: triggers.max_payload_bytes,
         background,
       }),
     )
     if (gate.problem !== undefined) log.warn(gate.problem)
-    for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => delivering.wake())
-    hooks.on(DaemonListening, () => delivering.begin())
-    jobs.every('deliver', config.poll_ms, () => delivering.tick())
-    if (triggers.enabled) jobs.every('heartbeat', config.heartbeat_secs * 1000, () => waker.flush(true))
+    for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => pipeline.wake())
+    hooks.on(DaemonListening, () => pipeline.begin())
+    jobs.every('deliver', config.poll_ms, () => pipeline.tick())
+    if (triggers.enabled) jobs.every('heartbeat', config.heartbeat_secs * 1000, () => wakes.flush(true))
     jobs.every('retention', 3_600_000, async () => {
-      const before = (days: number): string => new Date(Date.now() - days * DAY).toISOString()
-      await delivering.forget()
-      await inbound.commit([inbound.forgetSeen(before(2)), inbound.forgetWakes(before(7))])
+      const before = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString()
+      await pipeline.deleteOld()
+      await inbound.commit([inbound.deleteSeen(before(2)), inbound.deleteWakes(before(7))])
     })
     return {}
   },

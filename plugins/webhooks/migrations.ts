@@ -43,9 +43,11 @@ export const migrations: readonly Migration[] = [
   },
   {
     id: '003-inbound',
-    sql: `CREATE TABLE webhooks_wake (
-      id TEXT NOT NULL PRIMARY KEY, agent TEXT, mode TEXT NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, created_at TEXT NOT NULL
-    );
-    CREATE TABLE webhooks_seen (id TEXT NOT NULL PRIMARY KEY, fingerprint TEXT NOT NULL, effect_id TEXT NOT NULL, seen_at TEXT NOT NULL);`,
+    // One text in several parts: the checksum of a released migration covers its spaces and line breaks.
+    sql:
+      'CREATE TABLE webhooks_wake (\n      id TEXT NOT NULL PRIMARY KEY, agent TEXT, mode TEXT NOT NULL, ' +
+      'text TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, created_at TEXT NOT NULL\n    );\n' +
+      '    CREATE TABLE webhooks_seen (id TEXT NOT NULL PRIMARY KEY, fingerprint TEXT NOT NULL, ' +
+      'effect_id TEXT NOT NULL, seen_at TEXT NOT NULL);',
   },
 ]

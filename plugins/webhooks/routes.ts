@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { MASK } from 'svc/internal'
-import { defineRoute, reply } from 'svc/sdk'
+import { defineRoute, omitUndefined, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import {
   Delivery,
@@ -20,13 +20,18 @@ import {
   WebhookParams,
 } from './schema.ts'
 import type { DeliveryRow, Target } from './schema.ts'
-import type { Sent } from './sending.ts'
+import type { SendResult } from './send.ts'
 import type { Webhooks } from './service.ts'
 
-const HOW =
-  'Every event is sent as `POST` with `{id, event, timestamp, webhook_id, data}`, at least once, in order, and with the same id and the same bytes at every attempt; any answer but 2xx is tried again with growing pauses. ' +
-  'With a secret, `X-Webhook-Signature: sha256=<hex>` is the HMAC-SHA256 of the raw body, and `webhook-signature` that of `<webhook-id>.<webhook-timestamp>.<body>` as in the Standard Webhooks specification. ' +
+const DELIVERY_DESCRIPTION =
+  'Every event is sent as `POST` with `{id, event, timestamp, webhook_id, data}`, at least once, in order, ' +
+  'and with the same id and the same bytes at every attempt; any answer but 2xx is tried again with growing pauses. ' +
+  'With a secret, `X-Webhook-Signature: sha256=<hex>` is the HMAC-SHA256 of the raw body, and `webhook-signature` ' +
+  'that of `<webhook-id>.<webhook-timestamp>.<body>` as in the Standard Webhooks specification. ' +
   'An address of this machine or of a private network is refused unless `[outbound] allow` names it.'
+const CHANGE_DESCRIPTION =
+  'Fields that are left out stay, and so does a secret that is sent back as it is shown (`***`). ' +
+  'An empty secret removes it.'
 const example = {
   id: '0f9d1c1e-3f0e-4a3e-9a53-0c8f0b6f9d11',
   url: 'https://example.com/hook',
@@ -35,6 +40,8 @@ const example = {
   created_at: '2026-01-31T12:00:00.000Z',
   updated_at: '2026-01-31T12:00:00.000Z',
 }
+const shownWebhook = { ...example, name: 'ci', events: ['agent_spawned', 'message_completed'] }
+const shownSubscription = { ...example, event_type: 'agent_spawned', events: ['agent_spawned'] }
 const auth = 'bearer' as const
 const callback = {
   name: 'event',
@@ -72,209 +79,229 @@ const callback = {
   },
 }
 
-export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Sent>): readonly AnyRoute[] {
+export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Promise<SendResult>): readonly AnyRoute[] {
   return [
-    ...outboundRoutes(webhooks, test),
-    ...eventRoutes(webhooks),
+    listWebhooks(webhooks),
+    addWebhook(webhooks),
+    readWebhook(webhooks),
+    changeWebhook(webhooks),
+    remove(webhooks, 'outbound', '/api/webhooks/:id'),
+    testWebhook(webhooks, test),
+    listSubscriptions(webhooks),
+    addSubscription(webhooks),
+    changeSubscription(webhooks),
+    remove(webhooks, 'event', '/api/webhooks/events/:id'),
     ...deliveryRoutes(webhooks, 'outbound', '/api/webhooks'),
     ...deliveryRoutes(webhooks, 'event', '/api/webhooks/events'),
   ]
 }
 
-function outboundRoutes(webhooks: Webhooks, test: (target: Target) => Promise<Sent>): readonly AnyRoute[] {
-  const shown = { ...example, name: 'ci', events: ['agent_spawned', 'message_completed'] }
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/webhooks',
-      summary: 'The outbound webhooks',
-      auth,
-      effect: 'read',
-      cost: 5,
-      returns: WebhookList,
-      example: { returns: { webhooks: [shown], total: 1 } },
-      async handle() {
-        const found = await webhooks.list('outbound')
-        return { webhooks: found.map(toWebhook), total: found.length }
-      },
-    }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/webhooks',
-      summary: 'Send events to an address',
-      description: HOW,
-      callback,
-      auth,
-      effect: 'lasting',
-      cost: 5,
-      body: NewWebhook,
-      returns: Webhook,
-      status: 201,
-      errors: ['conflict'],
-      idempotent: true,
-      example: {
-        body: {
-          name: 'ci',
-          url: 'https://example.com/hook',
-          events: ['agent_spawned', 'message_completed'],
-          secret: 'a long random text',
-        },
-        returns: shown,
-      },
-      async handle({ body, effectId }) {
-        return toWebhook(
-          await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
-        )
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/webhooks/:id',
-      summary: 'Read an outbound webhook',
-      auth,
-      effect: 'read',
-      cost: 2,
-      params: WebhookParams,
-      returns: Webhook,
-      errors: ['webhook_not_found'],
-      example: { returns: shown },
-      async handle({ params }) {
-        return toWebhook(await webhooks.require('outbound', params.id))
-      },
-    }),
-    defineRoute({
-      method: 'PUT',
-      path: '/api/webhooks/:id',
-      summary: 'Change an outbound webhook',
-      description:
-        'What is not given stays, and so does a secret that is sent back as it is shown (`***`). An empty one takes it away.',
-      auth,
-      effect: 'lasting',
-      cost: 5,
-      params: WebhookParams,
-      body: WebhookChange,
-      shown: async ({ params }) => ({
-        fields: toWebhook(await webhooks.require('outbound', params.id)),
-        measured: ['updated_at'],
-      }),
-      returns: Webhook,
-      errors: ['webhook_not_found'],
-      example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
-      async handle({ params, body, unchanged }) {
-        if (unchanged) return toWebhook(await webhooks.require('outbound', params.id))
-        return toWebhook(await webhooks.change('outbound', params.id, body))
-      },
-    }),
-    remove(webhooks, 'outbound', '/api/webhooks/:id'),
-    defineRoute({
-      method: 'POST',
-      path: '/api/webhooks/:id/test',
-      summary: 'Send a test to an outbound webhook',
-      description:
-        'Once, at once, whether or not it is enabled. Answers 200 with the status the receiver gave, and 502 when there was no answer.',
-      auth,
-      effect: 'lasting',
-      cost: 20,
-      params: WebhookParams,
-      returns: TestResult,
-      answers: { 502: { description: 'There was no answer', json: TestResult } },
-      errors: ['webhook_not_found'],
-      example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
-      async handle({ params }) {
-        const { status, error } = await test(await webhooks.require('outbound', params.id))
-        if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }
-        return reply(
-          JSON.stringify({ status: 'error', error: error ?? 'no answer', webhook_id: params.id }),
-          { 'content-type': 'application/json' },
-          502,
-        )
-      },
-    }),
-  ]
+function listWebhooks(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/webhooks',
+    summary: 'The outbound webhooks',
+    auth,
+    effect: 'read',
+    cost: 5,
+    returns: WebhookList,
+    example: { returns: { webhooks: [shownWebhook], total: 1 } },
+    async handle() {
+      const found = await webhooks.list('outbound')
+      return { webhooks: found.map(toWebhook), total: found.length }
+    },
+  })
 }
 
-function eventRoutes(webhooks: Webhooks): readonly AnyRoute[] {
-  const shown = { ...example, event_type: 'agent_spawned', events: ['agent_spawned'] }
-  const namesOf = (body: {
-    readonly event_type?: string | undefined
-    readonly events?: readonly string[] | undefined
-  }): readonly string[] | undefined =>
-    body.event_type === undefined
-      ? body.events
-      : [body.event_type, ...(body.events ?? []).filter((name) => name !== body.event_type)]
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/webhooks/events',
-      summary: 'The event subscriptions',
-      auth,
-      effect: 'read',
-      cost: 5,
-      returns: v.array(EventWebhook),
-      example: { returns: [shown] },
-      async handle() {
-        return (await webhooks.list('event')).map(toEventWebhook)
+function addWebhook(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/webhooks',
+    summary: 'Send events to an address',
+    description: DELIVERY_DESCRIPTION,
+    callback,
+    auth,
+    effect: 'lasting',
+    cost: 5,
+    body: NewWebhook,
+    returns: Webhook,
+    status: 201,
+    errors: ['conflict'],
+    idempotent: true,
+    example: {
+      body: {
+        name: 'ci',
+        url: 'https://example.com/hook',
+        events: ['agent_spawned', 'message_completed'],
+        secret: 'a long random text',
       },
+      returns: shownWebhook,
+    },
+    async handle({ body, effectId }) {
+      return toWebhook(
+        await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
+      )
+    },
+  })
+}
+
+function readWebhook(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/webhooks/:id',
+    summary: 'Read an outbound webhook',
+    auth,
+    effect: 'read',
+    cost: 2,
+    params: WebhookParams,
+    returns: Webhook,
+    errors: ['webhook_not_found'],
+    example: { returns: shownWebhook },
+    async handle({ params }) {
+      return toWebhook(await webhooks.require('outbound', params.id))
+    },
+  })
+}
+
+function changeWebhook(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'PUT',
+    path: '/api/webhooks/:id',
+    summary: 'Change an outbound webhook',
+    description: CHANGE_DESCRIPTION,
+    auth,
+    effect: 'lasting',
+    cost: 5,
+    params: WebhookParams,
+    body: WebhookChange,
+    shown: async ({ params }) => ({
+      fields: toWebhook(await webhooks.require('outbound', params.id)),
+      measured: ['updated_at'],
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/webhooks/events',
-      summary: 'Subscribe an address to events',
-      description: HOW,
-      callback,
-      auth,
-      effect: 'lasting',
-      cost: 5,
-      body: NewEventWebhook,
-      returns: EventWebhook,
-      status: 201,
-      errors: ['conflict'],
-      idempotent: true,
-      example: {
-        body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' },
-        returns: shown,
-      },
-      async handle({ body, effectId }) {
-        return toEventWebhook(
-          await webhooks.add('event', {
-            id: effectId ?? randomUUID(),
-            name: '',
-            url: body.url,
-            events: namesOf(body) ?? [],
-            secret: body.secret ?? undefined,
-            enabled: body.enabled,
-          }),
-        )
-      },
+    returns: Webhook,
+    errors: ['webhook_not_found'],
+    example: { body: { enabled: false }, returns: { ...shownWebhook, enabled: false } },
+    async handle({ params, body, unchanged }) {
+      if (unchanged) return toWebhook(await webhooks.require('outbound', params.id))
+      return toWebhook(await webhooks.change('outbound', params.id, body))
+    },
+  })
+}
+
+function testWebhook(webhooks: Webhooks, test: (target: Target) => Promise<SendResult>): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/webhooks/:id/test',
+    summary: 'Send a test to an outbound webhook',
+    description:
+      'Sent once, whether or not the webhook is enabled. ' +
+      'Answers 200 with the status of the receiver, and 502 when there was no answer.',
+    auth,
+    effect: 'lasting',
+    cost: 20,
+    params: WebhookParams,
+    returns: TestResult,
+    answers: { 502: { description: 'There was no answer', json: TestResult } },
+    errors: ['webhook_not_found'],
+    example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
+    async handle({ params }) {
+      const { status, error } = await test(await webhooks.require('outbound', params.id))
+      if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }
+      return reply(
+        JSON.stringify({ status: 'error', error: error ?? 'no answer', webhook_id: params.id }),
+        { 'content-type': 'application/json' },
+        502,
+      )
+    },
+  })
+}
+
+function listSubscriptions(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/webhooks/events',
+    summary: 'The event subscriptions',
+    auth,
+    effect: 'read',
+    cost: 5,
+    returns: v.array(EventWebhook),
+    example: { returns: [shownSubscription] },
+    async handle() {
+      return (await webhooks.list('event')).map(toEventWebhook)
+    },
+  })
+}
+
+function addSubscription(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/webhooks/events',
+    summary: 'Subscribe an address to events',
+    description: DELIVERY_DESCRIPTION,
+    callback,
+    auth,
+    effect: 'lasting',
+    cost: 5,
+    body: NewEventWebhook,
+    returns: EventWebhook,
+    status: 201,
+    errors: ['conflict'],
+    idempotent: true,
+    example: {
+      body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' },
+      returns: shownSubscription,
+    },
+    async handle({ body, effectId }) {
+      return toEventWebhook(
+        await webhooks.add('event', {
+          id: effectId ?? randomUUID(),
+          name: '',
+          url: body.url,
+          events: eventNamesOf(body) ?? [],
+          secret: body.secret ?? undefined,
+          enabled: body.enabled,
+        }),
+      )
+    },
+  })
+}
+
+function changeSubscription(webhooks: Webhooks): AnyRoute {
+  return defineRoute({
+    method: 'PUT',
+    path: '/api/webhooks/events/:id',
+    summary: 'Change an event subscription',
+    description: CHANGE_DESCRIPTION,
+    auth,
+    effect: 'lasting',
+    cost: 5,
+    params: WebhookParams,
+    body: EventWebhookChange,
+    shown: async ({ params }) => ({
+      fields: toEventWebhook(await webhooks.require('event', params.id)),
+      measured: ['updated_at'],
     }),
-    defineRoute({
-      method: 'PUT',
-      path: '/api/webhooks/events/:id',
-      summary: 'Change an event subscription',
-      description:
-        'What is not given stays, and so does a secret that is sent back as it is shown (`***`). An empty one takes it away.',
-      auth,
-      effect: 'lasting',
-      cost: 5,
-      params: WebhookParams,
-      body: EventWebhookChange,
-      shown: async ({ params }) => ({
-        fields: toEventWebhook(await webhooks.require('event', params.id)),
-        measured: ['updated_at'],
-      }),
-      returns: EventWebhook,
-      errors: ['webhook_not_found'],
-      example: { body: { enabled: false }, returns: { ...shown, enabled: false } },
-      async handle({ params, unchanged, body: { event_type, events, ...body } }) {
-        if (unchanged) return toEventWebhook(await webhooks.require('event', params.id))
-        const named = namesOf({ event_type, events })
-        return toEventWebhook(
-          await webhooks.change('event', params.id, { ...body, ...(named === undefined ? {} : { events: named }) }),
-        )
-      },
-    }),
-    remove(webhooks, 'event', '/api/webhooks/events/:id'),
-  ]
+    returns: EventWebhook,
+    errors: ['webhook_not_found'],
+    example: { body: { enabled: false }, returns: { ...shownSubscription, enabled: false } },
+    async handle({ params, unchanged, body: { event_type, events, ...body } }) {
+      if (unchanged) return toEventWebhook(await webhooks.require('event', params.id))
+      const change = { ...body, ...omitUndefined({ events: eventNamesOf({ event_type, events }) }) }
+      return toEventWebhook(await webhooks.change('event', params.id, change))
+    },
+  })
+}
+
+/** Both `event_type` and `events`, without repeating the former. */
+function eventNamesOf({
+  event_type: one,
+  events,
+}: {
+  readonly event_type?: string | undefined
+  readonly events?: readonly string[] | undefined
+}): readonly string[] | undefined {
+  if (one === undefined) return events
+  return [one, ...(events ?? []).filter((name) => name !== one)]
 }
 
 function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): AnyRoute {
@@ -282,7 +309,7 @@ function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): A
     method: 'DELETE',
     path,
     summary: kind === 'event' ? 'Remove an event subscription' : 'Remove an outbound webhook',
-    description: 'What waits for it is dropped.',
+    description: 'Waiting deliveries are dropped.',
     auth,
     effect: 'lasting',
     cost: 5,
@@ -301,9 +328,8 @@ function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${stri
     defineRoute({
       method: 'GET',
       path: `${base}/:id/deliveries`,
-      summary: `What was sent to ${kind === 'event' ? 'an event subscription' : 'an outbound webhook'}, the newest first`,
-      description:
-        '`dead` is what could not be delivered in all attempts. `total` counts those in the state that was asked for.',
+      summary: `The deliveries to ${kind === 'event' ? 'an event subscription' : 'an outbound webhook'}, newest first`,
+      description: '`dead` counts the deliveries that failed in all attempts, `total` those in the given state.',
       auth,
       effect: 'read',
       cost: 5,

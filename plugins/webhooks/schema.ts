@@ -1,27 +1,27 @@
 import * as v from 'valibot'
 import { MASK } from 'svc/internal'
-import { secret, settable } from 'svc/sdk'
-import { eventNames, toEvent } from './events.ts'
+import { line, secret, settable } from 'svc/sdk'
+import { eventNames, toEventName } from './events.ts'
 
-const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
+const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Settings = settable(
   'deliveries go where the owner sends them over the API',
   v.object({
     /** Subscriptions of each kind. */
     max_webhooks: v.optional(whole(1, 10_000), 100),
-    /** Attempts until a delivery is a dead letter, and the pause between them, which doubles. */
+    /** Attempts until a delivery is a dead letter. The pause between two attempts doubles. */
     max_attempts: v.optional(whole(1, 100), 10),
     back_off_min_ms: v.optional(whole(1, 3_600_000), 1_000),
     back_off_max_ms: v.optional(whole(1, 86_400_000), 300_000),
     timeout_ms: v.optional(whole(100, 120_000), 10_000),
-    /** Deliveries under way at once; never more than one to the same target, so that its order holds. */
+    /** Concurrent deliveries; one at most to the same target, which keeps its order. */
     max_concurrent: v.optional(whole(1, 256), 8),
-    /** Deliveries that wait for one target; what comes beyond them is a dead letter at once. */
+    /** Deliveries that wait for one target; a further one is a dead letter at once. */
     max_waiting: v.optional(whole(1, 1_000_000), 10_000),
-    /** What was delivered, and what never was, is kept so long to be looked at. */
+    /** How long delivered and dead deliveries are kept. 0: for ever. */
     retention_days: v.optional(whole(0, 3_650), 7),
     poll_ms: v.optional(whole(10, 60_000), 1_000),
-    /** Pause between two beats, at which what waits for one is handed to agents. */
+    /** Interval of the heartbeats, at which wakes with mode `next_heartbeat` are delivered. */
     heartbeat_secs: v.optional(whole(1, 86_400), 30),
     webhook_triggers: v.optional(
       v.object({
@@ -48,7 +48,7 @@ export type Triggers = Settings['webhook_triggers']
 const EventName = v.pipe(
   v.string(),
   v.maxLength(64),
-  v.check((name) => toEvent(name) !== undefined, `must be one of ${eventNames.join(', ')}`),
+  v.check((name) => toEventName(name) !== undefined, `must be one of ${eventNames.join(', ')}`),
 )
 const Events = v.pipe(v.array(EventName), v.minLength(1, 'must name at least one event'), v.maxLength(64))
 const Url = v.pipe(
@@ -58,7 +58,7 @@ const Url = v.pipe(
   v.check((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http or https address'),
 )
 const Secret = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256))
-const Name = v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(128))
+const Name = line(128)
 
 export const NewWebhook = v.object({
   name: Name,
@@ -67,7 +67,7 @@ export const NewWebhook = v.object({
   secret: v.optional(v.nullable(secret(Secret))),
   enabled: v.optional(v.boolean(), true),
 })
-/** An empty secret takes it away; left out, or `***` as it is shown, it stays. */
+/** An empty secret removes it; left out, or `***` as it is shown, it stays. */
 export const WebhookChange = v.object({
   name: v.optional(Name),
   url: v.optional(Url),
@@ -102,9 +102,9 @@ export const DeliveryParams = v.object({
   ...WebhookParams.entries,
   delivery_id: v.pipe(v.string(), v.regex(/^evt_[0-9a-f]{32}$/, 'Invalid delivery ID')),
 })
-export const states = ['pending', 'delivered', 'dead'] as const
+export const deliveryStates = ['pending', 'delivered', 'dead'] as const
 export const DeliveryQuery = v.object({
-  state: v.optional(v.picklist(states)),
+  state: v.optional(v.picklist(deliveryStates)),
   limit: v.optional(
     v.pipe(
       v.string(),
@@ -143,7 +143,7 @@ export const Delivery = v.object({
   webhook_id: v.string(),
   event: v.string(),
   timestamp: v.string(),
-  state: v.picklist(states),
+  state: v.picklist(deliveryStates),
   attempts: count,
   next_attempt_at: v.nullable(v.string()),
   response_status: v.nullable(count),
@@ -157,7 +157,7 @@ export const TestResult = v.object({
   response_status: v.optional(count),
   error: v.optional(v.string()),
 })
-/** What is sent to a receiver; for the OpenAPI document. Which of the data there are depends on the event. */
+/** The body of a delivery, for the OpenAPI document. Which fields `data` has depends on the event. */
 export const Payload = v.object({
   id: v.string(),
   event: v.string(),
@@ -212,7 +212,7 @@ export const DeliveryRow = v.object({
   event: v.string(),
   occurred_at: v.string(),
   data: v.string(),
-  state: v.picklist(states),
+  state: v.picklist(deliveryStates),
   attempts: number,
   due_at: v.string(),
   lease_until: v.nullable(v.string()),

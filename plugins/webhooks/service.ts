@@ -1,18 +1,18 @@
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Vault } from 'svc/sdk'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { DeliveryRow, Target } from './schema.ts'
 import type { WebhookStore } from './store.ts'
 
-export interface WebhookParts {
+export interface WebhooksDeps {
   readonly store: WebhookStore
   readonly audit: Audit
   readonly feed: AuditFeed
   readonly vault: Pick<Vault, 'read' | 'write' | 'remove'>
   readonly admit: (url: string) => Promise<void>
-  readonly most: number
+  readonly maxWebhooks: number
   readonly now: () => string
-  /** Told after every change of who is subscribed. */
+  /** Called after every change of the subscriptions. */
   readonly changed: () => void
 }
 export interface NewTarget {
@@ -31,20 +31,21 @@ export interface TargetChange {
   readonly enabled?: boolean | undefined
 }
 
-/** Who is told of what. Secrets lie in the vault under the id of their target. */
+/** The subscriptions. The secret of a target is in the vault under the id of the target. */
 export class Webhooks {
-  readonly #parts: WebhookParts
-  #last: Promise<unknown> = Promise.resolve()
-  constructor(parts: WebhookParts) {
-    this.#parts = parts
+  readonly #deps: WebhooksDeps
+  /** Each change builds on the one before. Addresses are resolved before, which may take a while. */
+  readonly #changes = new SerialQueue()
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps
   }
 
   list(kind: Target['kind']): Promise<readonly Target[]> {
-    return this.#parts.store.list(kind)
+    return this.#deps.store.list(kind)
   }
   /** Throws `webhook_not_found`. */
   async require(kind: Target['kind'], id: string): Promise<Target> {
-    const target = await this.#parts.store.find(id)
+    const target = await this.#deps.store.find(id)
     if (target?.kind !== kind) throw new Refusal('webhook_not_found', `No webhook ${id}`)
     return target
   }
@@ -52,14 +53,14 @@ export class Webhooks {
   /** Throws `invalid_request` for an address that must not be reached, `conflict` when there are too many. */
   async add(kind: Target['kind'], { id, name, url, events, secret, enabled }: NewTarget): Promise<Target> {
     await this.#checkUrl(url)
-    return this.#inTurn(() => this.#insert(kind, { id, name, url, events, secret, enabled }))
+    return this.#changes.run(() => this.#insert(kind, { id, name, url, events, secret, enabled }))
   }
   async #insert(kind: Target['kind'], { id, name, url, events, secret, enabled }: NewTarget): Promise<Target> {
-    const { store, audit, feed, vault, most, now, changed } = this.#parts
-    if ((await store.list(kind)).length >= most)
+    const { store, audit, feed, vault, maxWebhooks, now, changed } = this.#deps
+    if ((await store.list(kind)).length >= maxWebhooks)
       throw new Refusal(
         'conflict',
-        `There are ${most} webhooks already, which is all plugins.webhooks.max_webhooks allows`,
+        `There are ${maxWebhooks} webhooks already, the maximum that plugins.webhooks.max_webhooks allows`,
       )
     const at = now()
     const target: Target = {
@@ -83,15 +84,18 @@ export class Webhooks {
     return target
   }
 
-  /** Throws `webhook_not_found` and as `add`. An empty secret, or `null`, takes it away. What happened while it was off is not told later. */
+  /**
+   * Throws `webhook_not_found`, and as `add`. An empty secret, or `null`, removes it. A target that is enabled again
+   * does not get the events of the time it was off.
+   */
   async change(kind: Target['kind'], id: string, change: TargetChange): Promise<Target> {
     const { url } = await this.require(kind, id)
     if (change.url !== undefined && change.url !== url) await this.#checkUrl(change.url)
-    return this.#inTurn(() => this.#update(kind, id, change))
+    return this.#changes.run(() => this.#update(kind, id, change))
   }
   async #update(kind: Target['kind'], id: string, change: TargetChange): Promise<Target> {
     const before = await this.require(kind, id)
-    const { store, audit, feed, vault, now, changed } = this.#parts
+    const { store, audit, feed, vault, now, changed } = this.#deps
     const secret = change.secret ?? (change.secret === null ? '' : undefined)
     const target: Target = {
       ...before,
@@ -108,7 +112,7 @@ export class Webhooks {
       audit.entry({
         event: 'webhook_changed',
         details: `webhook ${id} "${target.name}" changed`,
-        change: { before: factsOf(before), after: { ...factsOf(target), ...isNew(before, target, secret) } },
+        change: { before: toAuditFields(before), after: toChangedAuditFields(before, target, secret) },
       }),
     ]
     if (secret === undefined) await store.commit(statements)
@@ -118,10 +122,10 @@ export class Webhooks {
     return target
   }
 
-  /** Throws `webhook_not_found`. What waits for it is dropped. */
+  /** Throws `webhook_not_found`. Waiting deliveries are dropped. */
   remove(kind: Target['kind'], id: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const { store, audit, vault, changed } = this.#parts
+    return this.#changes.run(async () => {
+      const { store, audit, vault, changed } = this.#deps
       const target = await this.require(kind, id)
       await vault.remove(id, [
         ...store.remove(id),
@@ -130,16 +134,10 @@ export class Webhooks {
       changed()
     })
   }
-  /** One change at a time: each builds on what the one before left. Addresses are looked up before, which may take a while. */
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(change)
-    this.#last = turn.catch(() => undefined)
-    return turn
-  }
 
   async deliveries(kind: Target['kind'], id: string, state: DeliveryRow['state'] | undefined, limit: number) {
     await this.require(kind, id)
-    const { store } = this.#parts
+    const { store } = this.#deps
     const [deliveries, total, dead, pending] = await Promise.all([
       store.deliveries(id, state, limit),
       store.count(id, state),
@@ -148,11 +146,13 @@ export class Webhooks {
     ])
     return { deliveries, total, dead, pending }
   }
-  /** A dead letter is tried again. Throws `webhook_not_found`, `delivery_not_found`, and `conflict` for one that is not dead. */
+  /**
+   * Revives a dead letter. Throws `webhook_not_found`, `delivery_not_found`, and `conflict` for one that is not dead.
+   */
   async retry(kind: Target['kind'], id: string, eventId: string): Promise<DeliveryRow> {
-    const { store, audit, now, changed } = this.#parts
+    const { store, audit, now, changed } = this.#deps
     await this.require(kind, id)
-    const found = (await store.delivery(id, eventId)) ?? missing(eventId)
+    const found = (await store.delivery(id, eventId)) ?? throwNotFound(eventId)
     if (found.state !== 'dead')
       throw new Refusal('conflict', `The delivery is ${found.state}: only a dead one is tried again`)
     await store.commit([
@@ -160,42 +160,45 @@ export class Webhooks {
       audit.entry({ event: 'webhook_changed', details: `webhook ${id}: delivery ${eventId} is to be tried again` }),
     ])
     changed()
-    return (await store.delivery(id, eventId)) ?? missing(eventId)
+    return (await store.delivery(id, eventId)) ?? throwNotFound(eventId)
   }
   secret(target: Target): Promise<string | undefined> {
-    return target.has_secret ? this.#parts.vault.read(target.id) : Promise.resolve(undefined)
+    return target.has_secret ? this.#deps.vault.read(target.id) : Promise.resolve(undefined)
   }
 
   async #checkUrl(url: string): Promise<void> {
     try {
-      await this.#parts.admit(url)
+      await this.#deps.admit(url)
     } catch (error) {
-      // The caller can mend it, so it is not the answer for somebody who may not.
+      // The caller can correct the address: 400, not 403.
       if (error instanceof Refusal) throw new Refusal('invalid_request', `url: ${error.message}`, { cause: error })
       throw error
     }
   }
 }
 
-function missing(eventId: string): never {
+function throwNotFound(eventId: string): never {
   throw new Refusal(
     'delivery_not_found',
     `No delivery ${eventId}; those that ended are kept for plugins.webhooks.retention_days`,
   )
 }
-/** What follows the host may hold a token. */
+/** Path and query may hold a token. */
 function originOf(url: string): string {
   return URL.parse(url)?.origin ?? 'an unknown address'
 }
-/** For the trail: what may hold a token is not in it, but that it is another one is. */
-function factsOf({ name, url, events, enabled, has_secret: secret }: Target) {
+/** For the audit trail: without what may hold a token. */
+function toAuditFields({ name, url, events, enabled, has_secret: secret }: Target) {
   return { name, url: originOf(url), events, enabled, ...(secret ? { secret: 'set' } : {}) }
 }
-function isNew(before: Target, after: Target, secret: string | undefined) {
+/** Says also that a hidden part is another one now. */
+function toChangedAuditFields(before: Target, after: Target, secret: string | undefined) {
+  const origin = originOf(after.url)
+  const hasOtherPath = before.url !== after.url && originOf(before.url) === origin
+  const hasOtherSecret = secret !== undefined && secret !== '' && before.has_secret
   return {
-    ...(before.url !== after.url && originOf(before.url) === originOf(after.url)
-      ? { url: `${originOf(after.url)}, another path` }
-      : {}),
-    ...(secret !== undefined && secret !== '' && before.has_secret ? { secret: 'replaced' } : {}),
+    ...toAuditFields(after),
+    ...(hasOtherPath ? { url: `${origin}, another path` } : {}),
+    ...(hasOtherSecret ? { secret: 'replaced' } : {}),
   }
 }

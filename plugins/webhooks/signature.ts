@@ -1,17 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Bytes; of a secret that was base64 (the specification asks for 24). */
-const LEAST_KEY = 24
+/** Bytes of a decoded base64 secret; the specification asks for at least 24. */
+const MIN_KEY_BYTES = 24
 
 /**
- * `X-Webhook-Signature: sha256=<hex>` over the raw body, as compatible services send it. The body holds id and time, so that a
- * receiver which remembers ids takes nothing twice.
+ * `X-Webhook-Signature: sha256=<hex>` over the raw body, as compatible services send it. The body holds id and time, so
+ * that a receiver which remembers ids takes nothing twice.
  */
 export function bodySignature(secret: string, body: Uint8Array | string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
-/** As the Standard Webhooks specification has it: over id, the time of this very attempt in seconds, and the raw body. */
+/** As in the Standard Webhooks specification: over the id, the time of this attempt in seconds, and the raw body. */
 export function standardSignature(secret: string, id: string, seconds: number, body: Uint8Array | string): string {
   return signatureOf(keyOf(secret), id, seconds, body)
 }
@@ -24,18 +24,24 @@ function keyOf(secret: string): Buffer {
 }
 
 /** Whether one of the signatures in a header is right; there are several while a secret is replaced. */
-export function holds(header: string, secret: string, id: string, seconds: number, body: Uint8Array): boolean {
-  const wanted = keysOf(secret).map((key) => Buffer.from(signatureOf(key, id, seconds, body)))
+export function verifySignature(
+  header: string,
+  secret: string,
+  id: string,
+  seconds: number,
+  body: Uint8Array,
+): boolean {
+  const expected = keysOf(secret).map((key) => Buffer.from(signatureOf(key, id, seconds, body)))
   return header
     .split(' ')
     .slice(0, 10)
     .map((given) => Buffer.from(given))
-    .some((given) => wanted.some((one) => given.length === one.length && timingSafeEqual(given, one)))
+    .some((given) => expected.some((one) => given.length === one.length && timingSafeEqual(given, one)))
 }
-/** Senders by the libraries of the specification take any secret for base64; others sign with the text itself. */
+/** The libraries of the specification decode any secret as base64; other senders sign with the text itself. */
 function keysOf(secret: string): readonly Buffer[] {
   const key = keyOf(secret)
   const decoded =
     secret.startsWith('whsec_') || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret) ? key : Buffer.from(secret, 'base64')
-  return decoded.equals(key) || decoded.length < LEAST_KEY ? [key] : [key, decoded]
+  return decoded.equals(key) || decoded.length < MIN_KEY_BYTES ? [key] : [key, decoded]
 }

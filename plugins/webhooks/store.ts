@@ -13,6 +13,8 @@ export interface NewDelivery {
   readonly dead?: string
 }
 
+const flag = (value: boolean): number => (value ? 1 : 0)
+
 export class WebhookStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -34,15 +36,21 @@ export class WebhookStore {
   }
 
   insert(target: Target): Statement {
-    return this.#db
-      .sql`INSERT INTO webhooks_target (id, kind, name, url, events, enabled, has_secret, position, created_at, updated_at)
-      VALUES (${target.id}, ${target.kind}, ${target.name}, ${target.url}, ${JSON.stringify(target.events)}, ${target.enabled ? 1 : 0}, ${target.has_secret ? 1 : 0}, ${target.position}, ${target.created_at}, ${target.updated_at})`
+    const { id, kind, name, url, position, created_at: createdAt, updated_at: updatedAt } = target
+    const events = JSON.stringify(target.events)
+    return this.#db.sql`INSERT INTO webhooks_target
+        (id, kind, name, url, events, enabled, has_secret, position, created_at, updated_at)
+      VALUES (${id}, ${kind}, ${name}, ${url}, ${events}, ${flag(target.enabled)}, ${flag(target.has_secret)},
+        ${position}, ${createdAt}, ${updatedAt})`
   }
   /** `position` never moves back. */
   update(target: Target): Statement {
-    return this.#db
-      .sql`UPDATE webhooks_target SET name = ${target.name}, url = ${target.url}, events = ${JSON.stringify(target.events)}, enabled = ${target.enabled ? 1 : 0},
-      has_secret = ${target.has_secret ? 1 : 0}, position = CASE WHEN position < ${target.position} THEN ${target.position} ELSE position END, updated_at = ${target.updated_at} WHERE id = ${target.id}`
+    const { id, name, url, position, updated_at: updatedAt } = target
+    return this.#db.sql`UPDATE webhooks_target
+      SET name = ${name}, url = ${url}, events = ${JSON.stringify(target.events)}, enabled = ${flag(target.enabled)},
+        has_secret = ${flag(target.has_secret)}, updated_at = ${updatedAt},
+        position = CASE WHEN position < ${position} THEN ${position} ELSE position END
+      WHERE id = ${id}`
   }
   remove(id: string): readonly Statement[] {
     return [
@@ -51,25 +59,25 @@ export class WebhookStore {
     ]
   }
 
-  /** Nothing when it is there already: two processes may read the same entry of the trail. */
+  /** Does nothing for an event that is there already: two processes may read the same entry of the trail. */
   enqueue({ targetId, eventId, event, at, data, dead }: NewDelivery, now: string): Statement {
-    return this.#db
-      .sql`INSERT INTO webhooks_delivery (target_id, event_id, seq, event, occurred_at, data, state, attempts, due_at, error, settled_at)
-      VALUES (${targetId}, ${eventId}, (SELECT COALESCE(MAX(d.seq), 0) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}), ${event}, ${at}, ${data},
-        ${dead === undefined ? 'pending' : 'dead'}, 0, ${now}, ${dead ?? null}, ${dead === undefined ? null : now})
+    const isDead = dead !== undefined
+    return this.#db.sql`INSERT INTO webhooks_delivery
+        (target_id, event_id, seq, event, occurred_at, data, state, attempts, due_at, error, settled_at)
+      VALUES (${targetId}, ${eventId},
+        (SELECT COALESCE(MAX(d.seq), 0) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}),
+        ${event}, ${at}, ${data}, ${isDead ? 'dead' : 'pending'}, 0, ${now}, ${dead ?? null}, ${isDead ? now : null})
       ON CONFLICT (target_id, event_id) DO NOTHING`
   }
-  told(id: string, position: number): Statement {
+  advancePosition(id: string, position: number): Statement {
     return this.#db.sql`UPDATE webhooks_target SET position = ${position} WHERE id = ${id} AND position < ${position}`
   }
 
-  /** The one that has to be delivered before all others. */
+  /** The delivery that has to come first. */
   async head(targetId: string): Promise<DeliveryRow | undefined> {
-    return v.parse(
-      v.optional(DeliveryRow),
-      await this.#db
-        .one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT 1`,
-    )
+    const row = await this.#db.one`SELECT * FROM webhooks_delivery
+      WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT 1`
+    return v.parse(v.optional(DeliveryRow), row)
   }
   async delivery(targetId: string, eventId: string): Promise<DeliveryRow | undefined> {
     return v.parse(
@@ -79,39 +87,47 @@ export class WebhookStore {
   }
   /** Newest first. */
   async deliveries(targetId: string, state: string | undefined, limit: number): Promise<readonly DeliveryRow[]> {
-    return v.parse(
-      v.array(DeliveryRow),
+    const rows =
       state === undefined
-        ? await this.#db
-            .all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} ORDER BY seq DESC LIMIT ${limit}`
-        : await this.#db
-            .all`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state} ORDER BY seq DESC LIMIT ${limit}`,
-    )
+        ? await this.#db.all`SELECT * FROM webhooks_delivery
+            WHERE target_id = ${targetId} ORDER BY seq DESC LIMIT ${limit}`
+        : await this.#db.all`SELECT * FROM webhooks_delivery
+            WHERE target_id = ${targetId} AND state = ${state} ORDER BY seq DESC LIMIT ${limit}`
+    return v.parse(v.array(DeliveryRow), rows)
   }
   async count(targetId: string, state?: string): Promise<number> {
-    return v.parse(
-      Count,
+    const row =
       state === undefined
         ? await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId}`
-        : await this.#db
-            .one`SELECT count(*) AS n FROM webhooks_delivery WHERE target_id = ${targetId} AND state = ${state}`,
-    ).n
+        : await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery
+            WHERE target_id = ${targetId} AND state = ${state}`
+    return v.parse(Count, row).n
   }
 
-  /** Takes a delivery for this attempt; whether nobody else had. The attempt counts from here, so that one that kills the daemon counts too. */
+  /**
+   * Claims a delivery for one attempt; whether it was free. The attempt counts from here, so that one that kills the
+   * daemon counts too.
+   */
   async claim(
     { target_id: target, event_id: event, attempts }: DeliveryRow,
     now: string,
     leaseUntil: string,
   ): Promise<boolean> {
-    const { changes } = await this.#db
-      .run`UPDATE webhooks_delivery SET attempts = ${attempts + 1}, lease_until = ${leaseUntil}
-      WHERE target_id = ${target} AND event_id = ${event} AND state = 'pending' AND attempts = ${attempts} AND (lease_until IS NULL OR lease_until <= ${now})`
+    const { changes } = await this.#db.run`UPDATE webhooks_delivery
+      SET attempts = ${attempts + 1}, lease_until = ${leaseUntil}
+      WHERE target_id = ${target} AND event_id = ${event} AND state = 'pending' AND attempts = ${attempts}
+        AND (lease_until IS NULL OR lease_until <= ${now})`
     return changes === 1
   }
   async settle(
     { target_id: target, event_id: event }: DeliveryRow,
-    outcome: {
+    {
+      state,
+      dueAt,
+      status,
+      error,
+      settledAt,
+    }: {
       readonly state: DeliveryRow['state']
       readonly dueAt: string
       readonly status: number | null
@@ -119,22 +135,24 @@ export class WebhookStore {
       readonly settledAt: string | null
     },
   ): Promise<void> {
-    await this.#db
-      .run`UPDATE webhooks_delivery SET state = ${outcome.state}, due_at = ${outcome.dueAt}, lease_until = NULL, status = ${outcome.status}, error = ${outcome.error}, settled_at = ${outcome.settledAt}
+    await this.#db.run`UPDATE webhooks_delivery
+      SET state = ${state}, due_at = ${dueAt}, lease_until = NULL, status = ${status}, error = ${error},
+        settled_at = ${settledAt}
       WHERE target_id = ${target} AND event_id = ${event} AND state = 'pending'`
   }
   /** A dead letter waits again, behind the others. */
   revive(targetId: string, eventId: string, now: string): Statement {
-    return this.#db
-      .sql`UPDATE webhooks_delivery SET state = 'pending', attempts = 0, due_at = ${now}, lease_until = NULL, settled_at = NULL,
-      seq = (SELECT MAX(d.seq) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}) WHERE target_id = ${targetId} AND event_id = ${eventId} AND state = 'dead'`
+    return this.#db.sql`UPDATE webhooks_delivery
+      SET state = 'pending', attempts = 0, due_at = ${now}, lease_until = NULL, settled_at = NULL,
+        seq = (SELECT MAX(d.seq) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId})
+      WHERE target_id = ${targetId} AND event_id = ${eventId} AND state = 'dead'`
   }
-  /** Where one process alone writes, whoever held a lease is gone when it starts. */
+  /** Where only one process writes, all leases are from processes that ended. */
   async releaseAll(): Promise<void> {
     await this.#db
       .run`UPDATE webhooks_delivery SET lease_until = NULL WHERE state = 'pending' AND lease_until IS NOT NULL`
   }
-  forget(before: string): Statement {
+  deleteSettled(before: string): Statement {
     return this.#db.sql`DELETE FROM webhooks_delivery WHERE state <> 'pending' AND settled_at < ${before}`
   }
   commit(statements: readonly Statement[]) {

@@ -1,122 +1,131 @@
 import { hash, randomBytes } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
 import type { Limiter } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { PluginCredentials, RequestFacts } from 'svc/sdk'
 import type { Triggers } from '../schema.ts'
-import { holds } from '../signature.ts'
+import { verifySignature } from '../signature.ts'
 import type { InboundStore } from './store.ts'
 
-const LEAST_TOKEN = 32
+const MIN_TOKEN_LENGTH = 32
 /** How far the time of a signed request may be off. */
 const TOLERANCE_SECS = 300
 
-/** What a request is remembered by: the same effect for the same id, however often it comes. */
-export interface Admitted {
+/** A request that was let in. A repeated one has the effect id of the first. */
+export interface AdmittedRequest {
   readonly effectId: string
   readonly isRepeat: boolean
 }
+type CallFacts = Pick<RequestFacts, 'clientAddress' | 'header' | 'requestId'>
+interface Signature {
+  readonly id: string
+  readonly seconds: number
+  readonly signature: string
+}
 
-/** Who may wake us, and how often. */
+export interface InboundGateDeps {
+  readonly triggers: Triggers
+  readonly store: InboundStore
+  readonly limiter: Limiter
+  readonly failed: PluginCredentials['failed']
+  readonly nowMs?: () => number
+}
+
+/** Decides who may call the hooks, and how often. */
 export class InboundGate {
-  readonly #triggers: Triggers
-  readonly #store: InboundStore
-  readonly #limiter: Limiter
-  readonly #failed: PluginCredentials['failed']
+  readonly #deps: InboundGateDeps
   readonly #nowMs: () => number
-  /** Enabled without a usable token: nobody can present this one. */
-  readonly #nobody = randomBytes(32).toString('hex')
-  constructor(
-    triggers: Triggers,
-    store: InboundStore,
-    limiter: Limiter,
-    failed: PluginCredentials['failed'],
-    nowMs: () => number = Date.now,
-  ) {
-    this.#failed = failed
-    this.#triggers = triggers
-    this.#store = store
-    this.#limiter = limiter
-    this.#nowMs = nowMs
+  /** Stands in for the token when none is usable: no caller can present it. */
+  readonly #unusableToken = randomBytes(32).toString('hex')
+  constructor(deps: InboundGateDeps) {
+    this.#deps = deps
+    this.#nowMs = deps.nowMs ?? Date.now
   }
 
   /** What is wrong with the configuration; `undefined` when nothing is. */
   get problem(): string | undefined {
-    const { enabled, token, token_env: name } = this.#triggers
-    if (!enabled || this.#usable !== undefined) return undefined
-    return `[webhook_triggers] is enabled, and ${token === undefined ? `neither token nor the variable ${name} is set` : `its token has less than ${LEAST_TOKEN} characters`}: every request is refused`
+    const { enabled, token, token_env: name } = this.#deps.triggers
+    if (!enabled || this.#usableToken !== undefined) return undefined
+    const reason =
+      token === undefined
+        ? `neither token nor the variable ${name} is set`
+        : `its token has less than ${MIN_TOKEN_LENGTH} characters`
+    return `[webhook_triggers] is enabled, and ${reason}: every request is refused`
   }
-  get #usable(): string | undefined {
-    return (this.#triggers.token?.length ?? 0) >= LEAST_TOKEN ? this.#triggers.token : undefined
+  get #usableToken(): string | undefined {
+    const { token } = this.#deps.triggers
+    return (token?.length ?? 0) >= MIN_TOKEN_LENGTH ? token : undefined
   }
 
-  /** What callers present; `undefined` while this is off, so that the routes need the key like any other. */
-  readonly token = (): string | undefined => (this.#triggers.enabled ? (this.#usable ?? this.#nobody) : undefined)
+  /** What callers present; `undefined` while the hooks are off, so that the routes need the API key like any other. */
+  readonly token = (): string | undefined =>
+    this.#deps.triggers.enabled ? (this.#usableToken ?? this.#unusableToken) : undefined
 
   /** Whether a request without a token brings a signature instead. */
   readonly signed = (header: RequestFacts['header']): boolean => header('webhook-signature') !== undefined
 
   /**
-   * Lets a request in. Throws `not_found` while this is off, `rate_limit`, `unauthorized` for a wrong signature or an old time, and
-   * `conflict` for another request under an id that was used.
+   * Lets a request in. Throws `not_found` while the hooks are off, `rate_limit`, `unauthorized` for a wrong signature
+   * or an old time, and `conflict` for another request under an id that was used.
    */
-  async admit(
-    body: Uint8Array,
-    facts: Pick<RequestFacts, 'clientAddress' | 'header' | 'requestId'>,
-    own: string,
-    hook: 'agent' | 'wake',
-  ): Promise<Admitted> {
-    const { clientAddress, header } = facts
-    if (!this.#triggers.enabled)
+  async admit(body: Uint8Array, facts: CallFacts, ownId: string, hook: 'agent' | 'wake'): Promise<AdmittedRequest> {
+    const { triggers, limiter } = this.#deps
+    if (!triggers.enabled)
       throw new Refusal(
         'not_found',
         'Webhook triggers are off: set enabled = true and a token under [webhook_triggers] in config.toml',
       )
-    if (!this.#limiter.take(clientAddress, 1))
-      throw new Refusal('rate_limit', `More than ${this.#triggers.rate_limit_per_minute} requests in a minute`, {
+    if (!limiter.take(facts.clientAddress, 1))
+      throw new Refusal('rate_limit', `More than ${triggers.rate_limit_per_minute} requests in a minute`, {
         retryAfterSecs: 60,
       })
-    const [id, time, signature] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
-      header(name)?.trim(),
-    )
-    if (id === undefined && time === undefined && signature === undefined) {
-      if (this.#triggers.require_signature)
-        throw new Refusal(
-          'unauthorized',
-          'The request must be signed: webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks, with the token as secret)',
-        )
-      return { effectId: own, isRepeat: false }
-    }
-    if (
-      id === undefined ||
-      !/^[\x21-\x7e]{1,256}$/.test(id) ||
-      time === undefined ||
-      !/^\d{1,12}$/.test(time) ||
-      signature === undefined
-    ) {
-      const message = 'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together'
-      if (header('authorization') === undefined && header('x-api-key') === undefined) this.#wrong(facts, message)
-      throw new Refusal('invalid_request', message)
-    }
-    const seconds = Number(time)
-    if (!holds(signature, this.#usable ?? this.#nobody, id, seconds, body))
-      this.#wrong(facts, 'The signature does not fit to the request and the token')
-    if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
-      this.#wrong(facts, `The request is from another time: webhook-timestamp may be ${TOLERANCE_SECS} seconds off`)
-    // The signature does not say which of the hooks it is for: whoever saw the request must not send it to the other one.
-    const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${hook}\n`), body]))
-    // Kept far longer than a time is accepted.
-    const { first, row } = await this.#store.remember(
-      id,
-      { fingerprint, effect_id: own },
-      new Date(this.#nowMs()).toISOString(),
-    )
-    if (row.fingerprint !== fingerprint) throw new Refusal('conflict', `Another request came under the id ${id} before`)
-    return { effectId: row.effect_id, isRepeat: !first }
+    const signature = this.#readSignature(facts)
+    if (!signature) return { effectId: ownId, isRepeat: false }
+    this.#checkSignature(signature, body, facts)
+    return this.#remember(signature.id, body, ownId, hook)
   }
 
-  /** Counts as a wrong key does: a signature may be all that a request brings. */
-  #wrong({ clientAddress, requestId }: Pick<RequestFacts, 'clientAddress' | 'requestId'>, message: string): never {
-    this.#failed({
+  /** `undefined` for a request without a signature, where none is required. */
+  #readSignature(facts: CallFacts): Signature | undefined {
+    const { header } = facts
+    const id = header('webhook-id')?.trim()
+    const time = header('webhook-timestamp')?.trim()
+    const signature = header('webhook-signature')?.trim()
+    if (id === undefined && time === undefined && signature === undefined) {
+      if (!this.#deps.triggers.require_signature) return undefined
+      throw new Refusal(
+        'unauthorized',
+        'The request must be signed: webhook-id, webhook-timestamp and webhook-signature ' +
+          '(Standard Webhooks, with the token as secret)',
+      )
+    }
+    const isComplete = /^[\x21-\x7e]{1,256}$/.test(id ?? '') && /^\d{1,12}$/.test(time ?? '')
+    if (id !== undefined && isComplete && signature !== undefined) return { id, seconds: Number(time), signature }
+    const message = 'webhook-id, webhook-timestamp (seconds) and webhook-signature belong together'
+    if (header('authorization') === undefined && header('x-api-key') === undefined) this.#reject(facts, message)
+    throw new Refusal('invalid_request', message)
+  }
+
+  #checkSignature({ id, seconds, signature }: Signature, body: Uint8Array, facts: CallFacts): void {
+    if (!verifySignature(signature, this.#usableToken ?? this.#unusableToken, id, seconds, body))
+      this.#reject(facts, 'The signature does not match the request and the token')
+    if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
+      this.#reject(facts, `webhook-timestamp is more than ${TOLERANCE_SECS} seconds off`)
+  }
+
+  async #remember(id: string, body: Uint8Array, ownId: string, hook: 'agent' | 'wake'): Promise<AdmittedRequest> {
+    // The signature does not cover the path: the fingerprint keeps an observer from replaying the request at the other
+    // hook.
+    const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${hook}\n`), body]))
+    // The id is kept far longer than its timestamp is accepted.
+    const now = new Date(this.#nowMs()).toISOString()
+    const { isFirst, row } = await this.#deps.store.remember(id, { fingerprint, effect_id: ownId }, now)
+    if (row.fingerprint !== fingerprint) throw new Refusal('conflict', `Another request came under the id ${id} before`)
+    return { effectId: row.effect_id, isRepeat: !isFirst }
+  }
+
+  /** Counts as a wrong key: a signature may be the only credential of a request. */
+  #reject({ clientAddress, requestId }: CallFacts, message: string): never {
+    this.#deps.failed({
       clientAddress,
       requestId,
       method: 'POST',

@@ -1,12 +1,17 @@
 import * as v from 'valibot'
 import { Refusal } from 'svc/sdk'
 
-const agent = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256)))
-/** Name or id; the first agent when none is given. The interface calls an agent `agent_id` elsewhere, and senders do so here. */
-const named = { agent, agent_id: agent, agent_name: agent }
+const agentName = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256)))
+/**
+ * Name or id; the first agent when none is given. `agent_id` is the name of the field elsewhere, so senders use it
+ * here.
+ */
+const agentFields = { agent: agentName, agent_id: agentName, agent_name: agentName }
 /** The agent a request names. Throws `invalid_request` when it names two. */
-export function namedAgent(body: { readonly [K in keyof typeof named]?: string | undefined }): string | undefined {
-  const given = [body.agent, body.agent_id, body.agent_name].filter((one) => one !== undefined)
+export function readAgentName(body: { readonly [K in keyof typeof agentFields]?: string | undefined }):
+  | string
+  | undefined {
+  const given = [body.agent, body.agent_id, body.agent_name].filter((name) => name !== undefined)
   if (new Set(given).size > 1)
     throw new Refusal('invalid_request', 'agent: agent, agent_id and agent_name say different things; give one of them')
   return given[0]
@@ -15,9 +20,9 @@ export function namedAgent(body: { readonly [K in keyof typeof named]?: string |
 export const Wake = v.object({
   text: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4_096)),
   mode: v.optional(v.picklist(['now', 'next_heartbeat']), 'now'),
-  ...named,
+  ...agentFields,
 })
-export const Woken = v.object({
+export const WakeResult = v.object({
   status: v.literal('accepted'),
   mode: v.picklist(['now', 'next_heartbeat']),
   id: v.string(),
@@ -26,13 +31,13 @@ export const Woken = v.object({
 
 export const AgentCall = v.object({
   message: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(16_384)),
-  ...named,
+  ...agentFields,
   deliver: v.optional(v.boolean(), false),
   channel: v.optional(v.pipe(v.string(), v.maxLength(64))),
   model: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(600)), 120),
 })
-export const Called = v.object({
+export const AgentCallResult = v.object({
   status: v.literal('completed'),
   agent_id: v.string(),
   response: v.string(),

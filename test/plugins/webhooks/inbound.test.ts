@@ -270,6 +270,45 @@ describe('inbound hook signature and replay', () => {
     expect(asked()).toHaveLength(1)
   })
 
+  it('handles a signed wake once when it is delivered several times at the same moment', async () => {
+    await open({ require_signature: true })
+    stage.fake.always({ text: 'ok' })
+    const body = JSON.stringify({ text: 'pay one', agent: stage.agent })
+    const headers = signed(body, { id: 'msg-1' })
+    const answers = await Promise.all(Array.from({ length: 5 }, () => post('/api/hooks/wake', body, headers)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1)
+    expect(answers.filter((answer) => answer.body.duplicate !== true)).toHaveLength(1)
+    expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(1)
+  })
+
+  it('handles a signed question once when it is delivered several times at the same moment', async () => {
+    await open({ require_signature: true })
+    stage.fake.always({ text: 'ok' })
+    const body = JSON.stringify({ message: 'pay one' })
+    const headers = signed(body, { id: 'msg-1' })
+    const answers = await Promise.all(Array.from({ length: 5 }, () => post('/api/hooks/agent', body, headers)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(new Set(answers.map((answer) => answer.body.turn_id)).size).toBe(1)
+    expect(answers.filter((answer) => answer.body.duplicate !== true)).toHaveLength(1)
+    expect((await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total).toBe(1)
+  })
+
+  it.each([
+    ['modle', 'model'],
+    ['timeoutSecs', 'timeout_secs'],
+    ['timeout_seconds', 'timeout_secs'],
+    ['delivr', 'deliver'],
+    ['chanel', 'channel'],
+  ])('rejects the unknown field %s and suggests %s', async (field, known) => {
+    await open()
+    expect(await post('/api/hooks/agent', { message: 'hello', [field]: 'x' })).toMatchObject({
+      status: 400,
+      body: { error: { message: `${field}: unknown field; did you mean ${known}?` } },
+    })
+    expect(stage.fake.requests).toEqual([])
+  })
+
   it('a sender by the Standard Webhooks library needs no token beside its signature, which counts once', async () => {
     const secret = `whsec_${randomBytes(32).toString('base64')}`
     await open({ token: secret }, { rate_limit: { failed_auth_per_minute: 5, tokens_per_minute: 100_000 } })

@@ -34,9 +34,9 @@ describe.each(engines)('the outbox on %s', (engine) => {
       store.enqueue(event(1), at(0)),
       store.enqueue(event(2), at(0)),
       store.enqueue({ ...event(1), targetId: 'u' }, at(0)),
-      store.told('t', 9),
+      store.advancePosition('t', 9),
     ])
-    await store.commit([store.enqueue(event(1), at(0)), store.enqueue(event(3), at(0)), store.told('t', 8)])
+    await store.commit([store.enqueue(event(1), at(0)), store.enqueue(event(3), at(0)), store.advancePosition('t', 8)])
     expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, seq }) => [id, seq])).toEqual([
       ['evt_3', 3],
       ['evt_2', 2],
@@ -68,7 +68,7 @@ describe.each(engines)('the outbox on %s', (engine) => {
       error: null,
       settledAt: at(63),
     })
-    await store.commit([store.forget(at(64))])
+    await store.commit([store.deleteSettled(at(64))])
     expect((await store.deliveries('t', undefined, 10)).map(({ event_id: id, state }) => [id, state])).toEqual([
       ['evt_1', 'pending'],
     ])
@@ -76,9 +76,11 @@ describe.each(engines)('the outbox on %s', (engine) => {
 
   it('what came in is remembered by its id, and wakes wait until they ended', async () => {
     const { inbound } = await start(engine)
-    expect(await inbound.remember('msg', { fingerprint: 'a', effect_id: 'one' }, at(0))).toMatchObject({ first: true })
+    expect(await inbound.remember('msg', { fingerprint: 'a', effect_id: 'one' }, at(0))).toMatchObject({
+      isFirst: true,
+    })
     expect(await inbound.remember('msg', { fingerprint: 'b', effect_id: 'two' }, at(1))).toEqual({
-      first: false,
+      isFirst: false,
       row: { fingerprint: 'a', effect_id: 'one' },
     })
     await inbound.commit([
@@ -91,9 +93,11 @@ describe.each(engines)('the outbox on %s', (engine) => {
     ])
     expect([await inbound.has('w'), await inbound.has('v')]).toEqual([true, false])
     await inbound.ended('w', 'done')
-    await inbound.commit([inbound.forgetSeen(at(2)), inbound.forgetWakes(at(2))])
+    await inbound.commit([inbound.deleteSeen(at(2)), inbound.deleteWakes(at(2))])
     expect(await inbound.waiting(10)).toEqual([])
     expect(await inbound.has('w')).toBe(false)
-    expect(await inbound.remember('msg', { fingerprint: 'b', effect_id: 'two' }, at(3))).toMatchObject({ first: true })
+    expect(await inbound.remember('msg', { fingerprint: 'b', effect_id: 'two' }, at(3))).toMatchObject({
+      isFirst: true,
+    })
   })
 })

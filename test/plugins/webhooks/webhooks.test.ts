@@ -63,6 +63,14 @@ describe('outbound webhooks', () => {
     expect(JSON.stringify([audit, stage.host.log])).not.toContain(SECRET)
   })
 
+  it.each(['a\u0000b', 'a\nb', 'a\u001b[31mb', ' \t '])('reject the name %j', async (name) => {
+    await open()
+    const url = `${receiver.url}/hook`
+    expect((await api('POST', '/api/webhooks', { name, url, events: ['all'] })).status).toBe(400)
+    const made = await subscribe(['all'])
+    expect((await api('PUT', `/api/webhooks/${made.id}`, { name })).status).toBe(400)
+  })
+
   it('stay as they are when what was read is sent back: the mask of a secret is never stored', async () => {
     await open()
     const events = ['agent_spawned']

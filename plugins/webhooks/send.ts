@@ -3,7 +3,8 @@ import type { Fetch } from 'svc/sdk'
 import type { DeliveryRow, Target } from './schema.ts'
 import { bodySignature, standardSignature } from './signature.ts'
 
-export interface Sent {
+/** The outcome of one attempt. */
+export interface SendResult {
   readonly status: number | null
   readonly error: string | null
   readonly retryAfterMs: number | undefined
@@ -14,17 +15,19 @@ export interface Message {
 }
 
 /** The same bytes at every attempt. */
-export function messageOf(
+export function toMessage(
   target: Pick<Target, 'id'>,
   { event_id: id, event, occurred_at: timestamp, data }: DeliveryRow,
 ): Message {
-  return {
-    id,
-    body: `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"timestamp":${JSON.stringify(timestamp)},"webhook_id":${JSON.stringify(target.id)},"data":${data}}`,
-  }
+  const head = JSON.stringify({ id, event, timestamp, webhook_id: target.id })
+  // `data` is JSON already.
+  return { id, body: `${head.slice(0, -1)},"data":${data}}` }
 }
 
-/** One attempt. Never rejects for what the other side does; redirects are not followed, because nobody subscribed to where they lead. */
+/**
+ * One attempt. Never rejects for what the receiver does. Redirects are not followed: nobody subscribed the address they
+ * lead to.
+ */
 export async function send(
   fetch: Fetch,
   target: Pick<Target, 'url'>,
@@ -35,7 +38,7 @@ export async function send(
     readonly seconds: number
     readonly signal: AbortSignal
   },
-): Promise<Sent> {
+): Promise<SendResult> {
   const { secret, timeoutMs, seconds, signal } = options
   const url = new URL(target.url)
   try {
@@ -65,12 +68,12 @@ export async function send(
           throw new Refusal('forbidden', `it redirected to ${next.origin}, which is not followed`)
       },
     })
-    // What it says beyond the status is nobody's business; ending the reading closes the connection.
+    // Only the status counts; breaking off the body closes the connection.
     for await (const _ of answer.chunks()) break
     return {
       status: answer.status,
       error: answer.ok ? null : `the receiver answered ${answer.status}`,
-      retryAfterMs: retryAfter(answer.header('retry-after')),
+      retryAfterMs: parseRetryAfter(answer.header('retry-after')),
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason
@@ -78,7 +81,7 @@ export async function send(
     return { status: null, error: error.message, retryAfterMs: undefined }
   }
 }
-function retryAfter(text: string | undefined): number | undefined {
+function parseRetryAfter(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = /^\d{1,6}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now()
   return ms > 0 ? ms : undefined
