@@ -11,7 +11,10 @@ export function makeCode(random: (bytes: number) => Uint8Array = randomBytes): s
   return `${text.slice(0, 3)}-${text.slice(3)}`
 }
 
-/** What is stored of a code: 30 bits could be found from a plain hash in a second, so it takes a key that is not in the same place. */
+/**
+ * What is stored of a code: 30 bits could be found from a plain hash in a second, so it takes a key that is not in the
+ * same place.
+ */
 export function digestCode(code: string, key: string): string {
   return createHmac('sha256', Buffer.from(key, 'hex'))
     .update(code.toUpperCase().replaceAll(/[^0-9A-Z]/g, ''))

@@ -28,7 +28,10 @@ const code = {
   expires_at: '2026-01-01T12:05:00.000Z',
 }
 
-/** While pairing is off every row needs the API key and says so; only while it is on one of them is public (security facts 3.1). */
+/**
+ * While pairing is off every row needs the API key and says so; only while it is on one of them is public (security
+ * facts 3.1).
+ */
 export function pairingRoutes({ settings, devices, pairing, audit, fetch }: RouteParts): readonly AnyRoute[] {
   const { enabled } = settings
   const checkEnabled = (): void => {
@@ -160,7 +163,10 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
   return [request, complete, notify, list, remove]
 }
 
-/** What a QR code of the pairing holds: with the address where one is configured, so that nothing but the code has to be scanned. */
+/**
+ * What a QR code of the pairing holds: with the address where one is configured, so that nothing but the code has to be
+ * scanned.
+ */
 function linkOf(code: string, expiresAt: string, baseUrl: string | undefined): string {
   if (baseUrl === undefined) return `svc://pair?token=${code}`
   const payload = Buffer.from(JSON.stringify({ v: 1, base_url: baseUrl, token: code, expires_at: expiresAt })).toString(

@@ -66,8 +66,9 @@ export class Pairing {
   }
 
   /**
-   * Makes a device of a code. The key is told here only. Throws `rate_limit` after too many wrong codes or keys from this address,
-   * `invalid_request` for every code that cannot be used, and `conflict` when there is no place for one more device.
+   * Makes a device of a code. The key is told here only. Throws `rate_limit` after too many wrong codes or keys from
+   * this address, `invalid_request` for every code that cannot be used, and `conflict` when there is no place for one
+   * more device.
    */
   complete(
     applicant: Applicant,

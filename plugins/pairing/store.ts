@@ -2,7 +2,9 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import { CodeRow, DeviceRow } from './schema.ts'
 
-/** Over a limit, or for a code that is gone, the id becomes NULL, which the column refuses: the batch fails as a whole. */
+/**
+ * Over a limit, or for a code that is gone, the id becomes NULL, which the column refuses: the batch fails as a whole.
+ */
 export class PairingStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {

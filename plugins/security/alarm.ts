@@ -12,7 +12,10 @@ export interface AlarmParts {
   readonly up: Gauge
 }
 
-/** Tells of a system that failed, or holds again: the audit log, a metric, the log, and for the audit trail the health of the daemon. */
+/**
+ * Tells of a system that failed, or holds again: the audit log, a metric, the log, and for the audit trail the health
+ * of the daemon.
+ */
 export async function tell(
   { audit, guards, log, failures, up }: AlarmParts,
   { system, status, failures: broken }: Row,

@@ -27,7 +27,10 @@ export interface ProbeCase {
   readonly held: boolean
 }
 export interface Finding {
-  /** At least one that must pass and one that must be refused. The row is `failed` when one did not hold, or when there is none. */
+  /**
+   * At least one that must pass and one that must be refused. The row is `failed` when one did not hold, or when there
+   * is none.
+   */
   readonly cases: readonly ProbeCase[]
   /** What an operator should know beside it, such as `policy: warn, 0 pinned signers`. No secrets, no paths. */
   readonly evidence: string
@@ -37,8 +40,8 @@ export interface Finding {
   readonly tried?: boolean
 }
 /**
- * Tries one security system. `run` calls the very functions the request path calls, never a copy and never a setting. A rejection is a
- * failure of the system. It gets two seconds, and lets other work run at least every 20 ms.
+ * Tries one security system. `run` calls the very functions the request path calls, never a copy and never a setting. A
+ * rejection is a failure of the system. It gets two seconds, and lets other work run at least every 20 ms.
  */
 export interface Probe {
   readonly system: SystemName

@@ -27,8 +27,8 @@ export interface RunnerParts {
   /** Monotonic milliseconds. */
   now(): number
   /**
-   * Aborts when the plugin or the daemon begins to end: the port closes then, and no program is started. A run that it cuts short ends, and
-   * what was not tried by then stays as it was known.
+   * Aborts when the plugin or the daemon begins to end: the port closes then, and no program is started. A run that it
+   * cuts short ends, and what was not tried by then stays as it was known.
    */
   readonly leaving: AbortSignal
   /** Told of a row whose failing began or ended with this run. */

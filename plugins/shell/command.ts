@@ -41,7 +41,10 @@ export async function mayStillRun(parts: CommandParts, agent: Agent, { words, cw
 /** Places one program may ask for; each has its entry in the audit log. */
 const MOST_PLACES = 1000
 
-/** From what the model wrote to words that may run. Throws `forbidden`, which is in the audit log then, and `invalid_request`. */
+/**
+ * From what the model wrote to words that may run. Throws `forbidden`, which is in the audit log then, and
+ * `invalid_request`.
+ */
 export async function readCommand(
   parts: CommandParts,
   agentId: string,
@@ -76,7 +79,10 @@ export async function readCommand(
   }
 }
 
-/** The host patterns of the agent as they are when a program connects: one that runs long does not keep what was taken away. */
+/**
+ * The host patterns of the agent as they are when a program connects: one that runs long does not keep what was taken
+ * away.
+ */
 function admission({ agents, audit }: CommandParts, agentId: string, program: string): Admission {
   const known = new Set<string>()
   return async (url) => {
@@ -97,7 +103,10 @@ function admission({ agents, audit }: CommandParts, agentId: string, program: st
   }
 }
 
-/** Text that only a shell understands goes to a shell, where the manifest allows one by name; everything else to no shell at all. */
+/**
+ * Text that only a shell understands goes to a shell, where the manifest allows one by name; everything else to no
+ * shell at all.
+ */
 async function wordsOf(
   command: string,
   patterns: readonly string[],

@@ -25,9 +25,15 @@ export default definePlugin({
       path: v.optional(v.array(v.string()), []),
       /** Folders programs may read beside the system's and their workspace. */
       read: folders,
-      /** Folders programs may read and write beside their workspace; never one that code or configuration is loaded from. */
+      /**
+       * Folders programs may read and write beside their workspace; never one that code or configuration is loaded
+       * from.
+       */
       write: folders,
-      /** Run programs of agents also where neither bubblewrap nor Landlock can confine them: they may do there what the daemon's user may. */
+      /**
+       * Run programs of agents also where neither bubblewrap nor Landlock can confine them: they may do there what the
+       * daemon's user may.
+       */
       unconfined: v.optional(v.boolean(), false),
       timeout_secs: v.optional(whole(1, 120), 30),
       /** A command that writes nothing for so long is ended. */

@@ -106,7 +106,10 @@ const interpreters: readonly (readonly [name: RegExp, inline: RegExp])[] = [
   [/^tar$/, /^--(to-command|checkpoint-action|use-compress-program|rsh-command)|^-I/],
 ]
 
-/** What makes a command run code of its own, as the last word that must stand in the pattern; `undefined` for an ordinary one. */
+/**
+ * What makes a command run code of its own, as the last word that must stand in the pattern; `undefined` for an
+ * ordinary one.
+ */
 export function shellDepth(words: readonly string[], names: readonly string[]): number | undefined {
   if (names.some((name) => shells.has(name))) return 0
   for (const [name, inline] of interpreters) {
@@ -120,8 +123,9 @@ export function shellDepth(words: readonly string[], names: readonly string[]): 
 }
 
 /**
- * Whether the patterns allow a command, given as its words. `names` are what the program goes by: a link to a shell is a shell. Shells,
- * programs that start others and interpreters with code on the line need `*`, or a pattern that says so word for word.
+ * Whether the patterns allow a command, given as its words. `names` are what the program goes by: a link to a shell is
+ * a shell. Shells, programs that start others and interpreters with code on the line need `*`, or a pattern that says
+ * so word for word.
  */
 export function allows(patterns: readonly string[], words: readonly string[], names: readonly string[]): boolean {
   const depth = shellDepth(words, names)

@@ -25,7 +25,10 @@ export interface ProcessView {
   readonly ended_by: string | null
 }
 
-/** Programs that go on between calls. Each belongs to one agent and ends with it, when nobody asks for it any more, or with the plugin. */
+/**
+ * Programs that go on between calls. Each belongs to one agent and ends with it, when nobody asks for it any more, or
+ * with the plugin.
+ */
 export class Processes {
   readonly #limits: ProcessLimits
   readonly #held = new Map<string, Held>()

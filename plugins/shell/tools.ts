@@ -7,7 +7,10 @@ import { assessCommand } from './harm.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
 import type { Running } from './running.ts'
 
-/** Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have read the network. */
+/**
+ * Security facts 1.2: words from outside do not become commands unless someone answers for them. A program may have
+ * read the network.
+ */
 const guarded = {
   needs: 'shell',
   refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],

@@ -10,8 +10,8 @@ const operators = new Set('|&;<>()$`*?[]{}~#!\n')
 const quotedOperators = new Set('$`')
 
 /**
- * Splits a command into the words a program gets, with single quotes, double quotes and backslashes as in a POSIX shell. Nothing is
- * expanded. `literal` are signs that are words here although a shell acts on them: a pattern has `*`.
+ * Splits a command into the words a program gets, with single quotes, double quotes and backslashes as in a POSIX
+ * shell. Nothing is expanded. `literal` are signs that are words here although a shell acts on them: a pattern has `*`.
  */
 export function splitWords(command: string, literal = ''): Words {
   const words: string[] = []

@@ -57,8 +57,8 @@ export interface Provider {
 const OWN = 'oidc'
 
 /**
- * The providers of the configuration, or what is wrong with it: then nobody signs in. `listenAddr` is where the daemon listens, `variable`
- * reads one variable of the environment.
+ * The providers of the configuration, or what is wrong with it: then nobody signs in. `listenAddr` is where the daemon
+ * listens, `variable` reads one variable of the environment.
  */
 export function readProviders(
   settings: Settings,

@@ -61,7 +61,8 @@ export class Door {
     const answer = readForm(body, request.header('content-type'))
     if (cookiesFor(this.#parts.redirectUrl).read(request.header('cookie')) !== undefined)
       return this.complete(answer, request)
-    // A browser keeps the cookie back from a form that another site posts, and sends it when it follows a redirect with GET.
+    // A browser keeps the cookie back from a form that another site posts, and sends it when it follows a redirect with
+    // GET.
     return redirect(
       `${PATH}?${new URLSearchParams([...answer].filter(([name]) => Object.hasOwn(Callback.entries, name))).toString()}`,
       303,
@@ -102,14 +103,18 @@ export class Door {
     })
   }
 
-  /** Counted as a wrong key is, and told: to the page by a word, to others by their status. What the provider did wrong is for the log. */
+  /**
+   * Counted as a wrong key is, and told: to the page by a word, to others by their status. What the provider did wrong
+   * is for the log.
+   */
   #failed(error: unknown, request: Facts): Reply {
     if (!(error instanceof SignInFailed)) throw error
     const { credentials, redirectUrl, warn } = this.#parts
     const { failure, message, cause } = error
     const reason = cause instanceof Error ? reasonOf(cause) : undefined
     if (failure === 'failed') warn(message, { reason, requestId: request.requestId })
-    // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not lock anybody out with them.
+    // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not
+    // lock anybody out with them.
     if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined)
       credentials.failed({
         clientAddress: request.clientAddress,

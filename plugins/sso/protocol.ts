@@ -4,7 +4,10 @@ import type { Fetch } from 'svc/sdk'
 import { isProtected } from './config.ts'
 import type { Identity, Provider } from './config.ts'
 
-/** Signatures that are believed: made with a private key. Neither `none` nor what is made with a secret, which a public key could be taken for. */
+/**
+ * Signatures that are believed: made with a private key. Neither `none` nor what is made with a secret, which a public
+ * key could be taken for.
+ */
 const ALGORITHMS = new Set([
   'RS256',
   'RS384',
@@ -47,7 +50,10 @@ const Claims = v.object({
   picture: v.optional(v.fallback(v.optional(v.pipe(line, v.url(), v.startsWith('https://'))), undefined)),
 })
 
-/** OpenID Connect with one provider: authorization code, PKCE, state, nonce. The library checks; all requests take the door of the daemon. */
+/**
+ * OpenID Connect with one provider: authorization code, PKCE, state, nonce. The library checks; all requests take the
+ * door of the daemon.
+ */
 export class Protocol {
   readonly #provider: Provider
   readonly #fetch: Fetch
@@ -146,7 +152,10 @@ export class Protocol {
     return this.#provider.issuer.startsWith('http:')
   }
 
-  /** What the provider says about itself, or the configuration instead of it. Asked for once by all who wait for it, and again after some minutes. */
+  /**
+   * What the provider says about itself, or the configuration instead of it. Asked for once by all who wait for it, and
+   * again after some minutes.
+   */
   #server(): Promise<oauth.AuthorizationServer> {
     if (this.#metadata !== undefined && this.#metadata.until > this.#now()) return this.#metadata.found
     const found = this.#discover()
@@ -189,7 +198,8 @@ export class Protocol {
       maxBytes: MAX_BYTES,
       totalTimeoutMs: this.#timeoutMs,
       headersTimeoutMs: this.#timeoutMs,
-      // Where a provider answers is what it said in its document, or what the configuration says: nothing it redirects to.
+      // Where a provider answers is what it said in its document, or what the configuration says: nothing it redirects
+      // to.
       check: (url) => {
         if (url.href !== new URL(address).href)
           throw new Error(`${new URL(address).origin} redirected, which a provider may not`)

@@ -23,7 +23,10 @@ const elsewhere = {
   502: { description: 'The provider could not be asked, or answered something that cannot be used', json: Failed },
 }
 
-/** Those who are not signed in yet need these: they are public while signing in is configured, and only then (security facts 3.1). */
+/**
+ * Those who are not signed in yet need these: they are public while signing in is configured, and only then (security
+ * facts 3.1).
+ */
 export function signInRoutes(desk: SignInDesk | string, credentials: PluginCredentials): readonly AnyRoute[] {
   const found = typeof desk === 'string' ? [] : desk.providers
   const auth = found.length > 0 ? 'public' : 'bearer'
@@ -44,7 +47,8 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
         found.map((one) => one.id),
       )
     const page = query.to === 'page'
-    // The provider sends the browser back to the host of the redirect address, and the cookie has to be there: localhost is not 127.0.0.1.
+    // The provider sends the browser back to the host of the redirect address, and the cookie has to be there:
+    // localhost is not 127.0.0.1.
     const home = new URL(provider.redirectUrl)
     if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host)
       return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
@@ -123,7 +127,8 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     path: '/api/auth/callback',
     summary: 'Where the provider sends people back to, with a form',
     description: `For \`response_mode = "form_post"\`; the same as JSON is taken as well. ${answers}`,
-    // The only route of all that another site may post to: what protects it is the state, which is bound to the browser by a cookie.
+    // The only route of all that another site may post to: what protects it is the state, which is bound to the browser
+    // by a cookie.
     auth,
     crossSite: auth === 'public',
     effect: 'own',

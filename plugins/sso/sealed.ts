@@ -5,8 +5,8 @@ const IV = 12,
   TAG = 16
 
 /**
- * Gives a browser something to keep for us that nobody can read or change: so a sign-in that was begun takes no memory here, however many
- * begin one and never come back. The key lasts as long as the process.
+ * Gives a browser something to keep for us that nobody can read or change: so a sign-in that was begun takes no memory
+ * here, however many begin one and never come back. The key lasts as long as the process.
  */
 export class Sealed {
   readonly #key = randomBytes(32)

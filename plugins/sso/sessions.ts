@@ -23,8 +23,9 @@ interface Known {
 const digestOf = (token: string): string => hash('sha256', token, 'hex')
 
 /**
- * Who is signed in: rows, and a copy of them in memory, which every request with a token of theirs asks. A token is 256 random bits, so a
- * plain digest of it tells nothing about it, and finding one by its digest takes as long whether or not it is there.
+ * Who is signed in: rows, and a copy of them in memory, which every request with a token of theirs asks. A token is 256
+ * random bits, so a plain digest of it tells nothing about it, and finding one by its digest takes as long whether or
+ * not it is there.
  */
 export class Sessions {
   readonly #parts: SessionParts
@@ -42,7 +43,9 @@ export class Sessions {
     this.#accepted = credentials.accept({ name: 'sso', find: (digest) => this.#find(digest)?.holder })
   }
 
-  /** Takes over what is stored, as far as the rules of today let those people in. Another process may have changed it. */
+  /**
+   * Takes over what is stored, as far as the rules of today let those people in. Another process may have changed it.
+   */
   async read(): Promise<void> {
     let rows: Session[]
     let changes: number
@@ -75,7 +78,9 @@ export class Sessions {
     return this.#find(digestOf(token))?.session
   }
 
-  /** Signs somebody in: the token is returned and kept nowhere. Throws `service_unavailable` when there are too many. */
+  /**
+   * Signs somebody in: the token is returned and kept nowhere. Throws `service_unavailable` when there are too many.
+   */
   async create(
     identity: Identity,
     clientAddress: string,
@@ -129,7 +134,10 @@ export class Sessions {
     )
   }
 
-  /** Forgets what has expired; without this the connections opened with it would stay as long as nothing is said on them. */
+  /**
+   * Forgets what has expired; without this the connections opened with it would stay as long as nothing is said on
+   * them.
+   */
   async sweep(): Promise<void> {
     const now = this.#parts.now()
     const expired = [...this.#byDigest.values()].filter(({ until }) => until <= now)

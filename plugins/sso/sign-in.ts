@@ -102,7 +102,10 @@ export class SignIn {
     return { identity, page }
   }
 
-  /** For a page, which cannot read the answer of a redirect: it brings the code of its address, and the cookie, within a minute. */
+  /**
+   * For a page, which cannot read the answer of a redirect: it brings the code of its address, and the cookie, within a
+   * minute.
+   */
   handOver(identity: Identity, redirectUrl: string): { readonly code: string; readonly cookie: string } {
     const now = this.#now()
     for (const [key, { until }] of this.#handovers)
@@ -129,7 +132,8 @@ export class SignIn {
         'This sign-in was begun too long ago, in another browser, or is over: begin again at /api/auth/login',
       )
     const now = this.#now()
-    // The state is not secret from whoever has the cookie, which is what is checked here: no time is told by comparing it.
+    // The state is not secret from whoever has the cookie, which is what is checked here: no time is told by comparing
+    // it.
     if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state))
       throw expired()
     for (const [state, until] of this.#used) if (until <= now || this.#used.size >= MOST_USED) this.#used.delete(state)

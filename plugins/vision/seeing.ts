@@ -11,8 +11,9 @@ export interface SeeingParts {
 }
 
 /**
- * A model that can see. The operator's choice comes first, then the agent's own; where that is known to be blind, another one of the same
- * provider, so that a picture goes nowhere its agent's words do not go. Throws `invalid_request` with what to do when there is none.
+ * A model that can see. The operator's choice comes first, then the agent's own; where that is known to be blind,
+ * another one of the same provider, so that a picture goes nowhere its agent's words do not go. Throws
+ * `invalid_request` with what to do when there is none.
  */
 export async function seeingModel(
   { inference, catalog, configured }: SeeingParts,

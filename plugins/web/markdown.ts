@@ -54,8 +54,8 @@ interface Tag {
 }
 
 /**
- * The readable part of a page as Markdown, with its links made absolute. Reads the text once from start to end, whatever it holds:
- * the common packages for this took 42 s for a megabyte of paragraphs.
+ * The readable part of a page as Markdown, with its links made absolute. Reads the text once from start to end,
+ * whatever it holds: the common packages for this took 42 s for a megabyte of paragraphs.
  */
 export function toMarkdown(html: string, base: string): { readonly title: string; readonly text: string } {
   const lower = html.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())

@@ -34,7 +34,9 @@ export function findPage(moduleUrl: string): string | undefined {
   }
 }
 
-/** The built page. Files are read when first asked for and again after a new build; only names the build listed exist. */
+/**
+ * The built page. Files are read when first asked for and again after a new build; only names the build listed exist.
+ */
 export class Page {
   readonly #folder: () => string | undefined
   #builtMs = 0

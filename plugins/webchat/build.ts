@@ -22,8 +22,8 @@ export interface BuiltFile {
 }
 
 /**
- * Bundles the page into `outDir`, which it empties first, with a compressed copy of every file and the list the plugin serves
- * from. `development` keeps names readable and adds source maps. Throws when the page does not compile.
+ * Bundles the page into `outDir`, which it empties first, with a compressed copy of every file and the list the plugin
+ * serves from. `development` keeps names readable and adds source maps. Throws when the page does not compile.
  */
 export async function buildPage(options: {
   readonly outDir: string

@@ -30,7 +30,8 @@ describe('threats: what agents and their data may do', () => {
   })
 
   it('OpenAI-compat fallback', async () => {
-    // The interface lets an unknown name fall back to the first agent; nobody is left to believe that another one answered.
+    // The interface lets an unknown name fall back to the first agent; nobody is left to believe that another one
+    // answered.
     for (const model of ['svc:nobody', 'gpt-4o', uuid, '../commanded', 'svc:*']) {
       const answer = await (
         await stage.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hello' }] })
@@ -139,7 +140,8 @@ describe('threats: what agents and their data may do', () => {
   })
 
   it('Prompt injection through channels', async () => {
-    // Text of strangers moves no shell, whatever the manifest lets the agent run and nobody is there to ask: the label of the text is what decides.
+    // Text of strangers moves no shell, whatever the manifest lets the agent run and nobody is there to ask: the label
+    // of the text is what decides.
     const token = 'a-token-of-more-than-thirty-two-characters'
     await using strangers = await openChat({
       config: { webhook_triggers: { enabled: true, token }, plugins: { approvals: { policy: 'never' } } },

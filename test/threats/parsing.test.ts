@@ -221,7 +221,8 @@ describe('threats: what is sent', () => {
     await host.json('PUT', `/api/memory/agents/${agent}/kv/${encodeURIComponent('k\nforged: entry\u001b[31m')}`, {
       value: 1,
     })
-    // What another system says is logged: it cannot pretend to be a line of its own, nor move the cursor of whoever reads.
+    // What another system says is logged: it cannot pretend to be a line of its own, nor move the cursor of whoever
+    // reads.
     await using told = await openChat()
     const said = 'bad\n2026-01-01 ERROR forged\r\u001b[2J\u202e'
     told.fake.script({ status: 400, body: JSON.stringify({ error: { message: said } }) })

@@ -63,7 +63,8 @@ describe('threats: programs that servers of tools are', () => {
       return child.read().text
     }
     try {
-      // The name is a name: no shell reads it, no way leads up, and what lies in the folder is not taken for a program of the system.
+      // The name is a name: no shell reads it, no way leads up, and what lies in the folder is not taken for a program
+      // of the system.
       await writeFile(join(folder, 'cat'), `#!/bin/sh\ntouch ${pwned()}\n`)
       await chmod(join(folder, 'cat'), 0o755)
       for (const command of [
@@ -104,7 +105,8 @@ describe('threats: programs that servers of tools are', () => {
         hostile.map((text) => `${text}\0`).join(''),
       )
       await untouched()
-      // What a definition says of the environment cannot make a loader or an interpreter run something, nor move where programs are found.
+      // What a definition says of the environment cannot make a loader or an interpreter run something, nor move where
+      // programs are found.
       for (const name of [
         'LD_PRELOAD',
         'LD_LIBRARY_PATH',

@@ -480,7 +480,8 @@ describe('threats: OIDC pitfalls', () => {
       headers: foreign,
       body: 'code=c&state=s&evil=https://evil.example',
     })
-    // Back to ourselves, where the browser adds its cookie or has none; never anywhere else, and nothing else comes along.
+    // Back to ourselves, where the browser adds its cookie or has none; never anywhere else, and nothing else comes
+    // along.
     expect([posted.status, posted.headers.get('location'), posted.headers.get('access-control-allow-origin')]).toEqual([
       303,
       '/api/auth/callback?code=c&state=s',

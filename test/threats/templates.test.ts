@@ -4,7 +4,10 @@ import { openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
 
 describe('threats: text that is filled into text', () => {
-  /** Of every kind of template somebody may think of, with what JavaScript itself takes for one when it replaces. It stands once in what is made of it. */
+  /**
+   * Of every kind of template somebody may think of, with what JavaScript itself takes for one when it replaces. It
+   * stands once in what is made of it.
+   */
   const bomb =
     '{{event}}{{value}}{{#each x}}{{/each}}${process.env.PATH}${value}%PATH%$HOME$&$`$\'$1$$<%= 1 %>{% include "x" %}[[value]]{{{{value}}}}'
   const once = (text: string | undefined): void => {

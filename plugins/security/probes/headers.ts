@@ -2,7 +2,10 @@ import type { RawAnswer } from 'svc/internal'
 import type { Finding } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 
-/** What every answer must carry (Interface 8, security facts 1.4); written out here, so that a change of the daemon's own list is noticed. */
+/**
+ * What every answer must carry (Interface 8, security facts 1.4); written out here, so that a change of the daemon's
+ * own list is noticed.
+ */
 const exact: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
@@ -23,7 +26,10 @@ const directives = [
 const banned = ['server', 'x-powered-by']
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** Real requests to the daemon's own port: an answer, a missing path, a body that is no JSON, and bytes that are no HTTP. */
+/**
+ * Real requests to the daemon's own port: an answer, a missing path, a body that is no JSON, and bytes that are no
+ * HTTP.
+ */
 export async function probe({ guards }: ProbeTools): Promise<Finding> {
   const host = guards.host()
   if (host === undefined) return { cases: [], evidence: 'no port is open', tried: false }

@@ -73,7 +73,10 @@ const open: readonly string[] = [
   '2a00:1450:4001::1',
   '::ffff:8.8.8.8',
 ]
-/** Never permitted, whatever stands on the allow list, so the installed client can be asked without a request going anywhere. */
+/**
+ * Never permitted, whatever stands on the allow list, so the installed client can be asked without a request going
+ * anywhere.
+ */
 const never: readonly string[] = [
   'http://169.254.169.254/',
   'http://[::ffff:169.254.169.254]/',

@@ -5,7 +5,10 @@ import type { ProbeTools } from '../probes.ts'
 const TOKENS = 5
 const WINDOW_MS = 60_000
 
-/** A limiter of the daemon's own making with a clock of ours; then the one that is installed, which a real request must reach. */
+/**
+ * A limiter of the daemon's own making with a clock of ours; then the one that is installed, which a real request must
+ * reach.
+ */
 export async function probe({ guards }: ProbeTools): Promise<Finding> {
   let now = 0
   const limiter = createLimiter({ tokens: TOKENS, windowMs: WINDOW_MS, maxKeys: 4, now: () => now })

@@ -61,7 +61,8 @@ export async function probe({ spawn, guards }: ProbeTools, signal: AbortSignal):
     return { text: child.read().text, reason }
   }
   try {
-    // Its own environment, an argument full of shell, and what it can see of the daemon and of the process above it, in one program.
+    // Its own environment, an argument full of shell, and what it can see of the daemon and of the process above it, in
+    // one program.
     const script = `env; echo "--arg $1"; echo "--space $(readlink /proc/self/ns/pid)"; (exec 9<"/proc/$2/mem") 2>/dev/null && echo --memory; echo --parent; { tr '\\0' '\\n' < /proc/$PPID/environ; } 2>/dev/null | sed -n 's/=..*//p'`
     const sleeper = `61.${String(process.hrtime.bigint() % 1_000_000n).padStart(6, '0')}`
     const isolation = await spawn.isolation()
@@ -181,7 +182,10 @@ async function isInSpaceOfItsOwn(space: string | undefined): Promise<boolean> {
   return process.platform === 'linux' && space !== undefined && space !== (await readlink('/proc/self/ns/pid'))
 }
 
-/** Whether no process has this among its arguments. Only Linux tells. Read one after the other into the same memory, a few at a time. */
+/**
+ * Whether no process has this among its arguments. Only Linux tells. Read one after the other into the same memory, a
+ * few at a time.
+ */
 async function isGone(argument: string): Promise<boolean> {
   if (process.platform !== 'linux') return true
   const bytes = Buffer.allocUnsafe(4096)

@@ -2,7 +2,10 @@ import type { GuestEnd } from 'svc/internal'
 import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 
-/** Header, types of `alloc` and `execute`, two functions, a page of memory, the three exports; what `execute` does is put in. */
+/**
+ * Header, types of `alloc` and `execute`, two functions, a page of memory, the three exports; what `execute` does is
+ * put in.
+ */
 const around = (body: readonly number[]): Uint8Array =>
   Uint8Array.from([
     0,
@@ -68,7 +71,9 @@ const around = (body: readonly number[]): Uint8Array =>
   ])
 /** Goes round for ever. */
 const endless = around([0x03, 0x40, 0x0c, 0, 0x0b, 0x42, 0])
-/** Puts 2 + 3 where its answer is, behind it whether 10,000 more pages were refused (1), and says that it has two bytes. */
+/**
+ * Puts 2 + 3 where its answer is, behind it whether 10,000 more pages were refused (1), and says that it has two bytes.
+ */
 const adder = around([
   0x41, 0x80, 8, 0x41, 2, 0x41, 3, 0x6a, 0x3a, 0, 0, 0x41, 0x81, 8, 0x41, 0x90, 0xce, 0, 0x40, 0, 0x41, 0x7f, 0x46,
   0x3a, 0, 0, 0x42, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01,

@@ -529,7 +529,10 @@ export class AgentChat {
     }
   }
 
-  /** A turn runs to its end on the daemon whoever listens: an answer this page lost is read from the session when it is there. */
+  /**
+   * A turn runs to its end on the daemon whoever listens: an answer this page lost is read from the session when it is
+   * there.
+   */
   async #waitForRecord(): Promise<void> {
     const era = this.#era
     for (const delayMs of recordedDelaysMs) {

@@ -36,7 +36,10 @@ export class ApiError extends Error {
 /** Messages read at a time. */
 export const pageMessages = 100
 
-/** The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the URL. */
+/**
+ * The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the
+ * URL.
+ */
 export class Api {
   /** In memory; on this device only where whoever entered it asked for that (`remembered.ts`). */
   #key: string | undefined
@@ -55,7 +58,9 @@ export class Api {
   agents(): Promise<readonly AgentSummary[]> {
     return this.#json('GET', '/api/agents', AgentList)
   }
-  /** The newest messages of a session, the agent's active one without its id; or the page that ends before a message. */
+  /**
+   * The newest messages of a session, the agent's active one without its id; or the page that ends before a message.
+   */
   session(agentId: string, sessionId: string | undefined, before?: string): Promise<SessionView> {
     const query =
       before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
@@ -154,7 +159,10 @@ export class Api {
     await this.#json('POST', '/api/auth/logout', v.unknown(), {})
   }
 
-  /** An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in for it. */
+  /**
+   * An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in
+   * for it.
+   */
   async socket(agentId: string): Promise<WebSocket> {
     const url = new URL(`/api/agents/${encodeURIComponent(agentId)}/ws`, location.origin)
     url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'

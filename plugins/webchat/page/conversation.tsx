@@ -242,7 +242,10 @@ function lastAnswer(entry: { readonly kind: string } | Answer | undefined): Answ
   return entry && 'parts' in entry ? entry : undefined
 }
 
-/** Tells a screen reader that an answer has begun and, once, what it was: not every token. Problems speak for themselves. */
+/**
+ * Tells a screen reader that an answer has begun and, once, what it was: not every token. Problems speak for
+ * themselves.
+ */
 function Announcer({ name, answer }: { readonly name: string; readonly answer: Answer | undefined }) {
   const [said, setSaid] = useState('')
   const open = useRef<number | undefined>(undefined)

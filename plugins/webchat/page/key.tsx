@@ -9,7 +9,10 @@ interface KeyPromptProps {
   readonly onKey: (key: string, keep: boolean) => void
 }
 
-/** Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory, so a reload asks again, unless it is to be remembered here. */
+/**
+ * Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory, so a reload asks
+ * again, unless it is to be remembered here.
+ */
 export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')
   const [shown, setShown] = useState(false)

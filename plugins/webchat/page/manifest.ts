@@ -19,7 +19,8 @@ memory_write = ["self.*"]
 `
 }
 
-// A JSON string is a TOML basic string but for DEL, which TOML wants escaped, and halves of surrogate pairs, which it refuses.
+// A JSON string is a TOML basic string but for DEL, which TOML wants escaped, and halves of surrogate pairs, which it
+// refuses.
 function tomlString(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll('\u007f', '\\u007F')
 }

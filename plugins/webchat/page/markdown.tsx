@@ -63,7 +63,9 @@ type Piece = string | Plain
 
 let nextId = 1
 
-/** Text of an agent, drawn as Markdown. While it grows only what changed is drawn again, and no text holds the page up. */
+/**
+ * Text of an agent, drawn as Markdown. While it grows only what changed is drawn again, and no text holds the page up.
+ */
 export function Markdown({ text, growing }: { readonly text: string; readonly growing: boolean }) {
   const pieces = usePieces(text)
   const count = useGradually(pieces.length)

@@ -15,7 +15,10 @@ const prefix = 'svc.queue.'
 /** What a browser keeps for one origin is little, and a page with more waiting has other problems. */
 const mostKept = 50
 
-/** Messages that wait here, kept with the tab: a reload loses none, and what was taken out to be sent is gone from there first. */
+/**
+ * Messages that wait here, kept with the tab: a reload loses none, and what was taken out to be sent is gone from there
+ * first.
+ */
 export class Queue extends Observable<readonly Queued[]> {
   readonly #place: string
   #nextId = 1

@@ -8,8 +8,8 @@ const longestDelayMs = 15_000
 const deadMs = 60_000
 
 /**
- * Keeps a stream of one session open while the page is in view. A page in the background holds none: a browser has few connections for
- * one server, and many tabs would use them up. The snapshot at the next opening brings what was missed.
+ * Keeps a stream of one session open while the page is in view. A page in the background holds none: a browser has few
+ * connections for one server, and many tabs would use them up. The snapshot at the next opening brings what was missed.
  */
 export class SessionFollower {
   readonly #api: Api

@@ -14,7 +14,10 @@ const SignedIn = v.object({
 })
 /** A system that people of this daemon can sign in with. */
 export type SignInProvider = v.InferOutput<typeof Providers>['providers'][number]
-/** The token stands for the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is no cookie. */
+/**
+ * The token stands for the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is no
+ * cookie.
+ */
 export interface SignedIn {
   readonly token: string
   readonly name: string

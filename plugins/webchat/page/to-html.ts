@@ -1,8 +1,8 @@
 import { Marked } from 'marked'
 import type { Token, Tokens } from 'marked'
 
-// The first of two walls: the renderer makes no raw HTML, no foreign image and no odd link in the first place. The sanitiser of the
-// page is the second. An answer may carry anything a web page or a file told the model to say.
+// The first of two walls: the renderer makes no raw HTML, no foreign image and no odd link in the first place. The
+// sanitiser of the page is the second. An answer may carry anything a web page or a file told the model to say.
 
 const harmlessTag = /^<\/?(?:b|br|code|del|em|i|ins|kbd|mark|s|strong|sub|sup|u)\s*\/?>$/i
 const embedded = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=\s]+$/i
@@ -80,8 +80,8 @@ export function isTame(markdown: string): boolean {
 }
 
 /**
- * Takes away what nests deeper than is drawn, line by line: indentation, and markers of lists and quotes before the text. Fenced code
- * stays as it is.
+ * Takes away what nests deeper than is drawn, line by line: indentation, and markers of lists and quotes before the
+ * text. Fenced code stays as it is.
  */
 export function flatten(markdown: string): string {
   let fence: string | undefined

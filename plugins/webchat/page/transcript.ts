@@ -34,7 +34,10 @@ export interface Answer {
   readonly kind: 'answer'
   readonly id: number
   readonly parts: readonly Part[]
-  /** `detached`: the connection went while the daemon was answering; the answer is read from the session when it is there. */
+  /**
+   * `detached`: the connection went while the daemon was answering; the answer is read from the session when it is
+   * there.
+   */
   readonly state: 'thinking' | 'streaming' | 'done' | 'stopped' | 'failed' | 'detached' | 'unanswered'
   readonly problem: string | undefined
   /** Why it ends where it ends, when that is neither a failure nor what the model wanted. */
@@ -218,7 +221,10 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
   return transcript.entries.findLast((entry) => entry.kind === 'question')
 }
 
-/** The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is drawn anew. */
+/**
+ * The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is
+ * drawn anew.
+ */
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const costs = new Map<string, Cost>()
   const problems = new Map<string | undefined, string>()
@@ -296,7 +302,9 @@ export function fromRecord(messages: readonly SessionMessage[], known: Transcrip
   return { entries, nextId }
 }
 
-/** Turns of which this page knows neither what they cost nor why they failed, the newest first: the messages do not say. */
+/**
+ * Turns of which this page knows neither what they cost nor why they failed, the newest first: the messages do not say.
+ */
 export function unaccounted({ entries }: Transcript): readonly string[] {
   return entries
     .flatMap((entry) =>

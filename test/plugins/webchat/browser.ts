@@ -37,7 +37,10 @@ export async function builtPage(): Promise<BuiltPage> {
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** A tab, and everything it should not have done: console errors (policy violations are among them), exceptions, foreign requests. */
+/**
+ * A tab, and everything it should not have done: console errors (policy violations are among them), exceptions, foreign
+ * requests.
+ */
 export interface Tab extends AsyncDisposable {
   readonly page: Page
   readonly complaints: readonly string[]

@@ -31,8 +31,8 @@ afterAll(async () => {
 })
 
 /**
- * The longest the page may be deaf: processor time of its own thread, so that it says the same on a machine that others use too. Far
- * above what it takes, and far below what a person calls frozen.
+ * The longest the page may be deaf: processor time of its own thread, so that it says the same on a machine that others
+ * use too. Far above what it takes, and far below what a person calls frozen.
  */
 const mostMs = 1000
 interface TraceEvent {

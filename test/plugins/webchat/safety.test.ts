@@ -32,7 +32,10 @@ afterAll(async () => {
   await Promise.all([open?.[Symbol.asyncDispose](), locked?.[Symbol.asyncDispose](), built?.[Symbol.asyncDispose]()])
 })
 
-/** Makes the agent say something, as a poisoned page it read would. One tab for all: each answer must leave it whole for the next. */
+/**
+ * Makes the agent say something, as a poisoned page it read would. One tab for all: each answer must leave it whole for
+ * the next.
+ */
 async function answered(
   markdown: string,
   check: (tab: Tab, answer: ReturnType<Page['locator']>) => Promise<void>,
