@@ -2,7 +2,7 @@ import { defineService, gate, notify, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
-import type { Door, TurnFailure, TurnState } from '../journal/contract.ts'
+import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
 import type { Label, SentImage } from '../sessions/contract.ts'
 
@@ -75,7 +75,7 @@ export interface TurnRequest {
   readonly sessionId?: string
   readonly text: string
   readonly images?: readonly SentImage[]
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   readonly temperature?: number
   readonly maxTokens?: number
   /** What the manifest says when absent. */
@@ -86,7 +86,7 @@ export interface TurnRequest {
   readonly responseFormat?: ResponseFormat
   /** Said to the model after the agent's own system prompt, in this turn. Not kept over a restart. */
   readonly instructions?: string
-  /** What the text carries beside what its door says. */
+  /** What the text carries beside what its entry point says. */
   readonly labels?: readonly Label[]
   /** The turn that asks for this one by a tool, and waits for it: both count against the same limit of calls. */
   readonly within?: string
@@ -118,14 +118,14 @@ export interface Compaction {
 export interface Chat {
   /**
    * Settles when the turn is durable. Throws before anything is written: `agent_not_found`, `invalid_request`, `payload_too_large`,
-   * `conflict` when the agent is paused or stopped, `service_unavailable` for an automated door in the agent's quiet hours.
+   * `conflict` when the agent is paused or stopped, `service_unavailable` for an automated entry point in the agent's quiet hours.
    */
   accept(request: TurnRequest): Promise<AcceptedTurn>
   /**
    * Answers the message of a turn that failed or was interrupted once more, as a new turn with the same text, images and options; the old
    * one no longer shows. Throws `turn_not_found`, and `conflict` when it is neither or was retried or dropped already.
    */
-  retry(turnId: string, door: Door): Promise<AcceptedTurn>
+  retry(turnId: string, entryPoint: EntryPoint): Promise<AcceptedTurn>
   /** Takes the message of such a turn out of view. Throws as `retry` does. */
   drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }>
   /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
@@ -147,7 +147,7 @@ export interface TurnView {
   readonly id: string
   readonly agentId: string
   readonly sessionId: string
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   readonly state: TurnState
   /** What was said so far, as far as it is recorded. */
   readonly text: string
@@ -204,13 +204,13 @@ export interface ModelCallAttempt {
 export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')
 export const TurnEnded = notify<{
   readonly agent: Agent
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   readonly result: TurnResult
   readonly durationMs: number
 }>('chat:turn-ended')
 export const TurnFailed = notify<{
   readonly agent: Agent
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   readonly turnId: string
   readonly message: string
 }>('chat:turn-failed')

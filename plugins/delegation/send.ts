@@ -59,7 +59,7 @@ export async function send(
     agentId: target.id,
     sessionId,
     text: message,
-    door: 'agent',
+    entryPoint: 'agent',
     within: call.turnId,
     labels: (call.labels ?? []).filter(isLabel),
   })

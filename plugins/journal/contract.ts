@@ -1,10 +1,10 @@
 import { defineService } from 'svc/sdk'
 import type { ErrorCode, Statement } from 'svc/sdk'
 
-/** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its door. */
+/** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its entry point. */
 export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
 /** Where a turn came in. */
-export type Door =
+export type EntryPoint =
   | 'rest'
   | 'sse'
   | 'websocket'
@@ -30,7 +30,7 @@ export interface Turn {
   readonly id: string
   readonly agentId: string
   readonly sessionId: string
-  readonly door: Door
+  readonly entryPoint: EntryPoint
   readonly state: TurnState
   /** After a crash: go on from the last recorded step, or mark as interrupted because nobody waits any more. */
   readonly onCrash: 'resume' | 'interrupt'

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { ErrorCode } from 'svc/sdk'
 
 export const States = ['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted'] as const
-const doors = [
+const entryPoints = [
   'rest',
   'sse',
   'websocket',
@@ -27,7 +27,7 @@ export const TurnRow = v.object({
   id: v.string(),
   agent_id: v.string(),
   session_id: v.string(),
-  door: v.picklist(doors),
+  door: v.picklist(entryPoints),
   state: v.picklist(States),
   on_crash: v.picklist(['resume', 'interrupt']),
   options: v.string(),

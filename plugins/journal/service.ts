@@ -107,7 +107,7 @@ function toTurn(row: TurnRow): Turn {
     id: row.id,
     agentId: row.agent_id,
     sessionId: row.session_id,
-    door: row.door,
+    entryPoint: row.door,
     state: row.state,
     onCrash: row.on_crash,
     options: row.options,

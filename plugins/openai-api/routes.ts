@@ -71,7 +71,7 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
       const turn = await chat.accept({
         agentId: agent.id,
         sessionId: place.sessionId,
-        door: 'openai',
+        entryPoint: 'openai',
         text,
         images,
         ...options(body),

@@ -88,7 +88,7 @@ export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
       }
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
-      conversation.door = 'rest'
+      conversation.entryPoint = 'rest'
       const answer = await runCommand(deps, conversation, body.command)
       return {
         ...(typeof answer === 'string'

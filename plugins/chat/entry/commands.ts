@@ -3,7 +3,7 @@ import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Approvals } from '../../approvals/contract.ts'
 import type { Catalog } from '../../catalog/contract.ts'
-import type { Door } from '../../journal/contract.ts'
+import type { EntryPoint } from '../../journal/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger, UsageTotals } from '../../usage/contract.ts'
@@ -20,7 +20,7 @@ export class Conversation {
   /** What the agent's manifest says while it is undefined. */
   thinking: boolean | undefined
   /** How a turn that it asks for came in. */
-  door: Door = 'websocket'
+  entryPoint: EntryPoint = 'websocket'
   constructor(agentId: string, principal: Principal, sessionId?: string) {
     this.agentId = agentId
     this.principal = principal
@@ -121,7 +121,7 @@ const commands: Readonly<Record<string, Entry>> = {
     does: 'send the last message that failed again',
     async run(deps, conversation) {
       const failed = await lastFailed(deps, conversation)
-      return failed === undefined ? NOTHING_FAILED : deps.chat.retry(failed, conversation.door)
+      return failed === undefined ? NOTHING_FAILED : deps.chat.retry(failed, conversation.entryPoint)
     },
   },
   drop: {

@@ -32,11 +32,16 @@ const example = { body: { message: 'What time is it?' } }
 const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
 
 export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRouteDeps): readonly AnyRoute[] {
-  async function accept(agentId: string, body: NewMessage, door: TurnRequest['door'], id: string | undefined) {
+  async function accept(
+    agentId: string,
+    body: NewMessage,
+    entryPoint: TurnRequest['entryPoint'],
+    id: string | undefined,
+  ) {
     const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], attached)
     return chat.accept({
       agentId,
-      door,
+      entryPoint,
       ...said,
       ...(id === undefined ? {} : { id }),
       ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),

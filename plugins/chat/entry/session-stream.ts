@@ -217,7 +217,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
 function describe(turn: LiveTurn, message: Message | undefined): object {
   return {
     turn_id: turn.id,
-    entry_point: turn.door,
+    entry_point: turn.entryPoint,
     message_id: message?.id ?? null,
     content: (message?.blocks ?? []).flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n'),
     images: (message?.blocks ?? []).filter(({ type }) => type === 'image').length,

@@ -68,7 +68,7 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
         const turn = await chat.accept({
           agentId,
           ...said,
-          door: 'websocket',
+          entryPoint: 'websocket',
           ...(thinking === undefined ? {} : { thinking }),
         })
         // Not awaited, so that `/stop` and further messages are heard while the answer is written.

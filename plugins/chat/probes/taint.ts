@@ -27,7 +27,7 @@ const sources: Readonly<Record<string, Label>> = {
 }
 const args = { command: 'echo $(cat notes)' }
 
-/** Every label through the guard of a turn's calls, the installed tools, and a secret in disguise at their door. */
+/** Every label through the guard of a turn's calls, the installed tools, and a secret in disguise at the call. */
 export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise<Finding> {
   const carried = (...of: readonly Label[]): Carried => new Map(of.map((label) => [label, 'a probe']))
   const check = (refuses: readonly string[], ...of: readonly Label[]) =>

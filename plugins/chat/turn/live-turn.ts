@@ -51,13 +51,13 @@ export class LiveTurn implements AcceptedTurn {
   readonly id: string
   readonly agentId: string
   readonly sessionId: string
-  readonly door: TurnRequest['door']
+  readonly entryPoint: TurnRequest['entryPoint']
   readonly options: TurnOptions
   /** Who sent the message, when it was in this process. */
   readonly asker = currentActor()
   /** It was begun by an earlier process, so what is recorded of it counts. */
   readonly resumed: boolean
-  /** Nobody waits at its door, so it may go on later. */
+  /** Nobody waits for its answer, so it may go on later. */
   readonly resumable: boolean
   /** A person has to decide about a call. So it is on disk, and so it stays when this process ends. */
   waiting: boolean
@@ -74,7 +74,7 @@ export class LiveTurn implements AcceptedTurn {
   readonly #result = Promise.withResolvers<TurnResult>()
 
   constructor(
-    facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door' | 'options' | 'resumed' | 'resumable'> & {
+    facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint' | 'options' | 'resumed' | 'resumable'> & {
       readonly waiting?: boolean
       readonly tally?: ToolCallCounter | undefined
     },
@@ -82,7 +82,7 @@ export class LiveTurn implements AcceptedTurn {
     this.id = facts.id
     this.agentId = facts.agentId
     this.sessionId = facts.sessionId
-    this.door = facts.door
+    this.entryPoint = facts.entryPoint
     this.options = facts.options
     this.resumed = facts.resumed
     this.resumable = facts.resumable

@@ -76,7 +76,7 @@ export class TurnLookup implements Turns {
       id: turn.id,
       agentId: turn.agentId,
       sessionId: turn.sessionId,
-      door: turn.door,
+      entryPoint: turn.entryPoint,
       state: turn.state,
       createdAt: turn.createdAt,
       error: turn.error ?? null,

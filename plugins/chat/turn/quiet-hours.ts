@@ -1,9 +1,9 @@
 import { QUIET_HOURS } from '../../agents/contract.ts'
-import type { Door } from '../../journal/contract.ts'
+import type { EntryPoint } from '../../journal/contract.ts'
 
-/** Doors through which nobody speaks: the turn was started by a clock or an event. */
-const automated: ReadonlySet<Door> = new Set<Door>(['schedule', 'trigger', 'hook'])
-export const isAutomated = (door: Door): boolean => automated.has(door)
+/** Entry points through which nobody speaks: the turn was started by a clock or an event. */
+const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'trigger', 'hook'])
+export const isAutomated = (entryPoint: EntryPoint): boolean => automated.has(entryPoint)
 
 /**
  * Seconds until the quiet hours end; 0 when it is not quiet. `hours` is `HH:MM-HH:MM` in the daemon's local time and may span

@@ -34,7 +34,7 @@ interface Said {
   readonly calls: readonly ToolCall[]
   readonly replay?: string | undefined
 }
-type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'door'> & { readonly asker?: LiveTurn['asker'] }
+type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint'> & { readonly asker?: LiveTurn['asker'] }
 
 /** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
 export class TurnRecord {
@@ -52,12 +52,15 @@ export class TurnRecord {
     starts: boolean,
   ): Statement[] {
     const { sessions, journal } = this.#deps
-    const { id, agentId, sessionId, door } = turn
+    const { id, agentId, sessionId, entryPoint } = turn
     const createdAt = this.#deps.now()
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
-      journal.accept({ id, agentId, sessionId, door, onCrash, options, createdAt }, starts ? 'running' : 'queued'),
+      journal.accept(
+        { id, agentId, sessionId, entryPoint, onCrash, options, createdAt },
+        starts ? 'running' : 'queued',
+      ),
     ]
   }
   waiting(turnId: string): Statement {
@@ -168,7 +171,7 @@ export class TurnRecord {
     const { turnId } = of
     await this.#deps.commit([
       ...(call.giveBack?.() ?? []),
-      ...this.spent({ ...of, id: turnId, door: 'rest' }, model, call.usage),
+      ...this.spent({ ...of, id: turnId, entryPoint: 'rest' }, model, call.usage),
       ...this.#deps.journal.trace([
         {
           ...of,
@@ -217,7 +220,7 @@ export class TurnRecord {
       audit.entry({
         event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
         agentId: turn.agentId,
-        details: `turn ${turn.id} by ${turn.door} ${state}: ${details}`,
+        details: `turn ${turn.id} by ${turn.entryPoint} ${state}: ${details}`,
         actor: turn.asker,
       }),
     ]
@@ -238,7 +241,7 @@ export class TurnRecord {
       this.#deps.audit.entry({
         event: 'agent_message',
         agentId: turn.agentId,
-        details: `turn ${turn.id} by ${turn.door} ${because}: its message is out of view`,
+        details: `turn ${turn.id} by ${turn.entryPoint} ${because}: its message is out of view`,
       }),
     ]
   }

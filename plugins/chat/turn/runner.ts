@@ -67,7 +67,7 @@ export class TurnRunner {
         this.#deps.background(() =>
           this.#deps.hooks.emit(TurnEnded, {
             agent,
-            door: live.door,
+            entryPoint: live.entryPoint,
             result,
             durationMs: performance.now() - started,
           }),
@@ -203,13 +203,13 @@ export class TurnRunner {
     known: ReadonlyMap<string, Outcome> | undefined,
   ): LoopPorts {
     const { db, record, limits } = this.#deps
-    const door = new ToolExecutor(this.#deps, { live, agent, progress })
-    const asking = new ModelCaller(this.#deps, { live, agent, progress, offered: door.offered(), choice })
+    const executor = new ToolExecutor(this.#deps, { live, agent, progress })
+    const models = new ModelCaller(this.#deps, { live, agent, progress, offered: executor.offered(), choice })
     return {
       guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }, live.tally),
-      complete: (turns, signal) => asking.complete(turns, signal),
-      offer: (name) => door.offer(name),
-      call: (call, signal) => door.call(call, signal),
+      complete: (turns, signal) => models.complete(turns, signal),
+      offer: (name) => executor.offer(name),
+      call: (call, signal) => executor.call(call, signal),
       check: live.format && ((text, usage, again) => this.#check(live, progress, live.format, { text, usage, again })),
       async recordCalls({ text, calls, usage, replay }) {
         progress.request = undefined
@@ -306,12 +306,13 @@ export class TurnRunner {
       const { agent } = progress
       const result = progress.result('cancelled')
       live.finish(result)
-      if (agent) background(() => hooks.emit(TurnEnded, { agent, door: live.door, result, durationMs: 0 }))
+      if (agent) background(() => hooks.emit(TurnEnded, { agent, entryPoint: live.entryPoint, result, durationMs: 0 }))
       return
     }
     live.fail(shown)
     const { agent } = progress
-    if (agent) background(() => hooks.emit(TurnFailed, { agent, door: live.door, turnId: live.id, message: reason }))
+    if (agent)
+      background(() => hooks.emit(TurnFailed, { agent, entryPoint: live.entryPoint, turnId: live.id, message: reason }))
   }
 
   #partial(live: LiveTurn, progress: Progress, state: 'cancelled' | 'interrupted' | 'failed'): readonly Statement[] {

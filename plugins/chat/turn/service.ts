@@ -4,7 +4,7 @@ import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
-import type { Door, Journal, Turn } from '../../journal/contract.ts'
+import type { EntryPoint, Journal, Turn } from '../../journal/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
 import { chooseModel, TEXT_ONLY } from './model-call.ts'
@@ -42,11 +42,18 @@ export interface ChatServiceDeps {
   readonly accepted?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
 }
 
-/** Doors that answer later, so that nobody's connection is lost with the process. */
-const later: ReadonlySet<Door> = new Set<Door>(['channel', 'schedule', 'trigger', 'workflow', 'hook', 'a2a'])
+/** Entry points that answer later, so that nobody's connection is lost with the process. */
+const later: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
+  'channel',
+  'schedule',
+  'trigger',
+  'workflow',
+  'hook',
+  'a2a',
+])
 
-/** Whose words come in at a door. A schedule's or a workflow's are the operator's own. */
-const doorLabels: Readonly<Partial<Record<Door, readonly Label[]>>> = {
+/** Whose words come in at an entry point. A schedule's or a workflow's are the operator's own. */
+const entryPointLabels: Readonly<Partial<Record<EntryPoint, readonly Label[]>>> = {
   rest: ['UserInput'],
   sse: ['UserInput'],
   websocket: ['UserInput'],
@@ -60,8 +67,8 @@ const doorLabels: Readonly<Partial<Record<Door, readonly Label[]>>> = {
 }
 
 /** How many turns the agent may run at a time. What another agent waits for is not held back: two that ask each other would wait for ever. */
-function maxConcurrentTurns({ manifest }: Agent, door: Door): number | undefined {
-  return door === 'agent' ? undefined : manifest.max_concurrent_invocations
+function maxConcurrentTurns({ manifest }: Agent, entryPoint: EntryPoint): number | undefined {
+  return entryPoint === 'agent' ? undefined : manifest.max_concurrent_invocations
 }
 
 export class ChatService implements Chat {
@@ -98,26 +105,26 @@ export class ChatService implements Chat {
     const { db, record, agents } = this.#deps
     const blocks = this.#blocks(request)
     const agent = await agents.requireRunning(request.agentId)
-    await this.#awake(agent, request.door)
+    await this.#awake(agent, request.entryPoint)
     if (request.responseFormat) await this.#checkForm(agent)
-    const fresh = isAutomated(request.door) && agent.manifest.session_mode === 'new'
+    const fresh = isAutomated(request.entryPoint) && agent.manifest.session_mode === 'new'
     const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
     if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
     this.#room(sessionId)
     const options = toOptions(request)
-    const resumable = later.has(request.door)
+    const resumable = later.has(request.entryPoint)
     const turn = new LiveTurn({
       id: request.id ?? v7(),
       agentId: agent.id,
       sessionId,
-      door: request.door,
+      entryPoint: request.entryPoint,
       options,
       resumed: false,
       resumable,
       tally: request.within === undefined ? undefined : this.#find(request.within)?.tally,
     })
     // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
-    const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, request.door) === undefined
+    const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, request.entryPoint) === undefined
     const accepted = db.batch([
       ...record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts),
       ...also,
@@ -127,7 +134,7 @@ export class ChatService implements Chat {
     return turn
   }
 
-  async retry(turnId: string, door: Door): Promise<AcceptedTurn> {
+  async retry(turnId: string, entryPoint: EntryPoint): Promise<AcceptedTurn> {
     return this.#settle(turnId, 'retried', async (turn, message, statements) => {
       const said = message.blocks.flatMap((block) => (block.type === 'text' ? [block] : []))
       return this.#accept(
@@ -135,7 +142,7 @@ export class ChatService implements Chat {
           ...readOptions(turn.options),
           agentId: turn.agentId,
           sessionId: turn.sessionId,
-          door,
+          entryPoint,
           text: said.map(({ text }) => text).join('\n\n'),
           images: message.blocks.filter((block) => block.type === 'image'),
           labels: said.flatMap(({ labels = [] }) => labels),
@@ -180,7 +187,7 @@ export class ChatService implements Chat {
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const { agents, runner, db, record } = this.#deps
     const agent = await agents.find(turn.agentId)
-    const most = agent && maxConcurrentTurns(agent, turn.door)
+    const most = agent && maxConcurrentTurns(agent, turn.entryPoint)
     if (most === undefined) return runner.run(turn, next)
     let placed = false
     this.#held.add(turn)
@@ -312,20 +319,20 @@ export class ChatService implements Chat {
     if (provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
   }
   /** Throws when a clock or an event wants something from an agent in its quiet hours. Whoever sent it may try again when they end. */
-  async #awake({ id, name, manifest }: Agent, door: Door): Promise<void> {
-    const secs = isAutomated(door) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0
+  async #awake({ id, name, manifest }: Agent, entryPoint: EntryPoint): Promise<void> {
+    const secs = isAutomated(entryPoint) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0
     if (secs === 0) return
     await this.#deps.audit.write({
       event: 'agent_message',
       agentId: id,
-      details: `a turn by ${door} was refused in the quiet hours ${manifest.autonomous.quiet_hours}`,
+      details: `a turn by ${entryPoint} was refused in the quiet hours ${manifest.autonomous.quiet_hours}`,
     })
     throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${manifest.autonomous.quiet_hours})`, {
       retryAfterSecs: secs,
       details: { quiet_hours: manifest.autonomous.quiet_hours },
     })
   }
-  #blocks({ text, images = [], door, labels = [] }: TurnRequest): Block[] {
+  #blocks({ text, images = [], entryPoint, labels = [] }: TurnRequest): Block[] {
     const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#deps.config
     if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
     if (text.length > chars)
@@ -342,7 +349,7 @@ export class ChatService implements Chat {
       )
     const carried = [
       ...new Set<Label>([
-        ...(doorLabels[door] ?? []),
+        ...(entryPointLabels[entryPoint] ?? []),
         ...labels,
         ...(holdsPersonalData(text, this.#deps.config.personal_data) ? (['Pii'] as const) : []),
       ]),

@@ -144,7 +144,7 @@ async function startTurn(
   const turn = await chat.accept({
     id: effectId,
     agentId: agent.id,
-    door: 'hook',
+    entryPoint: 'hook',
     text: message,
     labels: ['ExternalNetwork'],
     ...omitUndefined({ model: choice }),

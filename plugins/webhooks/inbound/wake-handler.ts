@@ -111,7 +111,7 @@ export class WakeHandler {
         await chat.accept({
           id: first.id,
           agentId: agent.id,
-          door: 'hook',
+          entryPoint: 'hook',
           text: rows.map(({ text }) => text).join('\n\n'),
           labels: ['ExternalNetwork'],
         })

@@ -15,7 +15,7 @@ const turn = (id: string, agentId: string): Omit<Turn, 'state' | 'error' | 'fail
   id,
   agentId,
   sessionId: 'session',
-  door: 'rest',
+  entryPoint: 'rest',
   onCrash: 'interrupt',
   options: '{}',
   createdAt: `2026-01-01T00:00:0${id}.000Z`,

@@ -10,7 +10,7 @@ let first: FakeProvider
 let second: FakeProvider
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let serial = 0
-/** Tools with labels and a slow gate, and a door through which a schedule would come. */
+/** Tools with labels and a slow gate, and an entry point through which a schedule would come. */
 const EXTRA = pluginText('extra', {
   members: `requires: { chat: defineService()('chat') },`,
   setup: `
@@ -28,7 +28,7 @@ const EXTRA = pluginText('extra', {
     })
     ctx.routes.add(defineRoute({ method: 'POST', path: '/test/open', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({}),
       async handle() { open.resolve(); open = Promise.withResolvers(); return {} } }))
-    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/door', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, body: v.object({ agentId: v.string(), door: v.string(), text: v.string() }), returns: v.any(),
+    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/enter', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, body: v.object({ agentId: v.string(), entryPoint: v.string(), text: v.string() }), returns: v.any(),
       async handle({ body }) { return { ...await (await ctx.services.chat.accept(body)).result() } } }))
     return {}`,
 })
@@ -288,8 +288,8 @@ describe('limits of an agent', () => {
       return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`
     }
     const agent = await spawn(`[autonomous]\nquiet_hours = "${at(-60)}-${at(60)}"\n`)
-    const door = (name: string) => stage.post('/test/door', { agentId: agent, door: name, text: 'tick' })
-    const refused = await door('schedule')
+    const enter = (name: string) => stage.post('/test/enter', { agentId: agent, entryPoint: name, text: 'tick' })
+    const refused = await enter('schedule')
     expect(refused.status).toBe(503)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3000)
     expect((await stage.session(agent)).messages).toEqual([])
@@ -298,7 +298,7 @@ describe('limits of an agent', () => {
     const awake = await spawn(`[autonomous]\nquiet_hours = "${at(60)}-${at(120)}"\n`)
     stage.fake.script({ text: 'tock' })
     expect(
-      await (await stage.post('/test/door', { agentId: awake, door: 'schedule', text: 'tick' })).json(),
+      await (await stage.post('/test/enter', { agentId: awake, entryPoint: 'schedule', text: 'tick' })).json(),
     ).toMatchObject({ text: 'tock' })
   })
 })

@@ -27,7 +27,7 @@ function die(facts: {
   readonly agent: string
   readonly session: string
   readonly turn: string
-  readonly door: string
+  readonly entryPoint: string
   readonly onCrash: 'resume' | 'interrupt'
   readonly calls?: readonly {
     readonly id: string
@@ -38,7 +38,7 @@ function die(facts: {
 }): void {
   const db = new Sqlite(join(home, 'data', 'svc.db'))
   const at = '2026-01-01T00:00:00.000Z'
-  const { agent, session, turn, door, onCrash, calls = [] } = facts
+  const { agent, session, turn, entryPoint, onCrash, calls = [] } = facts
   db.prepare(
     'INSERT INTO sessions_session (id, agent_id, message_count, created_at) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING',
   ).run(session, agent, at)
@@ -52,7 +52,7 @@ function die(facts: {
   message.run(session, seq, 1, `${turn}-1`, turn, 'user', JSON.stringify([{ type: 'text', text: 'set it' }]), at)
   db.prepare(
     "INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)",
-  ).run(turn, agent, session, door, onCrash, at, at)
+  ).run(turn, agent, session, entryPoint, onCrash, at, at)
   if (calls.length > 0) {
     message.run(
       session,
@@ -100,7 +100,7 @@ function read<T>(sql: string): T[] {
 describe('after a crash', () => {
   it('a turn whose caller is gone is marked as interrupted, where everyone looks', async () => {
     const { agent, session } = await firstBoot()
-    die({ agent, session, turn: 't1', door: 'rest', onCrash: 'interrupt' })
+    die({ agent, session, turn: 't1', entryPoint: 'rest', onCrash: 'interrupt' })
     await using stage = await openChat({ home, fake })
     const { messages } = await stage.session()
     expect(messages.map(({ role, mark }) => [role, mark])).toEqual([
@@ -124,7 +124,7 @@ describe('after a crash', () => {
       agent,
       session,
       turn: 't1',
-      door: 'sse',
+      entryPoint: 'sse',
       onCrash: 'interrupt',
       calls: [
         {
@@ -150,13 +150,13 @@ describe('after a crash', () => {
     expect((await stage.host.json('GET', `/api/memory/agents/${agent}/kv/b`)).status).toBe(404)
   })
 
-  it('a turn of an asynchronous door goes on from its last step, and no tool runs twice', async () => {
+  it('a turn of an asynchronous entry point goes on from its last step, and no tool runs twice', async () => {
     const { agent, session } = await firstBoot()
     die({
       agent,
       session,
       turn: 't2',
-      door: 'channel',
+      entryPoint: 'channel',
       onCrash: 'resume',
       calls: [
         {
@@ -195,7 +195,7 @@ describe('after a crash', () => {
       agent: '00000000-0000-4000-8000-000000000000',
       session: `${session}-gone`,
       turn: 't3',
-      door: 'channel',
+      entryPoint: 'channel',
       onCrash: 'resume',
     })
     await using stage = await openChat({ home, fake })
@@ -265,7 +265,7 @@ describe('a turn that waits for a person', () => {
     return (await find()).id as string
   }
 
-  it('goes on after a restart whatever its door, and the call is made once', async () => {
+  it('goes on after a restart whatever its entry point, and the call is made once', async () => {
     let agent = ''
     {
       await using stage = await openChat({ home, fake, config: { plugins: { drain_ms: 50 } } })

@@ -23,7 +23,7 @@ const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error
   id,
   agentId: 'agent',
   sessionId: 'session',
-  door: 'rest',
+  entryPoint: 'rest',
   onCrash: 'interrupt',
   options: '{}',
   createdAt: `2026-01-01T00:00:0${id}.000Z`,
@@ -61,7 +61,7 @@ describe.each(engines)('the journal on %s', (engine) => {
   it('a released turn is handed out again, to the same process too', async () => {
     const { db, boot } = await start(engine)
     const journal = boot('one')
-    await db.batch([journal.accept(turn('1', { onCrash: 'resume', door: 'channel' }))])
+    await db.batch([journal.accept(turn('1', { onCrash: 'resume', entryPoint: 'channel' }))])
     await db.batch([journal.release('1')])
     expect((await journal.orphans()).map(({ id, onCrash }) => [id, onCrash])).toEqual([['1', 'resume']])
     expect(await journal.orphans()).toEqual([])
