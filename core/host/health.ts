@@ -1,9 +1,11 @@
 import type { ConsolaInstance } from 'consola'
 import type { Health } from './daemon.ts'
 
-export interface HealthParts {
+export interface HealthDeps {
   /** A real write and read of the database. */
   readonly check: () => Promise<boolean>
+  /** Defects so far. */
+  readonly panicCount: () => number
   readonly restartCount: number
   readonly warnings: () => readonly string[]
   readonly log: ConsolaInstance
@@ -14,24 +16,19 @@ const CHECK_MS = 4_000
 
 /** What the daemon says about itself. Dispose to end the checks. */
 export class HealthMonitor implements Disposable {
-  readonly #parts: HealthParts
+  readonly #deps: HealthDeps
   readonly #startedAt = performance.now()
   readonly #timer: NodeJS.Timeout
   #checking = false
   #connected = true
-  #panics = 0
   readonly #impaired = new Map<string, string>()
 
-  constructor(parts: HealthParts) {
-    this.#parts = parts
+  constructor(deps: HealthDeps) {
+    this.#deps = deps
     this.#timer = setInterval(() => {
       void this.check()
     }, CHECK_MS)
     this.#timer.unref()
-  }
-
-  countPanic(): void {
-    this.#panics++
   }
 
   /** The daemon is not well while a part without which nothing it says can be trusted is not; `undefined` takes it back. */
@@ -45,7 +42,7 @@ export class HealthMonitor implements Disposable {
     if (this.#checking) return this.#note(false)
     this.#checking = true
     try {
-      this.#note(await this.#parts.check())
+      this.#note(await this.#deps.check())
     } catch {
       this.#note(false) /* that it fails is the answer */
     } finally {
@@ -54,21 +51,21 @@ export class HealthMonitor implements Disposable {
   }
 
   #note(connected: boolean): void {
-    if (this.#connected && !connected) this.#parts.log.error('the database does not answer')
-    if (!this.#connected && connected) this.#parts.log.info('the database answers again')
+    if (this.#connected && !connected) this.#deps.log.error('the database does not answer')
+    if (!this.#connected && connected) this.#deps.log.info('the database answers again')
     this.#connected = connected
   }
 
   warnings(): readonly string[] {
-    return [...this.#parts.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)]
+    return [...this.#deps.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)]
   }
 
   health(): Health {
     return {
       status: this.#connected && this.#impaired.size === 0 ? 'ok' : 'degraded',
       uptimeSecs: Math.floor((performance.now() - this.#startedAt) / 1000),
-      panicCount: this.#panics,
-      restartCount: this.#parts.restartCount,
+      panicCount: this.#deps.panicCount(),
+      restartCount: this.#deps.restartCount,
       database: this.#connected ? 'connected' : 'error',
     }
   }

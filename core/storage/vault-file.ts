@@ -18,6 +18,11 @@ interface Sealed {
   readonly sealed: Uint8Array
 }
 
+export interface VaultFile {
+  /** The secrets of one plugin. */
+  forPlugin(name: string): Vault
+}
+
 /**
  * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the first write.
  * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an error.
@@ -26,7 +31,7 @@ export async function openVault(
   database: Pick<Database, 'sql' | 'scrub'>,
   keyFile: string,
   log?: ConsolaInstance,
-): Promise<{ forPlugin(name: string): Vault }> {
+): Promise<VaultFile> {
   const { sql } = database
   let key: KeyObject | undefined
   let making: Promise<KeyObject> | undefined

@@ -20,7 +20,7 @@ const layers: readonly (readonly string[])[] = [
   ['limit'],
   ['auth'],
   ['jobs'],
-  ['tools', 'http', 'host', 'config', 'build', 'app.ts', 'sdk.ts', 'internal.ts', 'cli'],
+  ['tools', 'http', 'host', 'config', 'build', 'app', 'app.ts', 'sdk.ts', 'internal.ts', 'cli'],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
 
@@ -31,7 +31,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^listhen$/, ['core/http/']],
   [/^hookable$/, ['core/hooks/']],
   [/^unstorage($|\/)/, ['core/storage/', 'core/host/context.ts']],
-  [/^db0($|\/)/, ['core/storage/', 'core/app.ts']],
+  [/^db0($|\/)/, ['core/storage/', 'core/app/']],
   [/^better-sqlite3$/, ['core/storage/']],
   [/^pg$/, ['core/storage/']],
   [/^c12$/, ['core/config/']],

@@ -11,9 +11,10 @@ describe('the health of the daemon', () => {
   })
   const bench = () => {
     const lines: string[] = []
-    const state = { answer: async (): Promise<boolean> => true }
+    const state = { answer: async (): Promise<boolean> => true, panics: 0 }
     const monitor = new HealthMonitor({
       check: () => state.answer(),
+      panicCount: () => state.panics,
       restartCount: 3,
       warnings: () => ['a warning'],
       log: createLog({
@@ -61,8 +62,8 @@ describe('the health of the daemon', () => {
   })
 
   it('counts panics and the seconds since the start', async () => {
-    const { monitor } = bench()
-    monitor.countPanic()
+    const { monitor, state } = bench()
+    state.panics++
     await vi.advanceTimersByTimeAsync(61_000)
     expect(monitor.health()).toMatchObject({ panicCount: 1, uptimeSecs: 61 })
   })

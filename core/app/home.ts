@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import type { ConsolaInstance } from 'consola'
+import type { Connector } from 'db0'
+import type { Config } from '../config/schema.ts'
+import { readVariable } from '../process/inherited.ts'
+import { omitUndefined } from '../schema/object.ts'
+import type { Database } from '../storage/database.ts'
+import { DiskReserve } from '../storage/disk-reserve.ts'
+import { lockHome } from '../storage/lock.ts'
+import type { HomeLock } from '../storage/lock.ts'
+import { openDatabase } from '../storage/open.ts'
+import { refuseLost } from '../storage/sqlite-file.ts'
+import { openStorage } from '../storage/storage.ts'
+import type { PluginStorage } from '../storage/storage.ts'
+import { completeSwap } from '../storage/swap.ts'
+import { openVault } from '../storage/vault-file.ts'
+import type { VaultFile } from '../storage/vault-file.ts'
+import type { PartStack } from './part-stack.ts'
+
+/** What the daemon keeps on disk, open and locked for this process. */
+export interface Home {
+  readonly lock: HomeLock
+  readonly reserve: DiskReserve
+  readonly database: Database
+  readonly storage: PluginStorage
+  readonly vault: VaultFile
+  readonly restarts: RestartCount
+}
+export interface HomeOptions {
+  readonly config: Config
+  readonly log: ConsolaInstance
+  /** A db0 connector instead of the one of `database_url`. */
+  readonly connector: Connector | undefined
+}
+
+/** Locks the home, completes a planned swap and opens database, storage and vault. Throws `HomeInUse` and `DatabaseRefused`. */
+export async function openHome({ config, log, connector }: HomeOptions, parts: PartStack): Promise<Home> {
+  const home = config.home_dir
+  const lock = parts.own('home lock', await lockHome(home))
+  reportSwap(home, log)
+  const reserve = parts.own('disk reserve', new DiskReserve(join(config.data_dir, 'reserve'), log))
+  if (isDatabaseFile(config)) refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
+  const database = parts.own(
+    'database',
+    await openDatabase({
+      url: config.database_url,
+      password: readVariable('PGPASSWORD'),
+      log: log.withTag('database'),
+      onFull: () => reserve.release(),
+      ...omitUndefined({ connector }),
+    }),
+  )
+  const storage = parts.own('storage', openStorage(database, join(config.data_dir, 'files')))
+  const [vault, restarts] = await Promise.all([
+    openVault(database, join(home, 'vault.key'), log.withTag('vault')),
+    RestartCount.open(storage),
+  ])
+  // A start after a crash is a restart that nobody requested.
+  if (lock.afterCrash) await restarts.increment()
+  return { lock, reserve, database, storage, vault, restarts }
+}
+
+/** Whether the database is a file of this machine. */
+export function isDatabaseFile({ database_url: url }: Config): boolean {
+  return url.startsWith('sqlite:') && url !== 'sqlite::memory:'
+}
+
+function reportSwap(home: string, log: ConsolaInstance): void {
+  const swapped = completeSwap(home)
+  if (!swapped) return
+  const restored = Object.values(swapped.facts).join(', ')
+  const previous = swapped.moves[0]?.keep ?? home
+  log.info(`restored: ${restored}; the previous data is in ${previous}`)
+}
+
+/** How often this home was started again, kept across restarts. */
+export class RestartCount {
+  readonly #storage: PluginStorage
+  #count: number
+
+  static async open(storage: PluginStorage): Promise<RestartCount> {
+    return new RestartCount(storage, (await storage.forPlugin('core').getItem<number>('restart_count')) ?? 0)
+  }
+  private constructor(storage: PluginStorage, count: number) {
+    this.#storage = storage
+    this.#count = count
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  async increment(): Promise<void> {
+    const next = this.#count + 1
+    await this.#storage.forPlugin('core').setItem('restart_count', next)
+    this.#count = next
+  }
+}

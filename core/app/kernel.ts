@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto'
+import { readBuild } from '../build/info.ts'
+import type { LiveConfig } from '../config/live.ts'
+import { daemonFolders, httpSettings, outboundSettings, proxySettings } from '../config/parts.ts'
+import { listSecrets } from '../config/redact.ts'
+import type { Config } from '../config/schema.ts'
+import { HookBus } from '../hooks/bus.ts'
+import type { Build } from '../host/daemon.ts'
+import { AuthenticationFailed, UnrecordedChange } from '../host/daemon.ts'
+import { Defects } from '../host/defects.ts'
+import { Idempotency } from '../http/idempotency.ts'
+import { createHttp } from '../http/server.ts'
+import type { HttpServer, HttpSettings } from '../http/server.ts'
+import { MetricRegistry } from '../metrics/registry.ts'
+import { createOutbound } from '../net/outbound.ts'
+import type { Outbound } from '../net/outbound.ts'
+import { ProgramNetwork } from '../net/program-network.ts'
+import type { DaemonFolders } from '../process/folders.ts'
+import { limitNesting } from '../schema/nesting.ts'
+import { Scope } from '../scope/scope.ts'
+import type { Database } from '../storage/database.ts'
+import { openReservations } from '../storage/reservations.ts'
+import { ToolRegistry } from '../tools/registry.ts'
+import { SecretScanner } from '../tools/secret-scanner.ts'
+import type { AppOptions } from './options.ts'
+import type { PartStack } from './part-stack.ts'
+
+/** What plugins register with, and what acts for them. */
+export interface Kernel {
+  readonly build: Build
+  /** The core's own registrations. */
+  readonly scope: Scope
+  readonly defects: Defects
+  readonly metrics: MetricRegistry
+  readonly hooks: HookBus
+  readonly scanner: SecretScanner
+  readonly tools: ToolRegistry
+  readonly idempotency: Idempotency
+  readonly http: HttpServer
+  /** Absent where a test replaces it. */
+  readonly outbound: Outbound | undefined
+  readonly programNetwork: ProgramNetwork | undefined
+  /** Folders that programs of agents are kept out of. */
+  readonly folders: DaemonFolders
+  /** Ports the daemon listens on: outbound requests to them are refused. */
+  readonly ownPorts: Set<number>
+  /** Applies a new configuration to everything that keeps a copy of a value. */
+  reconfigure(config: Config): void
+}
+
+export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
+  const { config, log } = options
+  const build = readBuild()
+  const scope = new Scope('core')
+  const defects = new Defects(log, options.onDefect)
+  const metrics = new MetricRegistry()
+  const hooks = new HookBus(defects.report)
+  const scanner = new SecretScanner()
+  for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) scanner.add(secret)
+  const ownPorts = new Set<number>()
+  const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, ownPorts))
+  const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
+  const idempotency = parts.own(
+    'idempotency keys',
+    new Idempotency({
+      reservations: openReservations(database.sql, () => new Date().toISOString()),
+      owner: randomUUID(),
+      onDefect: defects.report,
+    }),
+  )
+  let settings: HttpSettings = httpSettings(config)
+  limitNesting(settings.maxJsonDepth)
+  const http = createHttp({
+    settings: () => settings,
+    log: log.withTag('http'),
+    metrics,
+    build,
+    idempotency,
+    onDefect: defects.note,
+    onAuthFailure: (failure) => void hooks.forPlugin(scope).emit(AuthenticationFailed, failure),
+    onUnrecorded: (request) => hooks.forPlugin(scope).emit(UnrecordedChange, request),
+  })
+  return {
+    build,
+    scope,
+    defects,
+    metrics,
+    hooks,
+    scanner,
+    tools: createTools(options, live, defects, scanner),
+    idempotency,
+    http,
+    outbound,
+    programNetwork,
+    folders: daemonFolders(config, options.files ?? []),
+    ownPorts,
+    reconfigure(next) {
+      settings = httpSettings(next)
+      limitNesting(settings.maxJsonDepth)
+      for (const secret of listSecrets(next)) scanner.add(secret)
+      http.renewed()
+      programNetwork
+        ?.recheck()
+        .catch((error: unknown) => defects.report(error, 'connections of programs under new rules'))
+    },
+  }
+}
+
+function openOutbound({ log }: AppOptions, live: LiveConfig, ownPorts: ReadonlySet<number>): Outbound {
+  return createOutbound({
+    settings: () => outboundSettings(live.current),
+    log: log.withTag('outbound'),
+    own: {
+      ports: () => ownPorts,
+      names: () => live.current.http.allowed_hosts,
+    },
+  })
+}
+
+function createTools({ log }: AppOptions, live: LiveConfig, defects: Defects, scanner: SecretScanner): ToolRegistry {
+  return new ToolRegistry({
+    limits: () => ({
+      timeoutSecs: live.current.tools.timeout_secs,
+      outputChars: live.current.tools.output_chars,
+    }),
+    onDefect: defects.report,
+    holdsSecret: (args) => scanner.containsSecret(args),
+    onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
+  })
+}

@@ -1,0 +1,87 @@
+import { basename, join } from 'node:path'
+import { section } from '../config/parts.ts'
+import type { LiveConfig } from '../config/live.ts'
+import { builtInFolders, findEntry, fingerprints, namedFolders } from '../host/folders.ts'
+import { Host } from '../host/host.ts'
+import { createLoader } from '../host/loader.ts'
+import type { Loader } from '../host/loader.ts'
+import { parseSection } from '../host/section.ts'
+import { PluginWatch } from '../host/watch.ts'
+import { copyBeforeMigration } from '../host/upgrade.ts'
+import type { Home } from './home.ts'
+import type { Kernel } from './kernel.ts'
+import { createMembers } from './members.ts'
+import type { AppOptions } from './options.ts'
+import type { PartStack } from './part-stack.ts'
+
+/** A plugin whose setup takes longer has failed: the others must not wait for it. */
+const SETUP_MS = 30_000
+
+/** The code of the built-in plugins, on its way into memory. */
+export interface BuiltInCode {
+  readonly loader: Loader
+  readonly folders: readonly string[]
+}
+
+/** Starts to import the built-in plugins. Importing takes longest, so it runs while the database opens. */
+export async function preloadBuiltIns({ config, builtIns }: AppOptions): Promise<BuiltInCode> {
+  const folders = builtIns ?? (await builtInFolders())
+  const cacheDir = join(config.home_dir, 'cache', 'plugins')
+  const loader = createLoader({ builtIns: new Set(folders), cacheDir })
+  loader.preload(folders.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
+  return { loader, folders }
+}
+
+export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInCode, home: Home, kernel: Kernel): Host {
+  const { config, log } = options
+  const { http, hooks, tools } = kernel
+  const { database } = home
+  const known = (): ReturnType<Host['known']> => host.known()
+  const host: Host = new Host({
+    loader: code.loader,
+    log,
+    builtIns: new Set(code.folders),
+    drainMs: () => live.current.plugins.drain_ms,
+    setupMs: SETUP_MS,
+    disabled: () => live.current.plugins.disabled,
+    strict: options.strict ?? false,
+    pluginConfig: (definition) => parseSection(definition, section(live.current, definition), live.sources),
+    members: (scope) => createMembers({ kernel, home, log, fetch: options.fetch, known }, scope),
+    hold(plugins) {
+      const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
+      return () => {
+        for (const release of releases) release()
+      }
+    },
+    migrate: (plugin, migrations, rules) => database.migrate(plugin, migrations, rules),
+    beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
+  })
+  return host
+}
+
+/** Loads the built-in plugins and those of the configuration. Returns the watcher of their folders, which development starts at once. */
+export async function startPlugins(
+  { config, log }: AppOptions,
+  host: Host,
+  builtIns: readonly string[],
+  parts: PartStack,
+): Promise<PluginWatch> {
+  const roots = [...config.plugins.paths, join(config.home_dir, 'plugins')]
+  const outside = await namedFolders(roots)
+  // Built code changes only with an installation, which ends in a restart; its sources change during development.
+  const sources = config.development ? builtIns.filter((folder) => findEntry(folder)?.endsWith('.ts')) : []
+  const known = config.plugins.watch ? await fingerprints([...sources, ...outside]) : new Map<string, string>()
+  await host.start([...builtIns, ...outside])
+  const watcher = parts.own(
+    'plugin watcher',
+    new PluginWatch(config.plugins.watch, {
+      host,
+      log,
+      roots,
+      folders: sources,
+      known,
+    }),
+  )
+  if (config.development) await watcher.start()
+  return watcher
+}

@@ -1,0 +1,111 @@
+import { Configuration } from '../config/configuration.ts'
+import { section } from '../config/parts.ts'
+import type { LiveConfig } from '../config/live.ts'
+import { createConfiguration } from '../host/configuration.ts'
+import { Daemon } from '../host/daemon.ts'
+import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-snapshots.ts'
+import { Guards } from '../host/guards.ts'
+import { Guests, lazyGuests } from '../host/guests.ts'
+import { installedGuards } from '../host/installed.ts'
+import { HealthMonitor } from '../host/health.ts'
+import type { Host } from '../host/host.ts'
+import { Logs } from '../host/logs.ts'
+import { sectionWarnings } from '../host/section.ts'
+import type { Stopping } from '../host/stopping.ts'
+import { LogFeed } from '../log/feed.ts'
+import { runningCalls } from '../scope/call.ts'
+import type { Home } from './home.ts'
+import type { Kernel } from './kernel.ts'
+import type { AppOptions } from './options.ts'
+import type { PartStack } from './part-stack.ts'
+
+export interface ServiceDeps {
+  readonly options: AppOptions
+  readonly live: LiveConfig
+  readonly home: Home
+  readonly kernel: Kernel
+  readonly host: Host
+  readonly health: HealthMonitor
+  readonly stopping: Stopping
+}
+
+/** Gives the core's own services to the plugins. */
+export function provideServices(deps: ServiceDeps, parts: PartStack): Daemon {
+  const { options, live, home, kernel, host, health } = deps
+  const { http, scanner, folders } = kernel
+  const daemon = createDaemon(deps)
+  host.provide(Daemon, daemon)
+  host.provide(Logs, options.logs ?? new LogFeed())
+  host.provide(
+    DatabaseSnapshots,
+    createDatabaseSnapshots(options.config, (file) => home.database.snapshot(file)),
+  )
+  host.provide(Guards, installedGuards({ http, scanner, health, folders }))
+  host.provide(Guests, parts.own('guests', lazyGuests()))
+  host.provide(
+    Configuration,
+    createConfiguration({
+      live,
+      host,
+      section,
+      reread: options.reread,
+      taken(config) {
+        options.onConfig?.(config)
+        kernel.reconfigure(config)
+      },
+    }),
+  )
+  return daemon
+}
+
+function createDaemon({ options, live, home, kernel, host, health, stopping }: ServiceDeps): Daemon {
+  const { config } = options
+  return {
+    build: kernel.build,
+    startedAt: new Date().toISOString(),
+    get stopping() {
+      return stopping.reason
+    },
+    config: () => ({
+      dataDir: config.data_dir,
+      homeDir: config.home_dir,
+      listenAddr: config.listen_addr,
+      apiKeySet: live.current.api_key !== undefined,
+      defaultProvider: live.current.default_provider,
+      defaultModel: live.current.default_model,
+      logLevel: live.current.log_level,
+    }),
+    health: () => health.health(),
+    warnings: () => health.warnings(),
+    plugins: () => host.plugins(),
+    reload: (name) => host.reload(name),
+    unload: (name) => host.unload(name),
+    load: (folder) => host.load(folder),
+    openapi: () => kernel.http.openapi(),
+    metrics: () => kernel.metrics.render(),
+    shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),
+    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => home.restarts.increment()),
+  }
+}
+
+/** Sections and keys of the configuration that no plugin reads. */
+export function unknownSections(live: LiveConfig, host: Host): readonly string[] {
+  return sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
+}
+
+export function createHealth({ options, live, home, kernel, host }: Omit<ServiceDeps, 'health' | 'stopping'>) {
+  return new HealthMonitor({
+    check: () => home.database.check(),
+    panicCount: () => kernel.defects.count,
+    restartCount: home.restarts.count,
+    log: options.log,
+    warnings: () => [...live.warnings, ...unknownSections(live, host), ...pluginWarnings(host)],
+  })
+}
+
+function pluginWarnings(host: Host): readonly string[] {
+  return host.plugins().flatMap(({ name, state, error }) => {
+    if (error === undefined) return []
+    return state === 'failed' ? `plugin "${name}" is not loaded: ${error}` : `plugin "${name}" ${error}`
+  })
+}
