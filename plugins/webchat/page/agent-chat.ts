@@ -22,6 +22,7 @@ import {
   unnamed,
   withAccount,
   withoutLastExchange,
+  withoutTurn,
 } from './transcript.ts'
 import type { Transcript } from './transcript.ts'
 import { SessionFollower } from './session-follower.ts'
@@ -255,6 +256,8 @@ export class AgentChat {
       // Somebody else asked again or dropped it: what is shown now is what is there.
       if (!(error instanceof ApiError && error.status === 409)) throw error
     }
+    // The stream of the session may already show the new turn, and nothing is read while one is open.
+    this.transcript.update((transcript) => withoutTurn(transcript, turnId))
     await this.#readAgain()
   }
   /** Takes such a message out of the conversation. Throws what the daemon refused. */
@@ -351,10 +354,15 @@ export class AgentChat {
         this.place.update(({ shown }) => ({ shown, active: event.activeId }))
         const last = this.transcript.value.entries.findLast((entry) => entry.kind === 'answer')
         const mine = unnamed(this.transcript.value)
-        const missed =
-          last !== undefined &&
-          (last.state === 'unanswered' || last.state === 'detached') &&
-          !event.turns.some(({ turn_id: id }) => id === last.turnId)
+        const running = event.turns.some(({ turn_id: id }) => id === last?.turnId)
+        // Its end came between two streams.
+        const ended =
+          last?.turnId !== undefined &&
+          last === openAnswer(this.transcript.value) &&
+          !running &&
+          !this.#own.has(last.turnId)
+        if (ended) this.transcript.update(detach)
+        const missed = !running && (ended || last?.state === 'unanswered' || last?.state === 'detached')
         for (const turn of event.turns) if (!this.#own.has(turn.turn_id) && !mine) this.#joined(turn)
         for (const { turnId, frame } of event.frames) if (!this.#own.has(turnId) && !mine) this.#take(frame, turnId)
         this.known.set(true)

@@ -211,6 +211,14 @@ export function markStopped(transcript: Transcript): Transcript {
   return endAnswer(transcript, { state: 'stopped', problem: undefined, aside: asides['cancelled'] })
 }
 
+/** Removes the answer of a turn and its question. */
+export function withoutTurn(transcript: Transcript, turnId: string): Transcript {
+  const answer = answerOf(transcript, turnId)
+  if (!answer) return transcript
+  const question = questionOf(transcript, answer)
+  return { ...transcript, entries: transcript.entries.filter((entry) => entry !== answer && entry !== question) }
+}
+
 /** Takes a question and what followed it out again, so that it can be asked anew. */
 export function withoutLastExchange(transcript: Transcript): Transcript {
   const at = transcript.entries.findLastIndex((entry) => entry.kind === 'question')

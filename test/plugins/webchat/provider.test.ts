@@ -1,4 +1,4 @@
-import type { Browser, WebSocketRoute } from 'playwright-core'
+import type { Browser, Route, WebSocketRoute } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
@@ -104,7 +104,6 @@ test('a refusal of the provider is shown in the place of the answer, and asking 
       error: { message: 'Incorrect API key provided', type: 'invalid_request_error', code: 'invalid_api_key' },
     }),
   })
-  fake.always({ text: 'Now it works.' })
   await using host = await daemon()
   await using tab = await openTab(browser, host.url)
   await tab.page.getByText('Connected', { exact: true }).waitFor()
@@ -114,7 +113,18 @@ test('a refusal of the provider is shown in the place of the answer, and asking 
   expect(said).toMatch(/key|openai/i)
   await tab.page.reload()
   await problem.getByText(said).waitFor()
+  const { text, letGo } = halves('Now it ', 'works.')
+  fake.script({ text })
+  // The stream of the session shows the new turn before the session is read again.
+  const hold = async (route: Route): Promise<void> => {
+    await tab.page.locator('.growing', { hasText: 'Now it' }).waitFor()
+    await route.continue()
+  }
+  await tab.page.route('**/api/sessions/*?limit=*', hold, { times: 1 })
+  const read = tab.page.waitForResponse(/\/api\/sessions\/[^/]+\?limit=/)
   await problem.getByRole('button', { name: /^(?:Ask again|Retry)$/ }).click()
+  await read
+  letGo()
   await tab.page.locator('.answer', { hasText: 'Now it works.' }).locator('.answer-foot').waitFor()
   expect(await tab.page.locator('.question').count()).toBe(1)
   expect(tab.complaints).toEqual([])
