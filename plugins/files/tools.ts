@@ -11,8 +11,8 @@ import { search } from './search.ts'
 
 /** Entries of a folder one answer shows. */
 const SHOWN = 1000
-/** Security facts 1.2: a file may hold a page that was fetched in another conversation. */
-const fromAnywhere = ['ExternalNetwork']
+/** A file or its name may hold the words of a web page that was read in another session (security facts 1.2). */
+const EXTERNAL = ['ExternalNetwork']
 const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to the workspace'))
 
 export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyTool[] {
@@ -40,7 +40,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   const read = defineTool({
     name: 'file_read',
     risk: 'read',
-    labels: fromAnywhere,
+    labels: EXTERNAL,
     description: 'Read a text file of the workspace.',
     input: v.object({ path }),
     async run(input, { agentId }) {
@@ -66,6 +66,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   const list = defineTool({
     name: 'file_list',
     risk: 'read',
+    labels: EXTERNAL,
     description: 'List a folder of the workspace; "." is the workspace itself. Answers JSON.',
     input: v.object({ path }),
     async run(input, { agentId }) {
@@ -188,7 +189,7 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
   const find = defineTool({
     name: 'code_search',
     risk: 'read',
-    labels: fromAnywhere,
+    labels: EXTERNAL,
     description:
       'Find lines in the text files of the workspace that hold a text, taken literally. Answers path:line: text.',
     input: v.object({

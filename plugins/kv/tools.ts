@@ -4,6 +4,8 @@ import type { AnyTool } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Pairs } from './service.ts'
 
+/** A stored value or key may hold the words of a web page that was read in another session (security facts 1.2). */
+const EXTERNAL = ['ExternalNetwork']
 const key = v.pipe(v.string(), v.minLength(1), v.description('The key'))
 
 /** The calling agent's own keys, under the rights of its manifest. */
@@ -11,6 +13,7 @@ export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
   const get = defineTool({
     name: 'kv_get',
     risk: 'read',
+    labels: EXTERNAL,
     description: 'Read a value that was stored under a key. Answers JSON.',
     input: v.object({ key }),
     async run(input, { agentId }) {
@@ -44,6 +47,7 @@ export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
   const list = defineTool({
     name: 'kv_list',
     risk: 'read',
+    labels: EXTERNAL,
     description: 'List the keys that hold a value, without the values. Answers a JSON array.',
     input: v.object({ prefix: v.optional(v.pipe(v.string(), v.description('Only keys that start with this'))) }),
     async run(input, { agentId }) {

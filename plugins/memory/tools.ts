@@ -3,10 +3,10 @@ import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Notes } from './service.ts'
 
-/** Security facts 1.2: a note may hold what was read in another conversation. */
-const fromAnywhere = ['ExternalNetwork']
-/** Notes a recall that is not exact shows at most. */
-const recalled = 20
+/** A note may hold the words of a web page that was read in another session (security facts 1.2). */
+const EXTERNAL = ['ExternalNetwork']
+/** Notes that a search without an exact match shows. */
+const MAX_MATCHES = 20
 const key = (says: string) => v.pipe(v.string(), v.minLength(1), v.description(says))
 
 export function noteTools(notes: Notes): readonly AnyTool[] {
@@ -27,21 +27,21 @@ export function noteTools(notes: Notes): readonly AnyTool[] {
   const recall = defineTool({
     name: 'memory_recall',
     risk: 'read',
-    labels: fromAnywhere,
+    labels: EXTERNAL,
     description:
       'Recall a note by its key. When no note has this key, finds notes that contain the text. Answers a JSON array.',
     input: v.object({ key: key('A key, or a word to look for') }),
     async run(input, { agentId }) {
       const found = await notes.recall(agentId, input.key)
       if (found.length === 0) return `No note found for "${input.key}".`
-      const more = found.length > recalled ? `\n${found.length - recalled} more; use a longer text.` : ''
-      return JSON.stringify(found.slice(0, recalled)) + more
+      const more = found.length > MAX_MATCHES ? `\n${found.length - MAX_MATCHES} more; use a longer text.` : ''
+      return JSON.stringify(found.slice(0, MAX_MATCHES)) + more
     },
   })
   const list = defineTool({
     name: 'memory_list',
     risk: 'read',
-    labels: fromAnywhere,
+    labels: EXTERNAL,
     description: 'List the notes, the latest first. Answers JSON with the notes and their total number.',
     input: v.object({
       limit: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 20),
