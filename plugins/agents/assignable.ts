@@ -1,19 +1,13 @@
 import * as v from 'valibot'
 import { findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { line, Refusal } from 'svc/sdk'
 import type { HeldAgent } from './roster.ts'
 
 /** The names there are to assign now. */
 export type Assignable = (kind: 'skills' | 'mcp_servers') => Promise<readonly string[]>
 
-const name = v.pipe(
-  v.string(),
-  v.minLength(1, 'must not be empty'),
-  v.maxLength(256, 'at most 256 characters'),
-  v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'),
-)
 export const Names = v.pipe(
-  v.array(name),
+  v.array(line(256)),
   v.maxLength(1000, 'at most 1000'),
   v.check((list) => new Set(list).size === list.length, 'must not hold a name twice'),
 )

@@ -1,37 +1,51 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { line, mediaTypeOf, Refusal } from 'svc/sdk'
 
-const line = (limit: number) =>
-  v.pipe(
-    v.string(),
-    v.maxLength(limit, `at most ${limit} characters`),
-    v.check((text) => text.isWellFormed() && !text.includes('\0'), 'must be well-formed Unicode without NUL'),
-  )
 const AVATAR_CHARS = 65_536
-/** A page shows it: no other scheme may come through. SVG can hold scripts. */
+const ADDRESS_CHARS = 2048
+const DATA_URL = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+=*)$/
+/** A page shows the avatar, so other schemes are refused. SVG is refused because it can hold scripts. */
 const avatar = v.pipe(
   line(AVATAR_CHARS),
   v.check(
-    (url) =>
-      /^https?:\/\/[^\s]+$/i.test(url)
-        ? url.length <= 2048 && URL.canParse(url)
-        : /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$/.test(url),
+    (url) => (/^https?:\/\/[^\s]+$/i.test(url) ? url.length <= ADDRESS_CHARS && URL.canParse(url) : DATA_URL.test(url)),
     'must be an http(s) address or a data URI of an image',
   ),
 )
+/** Text of several lines. */
+const paragraph = (limit: number) =>
+  v.pipe(
+    v.string(),
+    v.maxLength(limit, `at most ${limit} characters`),
+    v.check(
+      (text) => text.isWellFormed() && !/[^\P{Cc}\t\r\n]/u.test(text),
+      'must be well-formed Unicode without control characters other than tabs and line breaks',
+    ),
+  )
 
 export const Identity = v.object({
   emoji: v.optional(line(32)),
   avatar_url: v.optional(avatar),
   color: v.optional(v.pipe(v.string(), v.regex(/^#[0-9a-fA-F]{3,8}$/, 'must be # and 3 to 8 hexadecimal digits'))),
   archetype: v.optional(line(256)),
-  vibe: v.optional(line(4096)),
+  vibe: v.optional(paragraph(4096)),
   greeting_style: v.optional(line(256)),
 })
 export type Identity = v.InferOutput<typeof Identity>
 
+const stored = v.optional(v.string())
+/** The column of the database. Rows of earlier versions were checked by other rules and stay readable. */
+export const StoredIdentity = v.object({
+  emoji: stored,
+  avatar_url: stored,
+  color: stored,
+  archetype: stored,
+  vibe: stored,
+  greeting_style: stored,
+}) satisfies v.GenericSchema<unknown, Identity>
+
 const text = v.optional(v.nullable(v.string()))
-/** What a change may hold: `null` clears. `avatar` and `persona` are the names of the interface. */
+/** The fields of a change: `null` clears one. `avatar` and `persona` are the names in the interface. */
 export const identityFields = {
   emoji: text,
   avatar_url: text,
@@ -53,19 +67,38 @@ export function identityChange(body: IdentityChange): IdentityChange | undefined
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
-/** Throws `invalid_request` for a value that is none and for two names of one field that disagree. */
-export function changeIdentity(old: Identity, { avatar, persona, ...change }: IdentityChange): Identity {
-  // An avatar without an address is a sign to show.
-  const shown =
-    avatar === undefined || avatar === null || /:|\/\//.test(avatar) ? { avatar_url: avatar } : { emoji: avatar }
-  const named = merge(merge(change, shown, 'avatar'), { vibe: persona }, 'persona')
+/**
+ * The identity after a change; `null` and an empty text clear a field. Throws `invalid_request` for an invalid value, for image data
+ * that is not what its data URI says, and for two names of one field that disagree.
+ */
+export async function changeIdentity(old: Identity, { avatar, persona, ...change }: IdentityChange): Promise<Identity> {
+  // Text without a scheme is a symbol to show, such as an emoji.
+  const isAddress = avatar === undefined || avatar === null || /:|\/\//.test(avatar)
+  const renamed = merge(
+    merge(change, isAddress ? { avatar_url: avatar } : { emoji: avatar }, 'avatar'),
+    { vibe: persona },
+    'persona',
+  )
   const next = Object.fromEntries(
-    Object.entries({ ...old, ...named }).filter(([, value]) => value !== null && value !== undefined),
+    Object.entries({ ...old, ...renamed }).filter(([, value]) => value !== null && value !== undefined && value !== ''),
   )
   const result = v.safeParse(Identity, next)
-  if (result.success) return result.output
-  const issue = result.issues[0]
-  throw new Refusal('invalid_request', `${v.getDotPath(issue) ?? 'identity'}: ${issue.message}`)
+  if (!result.success) {
+    const issue = result.issues[0]
+    throw new Refusal('invalid_request', `${v.getDotPath(issue) ?? 'identity'}: ${issue.message}`)
+  }
+  const { avatar_url: url } = result.output
+  if (url !== undefined && url !== old.avatar_url) await checkImage(url)
+  return result.output
+}
+
+/** Throws `invalid_request` for a data URI whose bytes are not the image it declares. */
+async function checkImage(url: string): Promise<void> {
+  const [, declared, base64] = DATA_URL.exec(url) ?? []
+  if (declared === undefined || base64 === undefined) return
+  const found = await mediaTypeOf(Buffer.from(base64, 'base64'))
+  if (found !== declared)
+    throw new Refusal('invalid_request', `avatar_url: the data URI declares ${declared}, its bytes are ${found}`)
 }
 
 function merge(change: IdentityChange, other: IdentityChange, name: string): IdentityChange {
@@ -73,7 +106,7 @@ function merge(change: IdentityChange, other: IdentityChange, name: string): Ide
     if (value === undefined) continue
     const already = Object.entries(change).find(([field]) => field === key)?.[1]
     if (already !== undefined && already !== value)
-      throw new Refusal('invalid_request', `${name}: says something else than ${key}`)
+      throw new Refusal('invalid_request', `${name}: differs from ${key}; send one of them`)
     change = { ...change, [key]: value }
   }
   return change

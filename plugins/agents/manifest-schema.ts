@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { line } from 'svc/sdk'
 
 const control = /\p{Cc}/u
 const whole = (least: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(Number.MAX_SAFE_INTEGER))
@@ -19,13 +20,7 @@ const list = (fallback: readonly string[] = []) => v.optional(texts, [...fallbac
 const table = v.record(v.string(), v.unknown())
 const tables = v.array(table)
 
-export const AgentName = v.pipe(
-  v.string(),
-  v.trim(),
-  v.minLength(1, 'must not be empty'),
-  v.maxLength(256, 'at most 256 characters'),
-  v.check((name) => !control.test(name), 'must not hold control characters'),
-)
+export const AgentName = line(256)
 export const Description = v.pipe(v.string(), v.maxLength(4096, 'at most 4096 characters'))
 export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
 

@@ -1,7 +1,8 @@
 import type { ConsolaInstance } from 'consola'
 import * as v from 'valibot'
 import type { Agent } from './contract.ts'
-import { Identity } from './identity.ts'
+import { StoredIdentity } from './identity.ts'
+import type { Identity } from './identity.ts'
 import { parseManifest } from './manifest.ts'
 import type { ParsedManifest } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
@@ -88,7 +89,7 @@ export class Roster {
       sessionId: row.session_id,
       manifestToml: row.manifest_toml,
       clonedFrom: row.cloned_from ?? undefined,
-      identity: row.identity === '{}' ? nobody : v.parse(Identity, readOwnJson(row.identity)),
+      identity: row.identity === '{}' ? nobody : v.parse(StoredIdentity, readOwnJson(row.identity)),
       ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
     }
     this.drop(row.id)

@@ -348,11 +348,11 @@ export class AgentService implements Agents {
 
   /** Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none, `conflict` for a name that is taken. */
   edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<HeldAgent> {
-    return this.#change(id, (agent) => ({
+    return this.#change(id, async (agent) => ({
       ...(Object.keys(edits).length === 0
         ? {}
         : { manifest_toml: editManifest(agent.manifestToml, { ...leaving(agent, edits), ...edits }) }),
-      ...(identity ? { identity: JSON.stringify(changeIdentity(agent.identity, identity)) } : {}),
+      ...(identity ? { identity: JSON.stringify(await changeIdentity(agent.identity, identity)) } : {}),
       what: `changed ${[...Object.keys(edits), ...Object.keys(identity ?? {})].join(', ')}`,
     }))
   }

@@ -17,6 +17,10 @@ const spawn = async (more = ''): Promise<string> =>
 const detail = async (id: string) => (await host.json('GET', `/api/agents/${id}`)).body
 const patch = (id: string, part: string, body: unknown) => host.json('PATCH', `/api/agents/${id}/${part}`, body)
 
+/** One black pixel, and one as a GIF. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
+
 describe('PATCH /api/agents/{id}/identity', () => {
   it('takes the names of the interface', async () => {
     const id = await spawn()
@@ -37,7 +41,7 @@ describe('PATCH /api/agents/{id}/identity', () => {
     const id = await spawn()
     const all = {
       emoji: '🦊',
-      avatar_url: 'data:image/png;base64,AAAA',
+      avatar_url: `data:image/png;base64,${PNG}`,
       color: '#ff00aa',
       archetype: 'Scholar',
       vibe: 'dry',
@@ -48,6 +52,13 @@ describe('PATCH /api/agents/{id}/identity', () => {
     await patch(id, 'identity', { color: '#000', emoji: null })
     const { emoji: _, ...rest } = all
     expect((await detail(id)).identity).toEqual({ ...rest, color: '#000' })
+  })
+
+  it('an empty text clears a field, and a persona may have several lines', async () => {
+    const id = await spawn()
+    await patch(id, 'identity', { emoji: '🦊', persona: 'Calm.\nBrief.' })
+    await patch(id, 'identity', { emoji: '' })
+    expect((await detail(id)).identity).toEqual({ vibe: 'Calm.\nBrief.' })
   })
 
   it('an avatar that is no address is a sign', async () => {
@@ -63,6 +74,12 @@ describe('PATCH /api/agents/{id}/identity', () => {
     ['a script for an avatar', { avatar: 'javascript:alert(1)' }],
     ['a page', { avatar_url: 'data:text/html;base64,AAAA' }],
     ['a drawing', { avatar_url: 'data:image/svg+xml;base64,AAAA' }],
+    ['bytes that are no image', { avatar_url: 'data:image/png;base64,AAAA' }],
+    ['a page that is sent as an image', { avatar: `data:image/gif;base64,${btoa('<script>alert(1)</script>')}` }],
+    ['another image than it says', { avatar_url: `data:image/png;base64,${GIF}` }],
+    ['a line break in a sign', { emoji: 'a\nb' }],
+    ['an escape in an archetype', { archetype: '\u001b[2J' }],
+    ['an escape in a persona', { persona: '\u001b[2J' }],
     ['a path', { avatar_url: '/etc/passwd' }],
     ['a colour without #', { color: 'red' }],
     ['a colour with more behind it', { color: '#fff;x' }],
