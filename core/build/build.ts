@@ -29,6 +29,7 @@ const external = [
   /^crossws/,
   'ofetch',
   'pg',
+  'busboy',
   'yauzl',
   'yazl',
   '@electric-sql/pglite',

@@ -3,7 +3,6 @@ import { Refusal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Upload, Uploads } from './contract.ts'
-import { readMultipart } from './multipart.ts'
 import { safeName, storedType } from './media-type.ts'
 import type { UploadRow } from './schema.ts'
 import type { WorkspaceService } from './service.ts'
@@ -16,7 +15,7 @@ export interface UploadParts {
   readonly workspaces: WorkspaceService
   readonly maxBytes: number
 }
-interface Given {
+interface UploadedFile {
   readonly filename: string
   readonly type: string | undefined
   readonly content: Uint8Array
@@ -52,7 +51,10 @@ export class UploadService implements Uploads {
     })
   }
 
-  /** One file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the request. Throws `invalid_request` and `payload_too_large`. */
+  /**
+   * Stores one file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the
+   * request. Throws `invalid_request` and `payload_too_large`.
+   */
   async add(
     agentId: string,
     body: Uint8Array,
@@ -62,29 +64,30 @@ export class UploadService implements Uploads {
   ): Promise<UploadRow> {
     const { id: agent } = await this.#parts.agents.require(agentId)
     const { store, audit, workspaces, maxBytes } = this.#parts
-    const given = fileOf(body, contentType, filename)
-    if (given.content.byteLength > maxBytes)
+    const file = await fileOf(body, contentType, filename, maxBytes)
+    if (file.content.byteLength > maxBytes)
       throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes (plugins.files.max_upload_bytes)`, {
         details: { limit_bytes: maxBytes },
       })
-    if (given.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
-    const type = await storedType(given.content, given.type, given.filename)
+    if (file.content.byteLength === 0) throw new Refusal('invalid_request', 'file: is empty')
+    const type = await storedType(file.content, file.type, file.filename)
     if (type === undefined)
       throw new Refusal(
         'invalid_request',
-        `file: it is sent as ${(given.type ?? '').slice(0, 100)}, and its bytes are no picture; send what it is, or application/octet-stream`,
+        `file: it is sent as ${(file.type ?? '').slice(0, 100)}, and its bytes are no picture; ` +
+          'send its real type, or application/octet-stream',
       )
-    const name = safeName(given.filename)
+    const name = safeName(file.filename)
     const row: UploadRow = {
       id,
       agent_id: agent,
       filename: name,
       path: `uploads/${id}/${name}`,
       content_type: type,
-      size_bytes: given.content.byteLength,
+      size_bytes: file.content.byteLength,
       created_at: new Date().toISOString(),
     }
-    await workspaces.write(agent, row.path, given.content)
+    await workspaces.write(agent, row.path, file.content)
     try {
       await store.commit(
         store.insert(row),
@@ -116,7 +119,12 @@ export class UploadService implements Uploads {
   }
 }
 
-function fileOf(body: Uint8Array, contentType: string | undefined, filename: string | undefined): Given {
+async function fileOf(
+  body: Uint8Array,
+  contentType: string | undefined,
+  filename: string | undefined,
+  maxBytes: number,
+): Promise<UploadedFile> {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType ?? '')) {
     if (filename !== undefined) return { filename: decoded(filename), type: contentType, content: body }
     throw new Refusal(
@@ -124,11 +132,11 @@ function fileOf(body: Uint8Array, contentType: string | undefined, filename: str
       'file: send multipart/form-data with a file, or the bytes with the header X-Filename',
     )
   }
-  const files = readMultipart(body, contentType ?? '').filter((part) => part.filename !== undefined)
-  const [file] = files
-  if (!file) throw new Refusal('invalid_request', 'file: there is no file in the form')
-  if (files.length > 1) throw new Refusal('invalid_request', 'file: one file for each request')
-  return { filename: file.filename ?? '', type: file.type, content: file.content }
+  const { readFormFiles } = await import('./form-data.ts')
+  const [file, ...others] = await readFormFiles(body, contentType ?? '', maxBytes)
+  if (!file) throw new Refusal('invalid_request', 'file: the form has no file')
+  if (others.length > 0) throw new Refusal('invalid_request', 'file: send one file per request')
+  return file
 }
 
 /** Header values are ASCII, so a name in other letters comes percent-encoded. */

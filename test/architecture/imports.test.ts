@@ -41,6 +41,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^consola($|\/)/, ['core/log/']],
   [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],
+  [/^busboy$/, ['plugins/files/']],
   [/^(yauzl|yazl)$/, ['plugins/backups/']],
   [/^file-type$/, ['core/files/']],
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],
