@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { line, mediaTypeOf, Refusal } from 'svc/sdk'
+import { mediaTypeOf } from 'svc/internal'
+import { line, Refusal } from 'svc/sdk'
 
 const AVATAR_CHARS = 65_536
 const ADDRESS_CHARS = 2048
