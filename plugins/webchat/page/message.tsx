@@ -100,7 +100,7 @@ export function AnswerItem({
           <div class="problem" role="alert">
             <WarningIcon />
             <p>{answer.problem}</p>
-            {answer.turnId !== undefined && answer.kept ? (
+            {answer.turnId !== undefined && answer.canRetry === true ? (
               <Failed turnId={answer.turnId} onRetry={onRetryTurn} onDrop={onDropTurn} />
             ) : (
               last && (

@@ -12,7 +12,7 @@ export interface Cost {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly iterations: number | undefined
-  /** `null`: nobody knows the price. */
+  /** `null`: the price is unknown. */
   readonly costUsd: number | null | undefined
   readonly provider: string | undefined
   readonly model: string | undefined
@@ -24,7 +24,7 @@ export interface Question {
   /** Where it came in, when that was not this page. */
   readonly from?: string | undefined
 }
-/** What an answer waits for, as the daemon says it. */
+/** What an answer waits for, as the daemon reports it. */
 export interface Phase {
   readonly phase: string
   readonly detail: string
@@ -40,16 +40,16 @@ export interface Answer {
    */
   readonly state: 'thinking' | 'streaming' | 'done' | 'stopped' | 'failed' | 'detached' | 'unanswered'
   readonly problem: string | undefined
-  /** Why it ends where it ends, when that is neither a failure nor what the model wanted. */
+  /** Why it ends here, when that is neither a failure nor the decision of the model. */
   readonly aside: string | undefined
   readonly cost: Cost | undefined
   /** Once the daemon has named it. */
   readonly turnId?: string | undefined
-  /** What the model thought before it answered. */
+  /** The reasoning of the model before its answer. */
   readonly thinking?: string | undefined
   readonly phase?: Phase | undefined
-  /** The daemon keeps the message that failed: it can be asked again or dropped. */
-  readonly kept?: boolean
+  /** The daemon keeps the message whose turn failed or was interrupted: it can be retried or dropped. */
+  readonly canRetry?: boolean
 }
 export type Entry = Question | Answer
 export interface Transcript {
@@ -62,6 +62,12 @@ const asides: Readonly<Record<string, string>> = {
   length: 'The answer reached the longest length that is set for this agent.',
   refused: 'The provider refused to go on.',
   iterations: 'Stopped after as many steps as this agent may take for one answer.',
+}
+
+/** Of a recorded message. */
+const recordedAsides: Readonly<Record<string, string>> = {
+  cancelled: 'Stopped.',
+  cut: 'The answer was cut off here.',
 }
 
 export const emptyTranscript: Transcript = { entries: [], nextId: 1 }
@@ -84,7 +90,7 @@ export function questionOf(transcript: Transcript, answer: Answer): Question | u
   return before?.kind === 'question' ? before : undefined
 }
 
-/** A turn that somebody else began, or that began before this page was opened: what is shown of it is drawn anew. */
+/** Shows a turn that another client started, or that started before this page was opened, from its beginning. */
 export function join(
   transcript: Transcript,
   { turn_id: turnId, content, entry_point: from }: FollowedTurn,
@@ -131,73 +137,64 @@ export function ask(transcript: Transcript, text: string): Transcript {
   return { entries: [...transcript.entries, question, answer], nextId: transcript.nextId + 2 }
 }
 
-/** What a frame changes in the open answer, that of a turn where it says one; a frame without one changes nothing. */
+/**
+ * Applies a frame to an open answer: that of the given turn, or the one that is being given. A frame without an open
+ * answer changes nothing.
+ */
 export function receive(transcript: Transcript, frame: ServerFrame, turnId?: string): Transcript {
-  const of = turnId === undefined ? undefined : answerOf(transcript, turnId)
-  const answer = turnId === undefined ? openAnswer(transcript) : of && isOpen(of) ? of : undefined
+  const named = turnId === undefined ? undefined : answerOf(transcript, turnId)
+  const answer = turnId === undefined ? openAnswer(transcript) : named && isOpen(named) ? named : undefined
   if (!answer) return transcript
+  const change = changeOf(answer, frame)
+  return change ? replace(transcript, { ...answer, ...change }) : transcript
+}
+
+function changeOf(answer: Answer, frame: ServerFrame): Partial<Answer> | undefined {
   switch (frame.type) {
     case 'thinking':
-      return replace(transcript, { ...answer, turnId: frame.turn_id ?? answer.turnId })
+      return { turnId: frame.turn_id ?? answer.turnId }
     case 'thinking_delta':
-      return replace(transcript, {
-        ...answer,
-        thinking: (answer.thinking ?? '') + frame.content,
-        phase: undefined,
-      })
+      return { thinking: (answer.thinking ?? '') + frame.content, phase: undefined }
     case 'phase':
-      return replace(transcript, {
-        ...answer,
-        phase: {
-          phase: frame.phase,
-          detail: frame.detail,
-          retryAtMs: frame.retry_at ? Date.parse(frame.retry_at) || undefined : undefined,
-        },
-      })
+      return { phase: toPhase(frame) }
     case 'text_delta':
-      return replace(transcript, {
-        ...answer,
-        state: 'streaming',
-        phase: undefined,
-        parts: appendText(answer.parts, frame.content),
-      })
+      return { state: 'streaming', phase: undefined, parts: appendText(answer.parts, frame.content) }
     case 'tool_start':
-      return replace(transcript, {
-        ...answer,
-        phase: undefined,
-        state: 'streaming',
-        parts: [
-          ...answer.parts,
-          {
-            kind: 'tool',
-            call: { name: frame.tool, id: frame.id, state: 'running', input: undefined, result: undefined },
-          },
-        ],
-      })
+      return { state: 'streaming', phase: undefined, parts: [...answer.parts, startedCall(frame)] }
     case 'tool_end':
     case 'tool_result':
-      return replace(transcript, { ...answer, parts: settleCall(answer.parts, frame) })
+      return { parts: settleCall(answer.parts, frame) }
     case 'response':
-      return replace(transcript, {
-        ...answer,
-        phase: undefined,
-        thinking: frame.thinking ?? answer.thinking,
-        state: frame.stop === 'cancelled' ? 'stopped' : 'done',
-        aside: asides[frame.stop ?? ''],
-        parts: completeText(answer.parts, frame.content).map(endCall),
-        cost: {
-          inputTokens: frame.input_tokens,
-          outputTokens: frame.output_tokens,
-          iterations: frame.iterations,
-          costUsd: frame.cost_usd,
-          provider: frame.provider,
-          model: frame.model,
-        },
-      })
+      return completedAnswer(answer, frame)
     case 'error':
-      return end(transcript, answer, { state: 'failed', problem: frame.content, aside: undefined })
+      return ended(answer, { state: 'failed', problem: frame.content, aside: undefined })
     default:
-      return transcript
+      return undefined
+  }
+}
+
+type Frame<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>
+function toPhase({ phase, detail, retry_at: retryAt }: Frame<'phase'>): Phase {
+  return { phase, detail, retryAtMs: retryAt ? Date.parse(retryAt) || undefined : undefined }
+}
+function startedCall({ tool, id }: Frame<'tool_start'>): Part {
+  return { kind: 'tool', call: { name: tool, id, state: 'running', input: undefined, result: undefined } }
+}
+function completedAnswer(answer: Answer, frame: Frame<'response'>): Partial<Answer> {
+  return {
+    phase: undefined,
+    thinking: frame.thinking ?? answer.thinking,
+    state: frame.stop === 'cancelled' ? 'stopped' : 'done',
+    aside: asides[frame.stop ?? ''],
+    parts: completeText(answer.parts, frame.content).map(endCall),
+    cost: {
+      inputTokens: frame.input_tokens,
+      outputTokens: frame.output_tokens,
+      iterations: frame.iterations,
+      costUsd: frame.cost_usd,
+      provider: frame.provider,
+      model: frame.model,
+    },
   }
 }
 
@@ -230,84 +227,104 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
 }
 
 /**
- * The recorded messages. Entries keep their ids and answers the figures this page saw, so that nothing on screen is
- * drawn anew.
+ * The recorded messages as entries. Entries keep their ids, and answers the figures this page saw, so that nothing on
+ * screen is drawn anew.
  */
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
-  const costs = new Map<string, Cost>()
-  const problems = new Map<string | undefined, string>()
-  const thoughts = new Map<string | undefined, string>()
-  for (const entry of known.entries) {
-    if (entry.kind !== 'answer') continue
-    if (entry.cost) costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
-    if (entry.turnId !== undefined && entry.thinking !== undefined) thoughts.set(entry.turnId, entry.thinking)
-    if (entry.turnId !== undefined && entry.problem !== undefined) problems.set(entry.turnId, entry.problem)
+  const reader = new RecordReader(known)
+  for (const message of messages) {
+    if (message.role === 'User') reader.question(message)
+    else if (message.role === 'Assistant') reader.answer(message)
   }
-  const entries: Entry[] = []
-  let nextId = known.nextId
-  const idFor = (kind: Entry['kind']): number => {
-    const shown = known.entries[entries.length]
-    return shown?.kind === kind ? shown.id : nextId++
+  return reader.end()
+}
+
+const INTERRUPTED = 'The daemon stopped before this answer was complete.'
+
+class RecordReader {
+  readonly #known: Transcript
+  readonly #entries: Entry[] = []
+  readonly #costs = new Map<string, Cost>()
+  readonly #problems = new Map<string | undefined, string>()
+  readonly #thoughts = new Map<string | undefined, string>()
+  #nextId: number
+  /** The turn of the last question. */
+  #turnId: string | undefined
+  /** Why that turn failed. */
+  #failure: string | undefined
+
+  constructor(known: Transcript) {
+    this.#known = known
+    this.#nextId = known.nextId
+    for (const entry of known.entries) {
+      if (entry.kind !== 'answer') continue
+      if (entry.cost) this.#costs.set(entry.turnId ?? textOf(entry.parts), entry.cost)
+      if (entry.turnId === undefined) continue
+      if (entry.thinking !== undefined) this.#thoughts.set(entry.turnId, entry.thinking)
+      if (entry.problem !== undefined) this.#problems.set(entry.turnId, entry.problem)
+    }
   }
-  let asked: string | undefined
-  /** Why the turn of the last message failed. */
-  let failed: string | undefined
-  const endQuestion = (): void => {
-    if (entries.at(-1)?.kind !== 'question') return
-    const problem = failed ?? problems.get(asked)
-    entries.push({
+
+  question(message: SessionMessage): void {
+    this.#endQuestion()
+    this.#entries.push({ kind: 'question', id: this.#idFor('question'), text: message.content })
+    this.#turnId = message.turn_id
+    this.#failure = message.failed ? (message.error?.message ?? 'The answer failed.') : undefined
+  }
+
+  /** Several messages of the agent in a row are one answer. */
+  answer(message: SessionMessage): void {
+    const last = this.#entries.at(-1)
+    const begun = last?.kind === 'answer' ? last : undefined
+    if (begun) this.#entries.pop()
+    const parts = [...(begun?.parts ?? []), ...recordedParts(message)]
+    const thoughts = [begun?.thinking, message.thinking].filter((text) => text).join('\n\n')
+    const isInterrupted = message.mark === 'interrupted'
+    this.#entries.push({
       kind: 'answer',
-      id: idFor('answer'),
+      id: begun?.id ?? this.#idFor('answer'),
+      parts,
+      ...this.#outcome(message.mark),
+      cost: this.#costs.get(message.turn_id ?? '') ?? this.#costs.get(textOf(parts)),
+      turnId: message.turn_id,
+      canRetry: this.#failure !== undefined || isInterrupted,
+      thinking: thoughts === '' ? this.#thoughts.get(message.turn_id) : thoughts,
+    })
+  }
+
+  end(): Transcript {
+    this.#endQuestion()
+    return { entries: this.#entries, nextId: this.#nextId }
+  }
+
+  #outcome(mark: SessionMessage['mark']): Pick<Answer, 'state' | 'problem' | 'aside'> {
+    const problem = this.#failure ?? (mark === 'interrupted' ? INTERRUPTED : undefined)
+    const aside = recordedAsides[mark ?? '']
+    if (problem !== undefined) return { state: 'failed', problem, aside }
+    return { state: mark === 'cancelled' ? 'stopped' : 'done', problem, aside }
+  }
+
+  #endQuestion(): void {
+    if (this.#entries.at(-1)?.kind !== 'question') return
+    const problem = this.#failure ?? this.#problems.get(this.#turnId)
+    this.#entries.push({
+      kind: 'answer',
+      id: this.#idFor('answer'),
       parts: [],
       state: problem === undefined ? 'unanswered' : 'failed',
       problem,
       aside: undefined,
       cost: undefined,
-      turnId: asked,
-      thinking: thoughts.get(asked),
-      kept: failed !== undefined,
+      turnId: this.#turnId,
+      thinking: this.#thoughts.get(this.#turnId),
+      canRetry: this.#failure !== undefined,
     })
   }
-  for (const message of messages) {
-    if (message.role === 'User') {
-      endQuestion()
-      entries.push({ kind: 'question', id: idFor('question'), text: message.content })
-      asked = message.turn_id
-      failed = message.failed ? (message.error?.message ?? 'The answer failed.') : undefined
-    } else if (message.role === 'Assistant') {
-      const previous = entries.at(-1)
-      const answer = previous?.kind === 'answer' ? previous : undefined
-      if (answer) entries.pop()
-      const parts = [...(answer?.parts ?? []), ...recordedParts(message)]
-      entries.push({
-        kind: 'answer',
-        id: answer?.id ?? idFor('answer'),
-        parts,
-        state:
-          failed !== undefined || message.mark === 'interrupted'
-            ? 'failed'
-            : message.mark === 'cancelled'
-              ? 'stopped'
-              : 'done',
-        problem:
-          failed ??
-          (message.mark === 'interrupted' ? 'The daemon stopped before this answer was complete.' : undefined),
-        aside:
-          message.mark === 'cancelled'
-            ? asides['cancelled']
-            : message.mark === 'cut'
-              ? 'The answer was cut off here.'
-              : undefined,
-        cost: costs.get(message.turn_id ?? '') ?? costs.get(textOf(parts)),
-        turnId: message.turn_id,
-        kept: failed !== undefined,
-        thinking:
-          [answer?.thinking, message.thinking].filter((text) => text).join('\n\n') || thoughts.get(message.turn_id),
-      })
-    }
+
+  #idFor(kind: Entry['kind']): number {
+    const shown = this.#known.entries[this.#entries.length]
+    return shown?.kind === kind ? shown.id : this.#nextId++
   }
-  endQuestion()
-  return { entries, nextId }
 }
 
 /**
@@ -366,10 +383,10 @@ function recordedParts(message: SessionMessage): readonly Part[] {
 }
 
 function endAnswer(transcript: Transcript, how: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
-  return transcript.entries.filter(isOpen).reduce((known, answer) => end(known, answer, how), transcript)
+  return transcript.entries.filter(isOpen).reduce((known, answer) => replace(known, ended(answer, how)), transcript)
 }
-function end(transcript: Transcript, answer: Answer, how: Pick<Answer, 'state' | 'problem' | 'aside'>): Transcript {
-  return replace(transcript, { ...answer, ...how, phase: undefined, parts: answer.parts.map(endCall) })
+function ended(answer: Answer, how: Pick<Answer, 'state' | 'problem' | 'aside'>): Answer {
+  return { ...answer, ...how, phase: undefined, parts: answer.parts.map(endCall) }
 }
 
 function replace(transcript: Transcript, answer: Answer): Transcript {

@@ -61,19 +61,36 @@ test('the page says what is waited for, with the time that is left, and folds wh
   await answer.locator('.answer-foot').waitFor()
 })
 
-test('a message that failed shows as failed, and is asked again or dropped', async () => {
+const turn = '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d'
+const asking = { id: 'm', role: 'User', content: 'hello', turn_id: turn }
+test.each([
+  [
+    'failed',
+    'openai: overloaded',
+    [
+      {
+        ...asking,
+        failed: true,
+        error: { code: 'service_unavailable', message: 'openai: overloaded', retryable: true },
+      },
+    ],
+  ],
+  [
+    'was interrupted',
+    'The daemon stopped before this answer was complete.',
+    [asking, { id: 'n', role: 'Assistant', content: 'Good d', mark: 'interrupted', turn_id: turn }],
+  ],
+])('a message whose turn %s says so, and can be retried or dropped', async (_what, text, messages) => {
   await using host = await startHost({ config: { plugins: { webchat: { page_dir: built.folder } } } })
   const asked: string[] = []
   let dropped = false
-  const turn = '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d'
   await using tab = await openTab(browser, host.url, {
     before: async (page) => {
       await page.route(/\/session\?|\/api\/sessions\/[^/]+\?/, async (route) => {
         const response = await route.fetch()
         const view = await response.json()
-        const error = { code: 'service_unavailable', message: 'openai: overloaded', retryable: true }
-        const message = { id: 'm', role: 'User', content: 'hello', turn_id: turn, failed: true, error }
-        await route.fulfill({ response, json: { ...view, message_count: 1, messages: dropped ? [] : [message] } })
+        const shown = dropped ? [] : messages
+        await route.fulfill({ response, json: { ...view, message_count: shown.length, messages: shown } })
       })
       await page.route(/\/api\/turns\//, async (route) => {
         asked.push(new URL(route.request().url()).pathname)
@@ -84,7 +101,7 @@ test('a message that failed shows as failed, and is asked again or dropped', asy
   })
   const { page } = tab
   const problem = page.locator('.answer').getByRole('alert')
-  await problem.getByText('openai: overloaded').waitFor()
+  await problem.getByText(text).waitFor()
   await problem.getByRole('button', { name: 'Retry' }).click()
   await expect.poll(() => asked).toEqual([`/api/turns/${turn}/retry`])
   await problem.getByRole('button', { name: 'Drop' }).click()

@@ -144,6 +144,19 @@ test('reading the record again keeps the ids on screen and the figures that were
   expect(last(read).cost).toMatchObject({ inputTokens: 3 })
 })
 
+test('an interrupted turn can be retried, a cancelled one cannot', () => {
+  const record = (mark: 'interrupted' | 'cancelled') => {
+    const turn_id = '1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77'
+    const messages = [
+      { role: 'User', content: 'hi', turn_id },
+      { role: 'Assistant', content: 'Hel', mark, turn_id },
+    ] as const
+    return last(fromRecord(messages, emptyTranscript))
+  }
+  expect(record('interrupted')).toMatchObject({ state: 'failed', canRetry: true })
+  expect(record('cancelled')).toMatchObject({ state: 'stopped', canRetry: false })
+})
+
 test('a record marked as cancelled or interrupted says so', () => {
   const read = (mark: string) =>
     last(
