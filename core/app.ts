@@ -68,7 +68,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))
   const stopping = new Stopping(drainMs)
-  const daemon = provideServices({ options, live, home, kernel, host, health, stopping }, parts)
+  const daemon = provideServices({ options, live, home, kernel, host, health, stopping })
 
   // Parts end in reverse order: plugins leave, requests drain, the plugins unload, and the port closes last.
   parts.own('http', kernel.http)

@@ -124,7 +124,7 @@ function createTools({ log }: AppOptions, live: LiveConfig, defects: Defects, sc
       outputChars: live.current.tools.output_chars,
     }),
     onDefect: defects.report,
-    holdsSecret: (args) => scanner.containsSecret(args),
+    secrets: scanner,
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),
   })
 }

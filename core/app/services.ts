@@ -4,9 +4,6 @@ import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
 import { Daemon } from '../host/daemon.ts'
 import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-snapshots.ts'
-import { Guards } from '../host/guards.ts'
-import { Guests, lazyGuests } from '../host/guests.ts'
-import { installedGuards } from '../host/installed.ts'
 import { HealthMonitor } from '../host/health.ts'
 import type { Host } from '../host/host.ts'
 import { Logs } from '../host/logs.ts'
@@ -17,7 +14,6 @@ import { runningCalls } from '../scope/call.ts'
 import type { Home } from './home.ts'
 import type { Kernel } from './kernel.ts'
 import type { AppOptions } from './options.ts'
-import type { PartStack } from './part-stack.ts'
 
 export interface ServiceDeps {
   readonly options: AppOptions
@@ -30,9 +26,8 @@ export interface ServiceDeps {
 }
 
 /** Gives the core's own services to the plugins. */
-export function provideServices(deps: ServiceDeps, parts: PartStack): Daemon {
-  const { options, live, home, kernel, host, health } = deps
-  const { http, scanner, folders } = kernel
+export function provideServices(deps: ServiceDeps): Daemon {
+  const { options, live, home, kernel, host } = deps
   const daemon = createDaemon(deps)
   host.provide(Daemon, daemon)
   host.provide(Logs, options.logs ?? new LogFeed())
@@ -40,8 +35,6 @@ export function provideServices(deps: ServiceDeps, parts: PartStack): Daemon {
     DatabaseSnapshots,
     createDatabaseSnapshots(options.config, (file) => home.database.snapshot(file)),
   )
-  host.provide(Guards, installedGuards({ http, scanner, health, folders }))
-  host.provide(Guests, parts.own('guests', lazyGuests()))
   host.provide(
     Configuration,
     createConfiguration({
@@ -81,6 +74,8 @@ function createDaemon({ options, live, home, kernel, host, health, stopping }: S
     reload: (name) => host.reload(name),
     unload: (name) => host.unload(name),
     load: (folder) => host.load(folder),
+    setImpaired: (part, reason) => health.setImpaired(part, reason),
+    ownPort: kernel.http.ownPort,
     openapi: () => kernel.http.openapi(),
     metrics: () => kernel.metrics.render(),
     shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),

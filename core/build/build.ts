@@ -117,16 +117,18 @@ async function buildCore(out: string): Promise<void> {
   await chmod(join(out, 'svc.js'), 0o755)
 }
 
-/** What runs in processes of its own, by itself: it shares nothing with the daemon. */
-async function buildBeside(out: string): Promise<void> {
+/** `processes/<name>.ts` of each plugin runs in a process or thread of its own and shares no module with the daemon. */
+async function buildProcesses(plugins: Iterable<string>, out: string): Promise<void> {
+  const entries: Record<string, string> = {}
+  for (const plugin of plugins) {
+    const folder = join(root, 'plugins', plugin, 'processes')
+    if (!existsSync(folder)) continue
+    for (const file of await readdir(folder)) entries[`${plugin}-${file.replace(/\.ts$/, '')}`] = join(folder, file)
+  }
   await build({
-    ...input({
-      'guest-host': join(root, 'core/wasm/guest-host.ts'),
-      'wasm-worker': join(root, 'core/wasm/worker.ts'),
-      'screening-pace': join(root, 'core/screening/pace.ts'),
-    }),
+    ...input(entries),
     output: {
-      dir: out,
+      dir: join(out, 'processes'),
       format: 'esm',
       entryFileNames: '[name].js',
       chunkFileNames: 'core/[name]-[hash].js',
@@ -204,8 +206,9 @@ async function main(): Promise<void> {
   await mkdir(out, { recursive: true })
   try {
     await buildCore(out)
-    await buildBeside(out)
-    const sources = new Map((await folders('plugins')).map((name) => [name, join('plugins', name)]))
+    const plugins = await folders('plugins')
+    await buildProcesses(plugins, out)
+    const sources = new Map(plugins.map((name) => [name, join('plugins', name)]))
     for (const kind of ['providers', 'channels'])
       for (const name of await folders(join('adapters', kind)))
         sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))

@@ -1,3 +1,4 @@
+import type { OwnPort } from '../http/own-port.ts'
 import type { Entry } from '../scope/scope.ts'
 import { notify } from '../hooks/hook.ts'
 import { defineService } from './define.ts'
@@ -59,6 +60,9 @@ export interface Daemon {
   unload(plugin: string): Promise<void>
   /** Loads the plugin in a folder. */
   load(folder: string): Promise<void>
+  /** Reports the daemon as degraded because of this part; a reason of `undefined` takes it back. */
+  setImpaired(part: string, reason: string | undefined): void
+  readonly ownPort: OwnPort
   /** OpenAPI 3.0 of the routes that are live now. */
   openapi(): Promise<object>
   /** Prometheus text format 0.0.4. */

@@ -31,10 +31,10 @@ export class HealthMonitor implements Disposable {
     this.#timer.unref()
   }
 
-  /** The daemon is not well while a part without which nothing it says can be trusted is not; `undefined` takes it back. */
-  impaired(part: string, why: string | undefined): void {
-    if (why === undefined) this.#impaired.delete(part)
-    else this.#impaired.set(part, why)
+  /** Reports the daemon as degraded while a part is impaired; a reason of `undefined` takes it back. */
+  setImpaired(part: string, reason: string | undefined): void {
+    if (reason === undefined) this.#impaired.delete(part)
+    else this.#impaired.set(part, reason)
   }
 
   async check(): Promise<void> {
@@ -57,7 +57,7 @@ export class HealthMonitor implements Disposable {
   }
 
   warnings(): readonly string[] {
-    return [...this.#deps.warnings(), ...[...this.#impaired].map(([part, why]) => `${part}: ${why}`)]
+    return [...this.#deps.warnings(), ...[...this.#impaired].map(([part, reason]) => `${part}: ${reason}`)]
   }
 
   health(): Health {

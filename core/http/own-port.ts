@@ -1,7 +1,17 @@
 import { connect } from 'node:net'
 import type { Address } from './listen.ts'
 
-/** What a socket read: names of headers in lower case, a repeated header with all its values in one line. */
+/** The daemon's own port, as any client reaches it. */
+export interface OwnPort {
+  /** Host and port for a `Host` header; `undefined` while no port is open. */
+  host(): string | undefined
+  /** Sends bytes and reads the answer. `undefined` while no port is open; rejects when no answer arrives in time. */
+  exchange(bytes: string): Promise<RawAnswer | undefined>
+  /** The limiter's state for a client at this address. It grows with every charge; `undefined` when there was none. */
+  charged(address: string): number | undefined
+}
+
+/** Header names are in lower case; a repeated header has all its values in one line. */
 export interface RawAnswer {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
@@ -10,16 +20,17 @@ export interface RawAnswer {
   readonly from: string
 }
 
-const MOST_BYTES = 65_536
+const MAX_BYTES = 65_536
+const TIMEOUT_MS = 1_500
 
-/** Sends bytes to the daemon's own port as any stranger could, and reads the answer until the connection ends. Rejects when there is none in time. */
-export async function exchangeWith({ url }: Address, bytes: string, timeoutMs: number): Promise<RawAnswer> {
+/** Sends bytes and reads the answer until the connection ends. Rejects when there is none in time. */
+export async function exchangeWith({ url }: Address, bytes: string): Promise<RawAnswer> {
   const { hostname, port, protocol } = new URL(url)
   const target = {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port) || (protocol === 'https:' ? 443 : 80),
   }
-  // The certificate may be one the daemon made for itself; nothing secret is sent.
+  // The certificate may be self-signed; nothing secret is sent.
   const socket =
     protocol === 'https:'
       ? (await import('node:tls')).connect({ ...target, rejectUnauthorized: false })
@@ -28,7 +39,7 @@ export async function exchangeWith({ url }: Address, bytes: string, timeoutMs: n
     const chunks: Buffer[] = []
     let size = 0
     let from = ''
-    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)))
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
     socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
       from = socket.localAddress ?? ''
       socket.write(bytes, 'latin1')
@@ -36,7 +47,7 @@ export async function exchangeWith({ url }: Address, bytes: string, timeoutMs: n
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       size += chunk.length
-      if (size > MOST_BYTES) socket.destroy(new Error(`the answer is longer than ${MOST_BYTES} bytes`))
+      if (size > MAX_BYTES) socket.destroy(new Error(`the answer is longer than ${MAX_BYTES} bytes`))
     })
     socket.once('error', reject)
     socket.once('close', () => {

@@ -19,7 +19,7 @@ import type { GuardedResponse } from './headers.ts'
 import { Holds } from './hold.ts'
 import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
-import type { RawAnswer } from './own-port.ts'
+import type { OwnPort } from './own-port.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Passage } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
@@ -69,10 +69,7 @@ export interface HttpServer extends AsyncDisposable {
   sockets(): readonly AnySocketRoute[]
   /** Where it listens; `undefined` before `listen`. */
   readonly address: Address | undefined
-  /** Sends bytes to its own port and reads what a stranger would. `undefined` when it does not listen. */
-  exchange(bytes: string): Promise<RawAnswer | undefined>
-  /** A number that grows when a client at this address is charged; `undefined` when it never was. */
-  charged(address: string): number | undefined
+  readonly ownPort: OwnPort
   /** The settings became others: what was opened with a key that is no longer the one in force ends now. */
   renewed(): void
   /** OpenAPI 3.0.3 of the live routes. */
@@ -81,8 +78,6 @@ export interface HttpServer extends AsyncDisposable {
 
 /** What a last event or a close frame gets to arrive. */
 const farewellMs = 500
-/** What an answer to the daemon itself may take. */
-const exchangeMs = 1_500
 
 /** The HTTP layer. Disposing it stops listening and ends every connection. */
 export function createHttp(options: HttpOptions): HttpServer {
@@ -238,9 +233,11 @@ export function createHttp(options: HttpOptions): HttpServer {
     get address() {
       return listener?.address
     },
-    exchange: async (bytes) =>
-      listener ? await (await import('./own-port.ts')).exchangeWith(listener.address, bytes, exchangeMs) : undefined,
-    charged: (address) => limiter.arrival(limiterKey(foldAddress(address))),
+    ownPort: {
+      host: () => listener && new URL(listener.address.url).host,
+      exchange: async (bytes) => listener && (await import('./own-port.ts')).exchangeWith(listener.address, bytes),
+      charged: (address) => limiter.arrival(limiterKey(foldAddress(address))),
+    },
     openapi() {
       if (document?.version !== table.version) document = { version: table.version, made: describe() }
       return document.made

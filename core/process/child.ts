@@ -96,6 +96,8 @@ export interface Spawn {
   checkFolders(kind: 'read' | 'write', key: string, folders: readonly string[]): void
   /** Throws `forbidden` for a workspace that lies in, or holds, a folder that code or configuration is loaded from. */
   checkWorkspace(folder: string): void
+  /** Folders that code and configuration are loaded from, and those that no program of an agent sees. */
+  protectedFolders(): { readonly code: readonly string[]; readonly hidden: readonly string[] }
   /** Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be overwritten. */
   exposed(): { readonly names: readonly string[]; readonly because: string | undefined }
 }

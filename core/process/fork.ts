@@ -1,42 +1,63 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type ChildProcess from 'node:child_process'
 import { safePath } from './environment.ts'
 
-/** Another process of the daemon's own code. It ends with the daemon. */
-export interface Own {
-  /** Nothing happens when it is gone. */
+/** Another process that runs code of this installation. It ends with the daemon. */
+export interface OwnProcess {
+  /** Does nothing when the process has ended. */
   send(message: object): void
   kill(): void
 }
+export interface ForkOptions {
+  onMessage(message: unknown): void
+  /** Called once, also after `kill`. */
+  onExit(): void
+}
 
-/** Runs a file of this installation with nothing of the daemon's environment. `gone` is called once, also when it was killed. */
-export function forkOwn(file: string, hear: (message: unknown) => void, gone: () => void): Own {
-  // Loaded when it is needed, and at once, because whoever forks has something to say.
+/**
+ * Runs `processes/<name>.ts` of a plugin in a process of its own, with nothing of the daemon's environment. Throws when the installation
+ * lacks the file.
+ */
+export function forkProcess(plugin: string, name: string, { onMessage, onExit }: ForkOptions): OwnProcess {
+  // Loaded when it is needed, and synchronously, because the caller sends its first message at once.
   const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
-  const child = fork(file, [], {
+  const child = fork(processFile(plugin, name), [], {
     env: { PATH: safePath.join(':') },
     execArgv: ['--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
-  // The daemon does not live on for it.
+  // The process must not keep the daemon alive.
   child.unref()
   child.channel?.unref()
-  let isGone = false
+  let hasEnded = false
   const end = (): void => {
-    if (isGone) return
-    isGone = true
-    gone()
+    if (hasEnded) return
+    hasEnded = true
+    onExit()
   }
-  child.on('message', hear)
+  child.on('message', onMessage)
   child.once('error', end)
   child.once('exit', end)
   return {
     send: (message) => {
-      if (child.connected) child.send(message, () => undefined /* it is gone, which `gone` tells */)
+      if (child.connected) child.send(message, () => undefined /* it has ended, which `onExit` reports */)
     },
     kill: () => {
       child.kill('SIGKILL')
     },
   }
+}
+
+/** The build puts the processes of all plugins into `dist/processes`. */
+function processFile(plugin: string, name: string): string {
+  const built = `processes/${plugin}-${name}.js`
+  // Built code lies in dist/ or dist/core/, source code in core/process/.
+  const file = [`../../plugins/${plugin}/processes/${name}.ts`, `./${built}`, `../${built}`]
+    .map((place) => new URL(place, import.meta.url))
+    .find((url) => existsSync(url))
+  if (!file) throw new Error(`this installation is incomplete: ${built} is missing`)
+  return fileURLToPath(file)
 }

@@ -63,6 +63,7 @@ export function createSpawn(
       for (const folder of named) (kind === 'read' ? readable : writable)(folder, key, folders)
     },
     checkWorkspace: (folder) => refuseCodeWorkspace(folder, folders),
+    protectedFolders: () => ({ code: folders.code.map(({ path }) => path), hidden: folders.hidden }),
     exposed: exposedVariables,
     async start(request) {
       const { signal } = request

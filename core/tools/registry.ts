@@ -5,6 +5,7 @@ import { findNearest, suggest } from '../schema/nearest.ts'
 import { Barrier } from '../scope/barrier.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
+import type { SecretScanner } from './secret-scanner.ts'
 import { toInputSchema } from './input-schema.ts'
 import type {
   AnyTool,
@@ -25,9 +26,9 @@ export interface ToolLimits {
 export interface ToolRegistryOptions {
   readonly limits: () => ToolLimits
   readonly onDefect: OnDefect
-  /** Whether arguments hold a secret of the daemon: a tool that refuses the label `Secret` does not get those. */
-  readonly holdsSecret?: (args: unknown) => boolean
-  /** Told when that happened. */
+  /** Knows the daemon's secrets: a tool that refuses the label `Secret` does not get arguments with one. */
+  readonly secrets?: Pick<SecretScanner, 'add' | 'containsSecret'>
+  /** Called when that happened. */
   readonly onSecret?: (tool: string, call: ToolCallContext) => void
 }
 interface Registered {
@@ -90,6 +91,8 @@ export class ToolRegistry {
       list: () => this.list(),
       find: (name) => this.#tools.get(name)?.description ?? this.#held.get(name),
       call: (name, args, call) => this.#call(scope.name, name, args, call),
+      protectSecret: (value) => this.#options.secrets?.add(value),
+      containsSecret: (args) => this.#options.secrets?.containsSecret(args) ?? false,
     }
   }
 
@@ -146,7 +149,7 @@ export class ToolRegistry {
       return answer(`There is no tool "${name}"${suggest(findNearest(name, this.#tools.keys())) || '.'}`, true)
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
     if (!parsed.success) return answer(describeIssues(name, parsed.issues), true)
-    if (found.tool.refuses?.includes('Secret') && this.#options.holdsSecret?.(args)) {
+    if (found.tool.refuses?.includes('Secret') && this.#options.secrets?.containsSecret(args)) {
       enforced('taint_tracking')
       this.#options.onSecret?.(name, call)
       return {

@@ -91,6 +91,10 @@ export interface Tools {
    * arguments do wrong: that is a result with `failed`, told to the model. Rejects only when `call.signal` aborts.
    */
   call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
+  /** From now on tools that send data away refuse arguments with this value or a part of it. Values under eight characters are ignored. */
+  protectSecret(value: string): void
+  /** Whether arguments hold a secret of the daemon, in plain or in a usual encoding. */
+  containsSecret(args: unknown): boolean
 }
 
 export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> {

@@ -6,6 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Budgets } from '../budgets/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
+import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import { Compactor } from './context/compactor.ts'
@@ -41,6 +42,7 @@ export interface ChatDeps {
     readonly audit: Audit
     readonly inference: Inference
     readonly daemon: Daemon
+    readonly screening: Screening
   }
 }
 const SETTLE_MS = 50
@@ -107,7 +109,7 @@ export function composeChat({
       withheld.add(1, { agent: told.has(id) ? id : '(others)', label, tool })
     },
     waitingAfterMs: config.waiting_after_ms,
-    screening: config.screening,
+    screening: { policy: config.screening, service: services.screening },
     historyMessages: config.history_messages,
     turnMs: config.turn_ms,
     loaded: whenLoaded,

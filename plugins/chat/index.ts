@@ -1,4 +1,5 @@
-import { Daemon, Guards } from 'svc/internal'
+import { randomBytes } from 'node:crypto'
+import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
@@ -8,6 +9,7 @@ import { Catalog } from '../catalog/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { Screening } from '../screening/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
@@ -49,7 +51,7 @@ export default definePlugin({
     audit: Audit,
     inference: Inference,
     daemon: Daemon,
-    guards: Guards,
+    screening: Screening,
   },
   optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },
   provides: { chat: Chat, turns: Turns },
@@ -68,7 +70,10 @@ export default definePlugin({
     ]
     const [turns, attached] = [
       new TurnLookup({ ...services, chat, usage }),
-      { screening: config.screening, attachmentChars: config.attachment_chars },
+      {
+        screening: { policy: config.screening, service: services.screening },
+        attachmentChars: config.attachment_chars,
+      },
     ]
     routes.add(
       ...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }),
@@ -110,7 +115,9 @@ export default definePlugin({
       feed.cleared(where.sessionId)
     })
     hooks.on(AgentChanged, ({ agent }) => feed.active(agent.id, agent.sessionId))
-    hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(services.guards, ctx.tools)])
+    // Nobody knows this value; the probe of the secret scanner looks for it.
+    const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
+    hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [
       { value: chat.activeSessions },
     ])

@@ -1,12 +1,12 @@
 import type { ConsolaInstance } from 'consola'
-import type { Guards } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import type { Counter, Gauge } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Row } from './runner.ts'
 
 export interface AlarmParts {
   readonly audit: Audit
-  readonly guards: Guards
+  readonly daemon: Daemon
   readonly log: ConsolaInstance
   readonly failures: Counter
   readonly up: Gauge
@@ -17,7 +17,7 @@ export interface AlarmParts {
  * of the daemon.
  */
 export async function tell(
-  { audit, guards, log, failures, up }: AlarmParts,
+  { audit, daemon, log, failures, up }: AlarmParts,
   { system, status, failures: broken }: Row,
 ): Promise<void> {
   const failed = status === 'failed'
@@ -25,7 +25,7 @@ export async function tell(
   up.set(failed ? 0 : 1, { system })
   if (failed) failures.add(1, { system })
   // A scanner that fails must not take the daemon out of rotation; records nobody can trust must.
-  if (system === 'merkle_audit_trail') guards.impaired('audit trail', failed ? why : undefined)
+  if (system === 'merkle_audit_trail') daemon.setImpaired('audit trail', failed ? why : undefined)
   if (failed) log.error(`the security system ${system} does not hold: ${why}`)
   else log.info(`the security system ${system} holds again`)
   try {

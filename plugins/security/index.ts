@@ -1,4 +1,4 @@
-import { Daemon, DaemonListening, Guards, Guests } from 'svc/internal'
+import { Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { tell } from './alarm.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: SecurityConfig,
   hooks: [ProbesListed],
-  requires: { audit: Audit, daemon: Daemon, guards: Guards, guests: Guests },
+  requires: { audit: Audit, daemon: Daemon },
   setup(ctx) {
     const {
       config,
@@ -26,7 +26,7 @@ export default definePlugin({
       own,
       routes,
       run,
-      services: { audit, daemon, guards, guests },
+      services: { audit, daemon },
     } = ctx
     const enforcements = new Enforcements(
       metrics.counter('svc_security_enforcements_total', 'Refusals by a security system.'),
@@ -42,12 +42,15 @@ export default definePlugin({
     )
     const runner = new ProbeRunner({
       probes: () =>
-        hooks.apply(ProbesListed, coreProbes({ ...ctx, guards, guests, apiKeySet: () => daemon.config().apiKeySet })),
+        hooks.apply(
+          ProbesListed,
+          coreProbes({ ...ctx, ownPort: daemon.ownPort, apiKeySet: () => daemon.config().apiKeySet }),
+        ),
       timeoutMs: config.probe_timeout_ms,
       staleMs: config.stale_ms,
       now: () => performance.now(),
       leaving,
-      changed: (row) => tell({ audit, guards, log, failures, up }, row),
+      changed: (row) => tell({ audit, daemon, log, failures, up }, row),
     })
     routes.add(...securityRoutes(runner, enforcements, config.on_demand_ms))
     jobs.every('probes', config.probe_interval_ms, () => runner.run())
@@ -64,7 +67,7 @@ export default definePlugin({
     own('first run', () => clearTimeout(timer))
     hooks.on(DaemonListening, first)
     // A reload finds the port open.
-    if (guards.host() !== undefined) first()
+    if (daemon.ownPort.host() !== undefined) first()
     return {}
   },
 })

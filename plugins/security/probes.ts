@@ -1,11 +1,10 @@
-import type { Guards, Guests } from 'svc/internal'
+import type { OwnPort } from 'svc/internal'
 import type { Fetch, Spawn, Vault } from 'svc/sdk'
 import type { Finding, Probe, SystemName } from './contract.ts'
 
 /** What the probes of systems that the core owns work with. */
 export interface ProbeTools {
-  readonly guards: Guards
-  readonly guests: Guests
+  readonly ownPort: OwnPort
   readonly fetch: Fetch
   readonly spawn: Spawn
   readonly vault: Vault
@@ -15,13 +14,11 @@ type Try = (tools: ProbeTools, signal: AbortSignal) => Promise<Finding>
 
 /** Loaded when they run: a daemon that starts needs none of it. */
 const owned: Partial<Record<SystemName, () => Promise<{ readonly probe: Try }>>> = {
-  wasm_dual_metering: () => import('./probes/wasm.ts'),
   security_headers: () => import('./probes/headers.ts'),
   gcra_rate_limiter: () => import('./probes/rate-limiter.ts'),
   path_traversal_prevention: () => import('./probes/paths.ts'),
   ssrf_protection: () => import('./probes/outbound.ts'),
   subprocess_sandbox: () => import('./probes/subprocess.ts'),
-  prompt_injection_scanning: () => import('./probes/injection.ts'),
   secret_zeroization: () => import('./probes/secrets.ts'),
 }
 

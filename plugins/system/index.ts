@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Daemon, DaemonListening, Guards, Logs } from 'svc/internal'
+import { Daemon, DaemonListening, Logs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -19,9 +19,9 @@ export default definePlugin({
   name: 'system',
   version: '1.0.0',
   config: v.object({}),
-  requires: { audit: Audit, daemon: Daemon, guards: Guards, logs: Logs },
+  requires: { audit: Audit, daemon: Daemon, logs: Logs },
   optional: { agents: Agents, inference: Inference, spending: Spending },
-  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, guards, logs }, tools }) {
+  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, logs }, tools }) {
     const agents = () => optional('agents')
     const around = { daemon, agents, inference: () => optional('inference') }
     const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
@@ -35,7 +35,7 @@ export default definePlugin({
     tools.add(...systemTools(around))
     hooks.on(ProbesListed, (probes) => [
       ...probes,
-      { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(guards, daemon) },
+      { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(daemon) },
     ])
     hooks.on(DaemonListening, () => recordStart(daemon, audit))
     own('record of the stop', () => recordStop(daemon, audit))

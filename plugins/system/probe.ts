@@ -1,4 +1,4 @@
-import type { Daemon, Guards, RawAnswer } from 'svc/internal'
+import type { Daemon, RawAnswer } from 'svc/internal'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { publicHealth } from './public-health.ts'
 import { readOwnJson } from 'svc/internal'
@@ -6,7 +6,7 @@ import { readOwnJson } from 'svc/internal'
 const keys = 'panic_count,restart_count,status,uptime_seconds'
 
 /** The public health over the open port, as a stranger sees it, and the projection it is made with. */
-export async function probe(guards: Guards, daemon: Daemon): Promise<Finding> {
+export async function probe(daemon: Daemon): Promise<Finding> {
   const canary = { ...daemon.health(), version: 'canary-version', dataDir: 'canary-folder', agents: ['canary-agent'] }
   const cases: ProbeCase[] = [
     {
@@ -14,10 +14,10 @@ export async function probe(guards: Guards, daemon: Daemon): Promise<Finding> {
       held: keysOf(publicHealth(canary)) === keys && !JSON.stringify(publicHealth(canary)).includes('canary'),
     },
   ]
-  const host = guards.host()
+  const host = daemon.ownPort.host()
   if (host === undefined) return { cases, evidence: 'no port is open', tried: false }
   const ask = (method: string, path: string): Promise<RawAnswer | undefined> =>
-    guards.exchange(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    daemon.ownPort.exchange(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const health = await ask('GET', '/api/health')
   const head = await ask('HEAD', '/api/health')
   const detail = await ask('GET', '/api/health/detail')

@@ -14,9 +14,8 @@ const layers: readonly (readonly string[])[] = [
   ['log', 'hooks'],
   ['storage', 'files'],
   ['metrics'],
-  ['signing', 'screening'],
+  ['signing'],
   ['net', 'process'],
-  ['wasm'],
   ['limit'],
   ['auth'],
   ['jobs'],
@@ -59,7 +58,7 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/', 'core/cli/checks.ts']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
   [/^(node:)?vm$/, []],
-  [/^(node:)?worker_threads$/, ['core/storage/check-file.ts', 'core/wasm/']],
+  [/^(node:)?worker_threads$/, ['core/storage/check-file.ts', 'plugins/wasm/']],
 ]
 
 const allowed = (path: string, places: readonly string[]): boolean =>

@@ -17,7 +17,18 @@ export interface ToolStage extends AsyncDisposable {
   audit(event: string): Promise<readonly string[]>
 }
 
-const base = ['audit', 'usage', 'agents', 'sessions', 'journal', 'providers', 'providers/builtin', 'chat', 'files']
+const base = [
+  'audit',
+  'usage',
+  'agents',
+  'sessions',
+  'journal',
+  'providers',
+  'providers/builtin',
+  'chat',
+  'screening',
+  'files',
+]
 
 export async function openTools(
   plugins: readonly string[],

@@ -122,7 +122,6 @@ describe('threats: what agents and their data may do', () => {
     const registry = new ToolRegistry({
       limits: () => ({ timeoutSecs: 5, outputChars: 1000 }),
       onDefect: () => {},
-      holdsSecret: () => false,
       onSecret: () => {},
     })
     const scope = new Scope('trees')

@@ -3,13 +3,13 @@ import type { Uploads } from '../../files/contract.ts'
 import type { SentImage } from '../../sessions/contract.ts'
 import type { TurnRequest } from '../contract.ts'
 import { screenOutside } from '../safety/screening.ts'
-import type { ScreeningPolicy } from '../safety/screening.ts'
+import type { OutsideScreening } from '../safety/screening.ts'
 import { pictureTypes } from 'svc/providers'
 
 export type Attachments = readonly { readonly file_id: string }[]
 /** `attachmentChars`: of the text of one attached file. */
 export interface AttachmentRules {
-  readonly screening: ScreeningPolicy
+  readonly screening: OutsideScreening
   readonly attachmentChars: number
 }
 

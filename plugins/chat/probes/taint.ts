@@ -1,4 +1,3 @@
-import type { Guards } from 'svc/internal'
 import type { Tools } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
@@ -28,7 +27,7 @@ const sources: Readonly<Record<string, Label>> = {
 const args = { command: 'echo $(cat notes)' }
 
 /** Every label through the guard of a turn's calls, the installed tools, and a secret in disguise at the call. */
-export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise<Finding> {
+export async function probe(tools: Tools, plantedSecret: string): Promise<Finding> {
   const carried = (...of: readonly Label[]): Carried => new Map(of.map((label) => [label, 'a probe']))
   const check = (refuses: readonly string[], ...of: readonly Label[]) =>
     checkFlow({ tool: 'probe', args, refuses, carried: carried(...of) })
@@ -103,7 +102,7 @@ export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise
       held: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash,
     },
     { name: 'and no others', held: !other.allowed },
-    ...disguised(guards),
+    ...disguised(tools, plantedSecret),
   )
   return {
     cases,
@@ -112,8 +111,8 @@ export async function probe(guards: Guards, tools: Pick<Tools, 'find'>): Promise
 }
 
 /** A known secret in the forms in which it is usually carried out. */
-function disguised(guards: Guards): readonly ProbeCase[] {
-  const secret = guards.plantedSecret()
+function disguised(tools: Tools, secret: string): readonly ProbeCase[] {
+  tools.protectSecret(secret)
   const bytes = Buffer.from(secret)
   const forms: Readonly<Record<string, string>> = {
     'as it is': secret,
@@ -127,11 +126,11 @@ function disguised(guards: Guards): readonly ProbeCase[] {
   return [
     ...Object.entries(forms).map(([form, text]) => ({
       name: `a secret ${form} in an address is found`,
-      held: guards.holdsSecret({ url: `https://example.com/?q=${text}` }),
+      held: tools.containsSecret({ url: `https://example.com/?q=${text}` }),
     })),
     {
       name: 'an address without one passes',
-      held: !guards.holdsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }),
+      held: !tools.containsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }),
     },
   ]
 }

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { screenText } from 'svc/internal'
+import type { Screening } from '../../screening/contract.ts'
 
 /** What happens to text from outside that speaks to the model: nothing, it is marked as what it is, or it is kept back. */
 export type ScreeningPolicy = 'off' | 'warn' | 'block'
+/** The policy, and what finds the text it is about. */
+export interface OutsideScreening {
+  readonly policy: ScreeningPolicy
+  readonly service: Screening
+}
 export interface Screened {
   /** What the model gets. */
   readonly text: string
@@ -14,9 +19,13 @@ export interface Screened {
  * Looks through text from outside before it enters a prompt (security facts 1.14). What is found is a hint and no boundary: the text is
  * put between marks nobody outside can know, and the turn that read it asks a person before what is risky.
  */
-export async function screenOutside(source: string, text: string, policy: ScreeningPolicy): Promise<Screened> {
+export async function screenOutside(
+  source: string,
+  text: string,
+  { policy, service }: OutsideScreening,
+): Promise<Screened> {
   if (policy === 'off' || text === '') return { text, suspicion: undefined }
-  const { level, findings } = await screenText(text)
+  const { level, findings } = await service.screen(text)
   if (level !== 'critical' && level !== 'warning') return { text, suspicion: undefined }
   const rules = [...new Set(findings.filter((finding) => finding.level === level).map(({ rule }) => rule))]
     .slice(0, 5)

@@ -14,7 +14,7 @@ import { holdsPersonalData } from '../safety/personal-data.ts'
 import type { PersonalData } from '../safety/personal-data.ts'
 import type { Progress } from './progress.ts'
 import { screenOutside } from '../safety/screening.ts'
-import type { ScreeningPolicy } from '../safety/screening.ts'
+import type { OutsideScreening } from '../safety/screening.ts'
 import { argumentHash, checkFlow, isLabel, union } from '../safety/taint.ts'
 import type { Declassification } from '../safety/taint.ts'
 import { effectKey } from './record.ts'
@@ -31,7 +31,7 @@ export interface ToolExecutorDeps {
   /** Told of each call that was refused for what its arguments carry. */
   readonly withheld: (agent: Agent, label: string, tool: string) => void
   readonly waitingAfterMs: number
-  readonly screening: ScreeningPolicy
+  readonly screening: OutsideScreening
   /** Told when a turn has begun to wait for a person. */
   readonly waits: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
@@ -141,7 +141,7 @@ export class ToolExecutor {
   async #screen(name: string, text: string): Promise<string> {
     const { tools, screening, db, record } = this.#deps
     if (
-      screening === 'off' ||
+      screening.policy === 'off' ||
       !tools.find(name)?.labels?.some((label) => label === 'ExternalNetwork' || label === 'UntrustedAgent')
     )
       return text

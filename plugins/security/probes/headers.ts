@@ -30,8 +30,8 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
  * Real requests to the daemon's own port: an answer, a missing path, a body that is no JSON, and bytes that are no
  * HTTP.
  */
-export async function probe({ guards }: ProbeTools): Promise<Finding> {
-  const host = guards.host()
+export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
+  const host = ownPort.host()
   if (host === undefined) return { cases: [], evidence: 'no port is open', tried: false }
   const ask = (line: string, more: readonly string[] = [], body = ''): string =>
     `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${more.map((each) => `${each}\r\n`).join('')}\r\n${body}`
@@ -45,7 +45,7 @@ export async function probe({ guards }: ProbeTools): Promise<Finding> {
   const cases = []
   const ids = new Set<string>()
   for (const [name, bytes, statuses] of requests) {
-    const answer = await guards.exchange(bytes)
+    const answer = await ownPort.exchange(bytes)
     if (!answer) return { cases: [], evidence: 'no port is open', tried: false }
     const missing = lacks(answer)
     ids.add(answer.headers.get('x-request-id') ?? '')

@@ -1,4 +1,4 @@
-import { classify } from 'svc/internal'
+import { classify, testOutbound } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Finding } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
@@ -86,7 +86,7 @@ const never: readonly string[] = [
   'http://metadata.google.internal/',
 ]
 
-export async function probe({ guards, fetch }: ProbeTools, signal: AbortSignal): Promise<Finding> {
+export async function probe({ ownPort, fetch }: ProbeTools, signal: AbortSignal): Promise<Finding> {
   const cases = [
     ...forbidden.map((address) => ({
       name: `${address || 'an empty text'} is not public`,
@@ -97,7 +97,7 @@ export async function probe({ guards, fetch }: ProbeTools, signal: AbortSignal):
       held: classify(address) === 'metadata',
     })),
     ...open.map((address) => ({ name: `${address} is public`, held: classify(address) === 'public' })),
-    ...(await guards.rehearseOutbound(signal)),
+    ...(await testOutbound(signal)),
   ]
   for (const url of never)
     cases.push({
@@ -105,7 +105,7 @@ export async function probe({ guards, fetch }: ProbeTools, signal: AbortSignal):
       held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
     })
   // Its own port, which no allow list opens either.
-  const host = guards.host()
+  const host = ownPort.host()
   if (host !== undefined)
     for (const url of [`http://${host}/`, `http://[::ffff:127.0.0.1]:${host.replace(/^.*:/, '')}/`])
       cases.push({

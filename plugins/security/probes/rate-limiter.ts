@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000
  * A limiter of the daemon's own making with a clock of ours; then the one that is installed, which a real request must
  * reach.
  */
-export async function probe({ guards }: ProbeTools): Promise<Finding> {
+export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
   let now = 0
   const limiter = createLimiter({ tokens: TOKENS, windowMs: WINDOW_MS, maxKeys: 4, now: () => now })
   const first = Array.from({ length: TOKENS }, () => limiter.take('a', 1))
@@ -29,16 +29,16 @@ export async function probe({ guards }: ProbeTools): Promise<Finding> {
   for (let key = 0; key < 10; key++) limiter.take(`key-${key}`, 1)
   cases.push({ name: 'the number of keys is bounded', held: limiter.size <= 4 })
 
-  const host = guards.host()
+  const host = ownPort.host()
   if (host === undefined)
     return { cases, evidence: 'no port is open: the installed limiter was not reached', tried: false }
   // A path that does not exist is charged before anything else is looked at.
-  const ask = (): ReturnType<typeof guards.exchange> =>
-    guards.exchange(`GET /no/such/path HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  const ask = (): ReturnType<typeof ownPort.exchange> =>
+    ownPort.exchange(`GET /no/such/path HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const address = (await ask())?.from ?? ''
-  const before = guards.charged(address)
+  const before = ownPort.charged(address)
   const answer = await ask()
-  const after = guards.charged(address)
+  const after = ownPort.charged(address)
   cases.push({
     name: 'a request to the open port is charged',
     held: answer?.status === 429 || (before !== undefined && after !== undefined && after > before),

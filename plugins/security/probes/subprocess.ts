@@ -39,7 +39,7 @@ syswrite $s, "GET $ARGV[0] HTTP/1.1\\r\\nHost: $host\\r\\nConnection: close\\r\\
 const trick = '; echo pwn $(id) `id` && x'
 
 /** Real programs through the one door to them. */
-export async function probe({ spawn, guards }: ProbeTools, signal: AbortSignal): Promise<Finding> {
+export async function probe({ spawn, ownPort }: ProbeTools, signal: AbortSignal): Promise<Finding> {
   if (process.platform === 'win32') return { cases: [], evidence: 'not tried on this system', tried: false }
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'svc-probe-')))
   const run = async (
@@ -67,10 +67,10 @@ export async function probe({ spawn, guards }: ProbeTools, signal: AbortSignal):
     const sleeper = `61.${String(process.hrtime.bigint() % 1_000_000n).padStart(6, '0')}`
     const isolation = await spawn.isolation()
     const confined = isolation.level !== 'none'
-    const [code, hidden] = guards.programFolders()
+    const { code, hidden } = spawn.protectedFolders()
     const closed = [...code, ...hidden, '/etc', '/usr/local/bin']
     const unseen = [...hidden, homedir(), '/root', '/home', '/srv']
-    const port = guards.host()
+    const port = ownPort.host()
     const [seen, forked, reached, asked] = await Promise.all([
       run('sh', ['-c', script, 'sh', trick, String(process.pid)]),
       run('sh', ['-c', `sleep ${sleeper} & sleep ${sleeper}`], { timeoutMs: 200 }),

@@ -6,9 +6,9 @@ import { SecretBytes } from '../../../core/storage/secret-bytes.ts'
 import type * as ConfineModule from '../../../core/files/confine.ts'
 import type * as GcraModule from '../../../core/limit/gcra.ts'
 import type * as EnvironmentModule from '../../../core/process/environment.ts'
-import type * as ScreenModule from '../../../core/screening/screen.ts'
+import type * as ScreenModule from '../../../plugins/screening/screen.ts'
 import type * as EnvelopeModule from '../../../core/signing/envelope.ts'
-import type * as GuestProcessModule from '../../../core/wasm/guest-process.ts'
+import type * as GuestProcessModule from '../../../plugins/wasm/guest-process.ts'
 import type * as InheritModule from '../../../plugins/agents/inherit.ts'
 import type * as WalkModule from '../../../plugins/audit/walk.ts'
 import type * as GuardModule from '../../../plugins/chat/safety/loop-guard.ts'
@@ -41,7 +41,7 @@ vi.mock('../../../plugins/chat/safety/taint.ts', async (original) => {
   const module = await original<typeof TaintModule>()
   return { ...module, checkFlow: swap('taint_tracking', module.checkFlow, () => ({ allowed: true, declassified: [] })) }
 })
-vi.mock('../../../core/wasm/guest-process.ts', async (original) => {
+vi.mock('../../../plugins/wasm/guest-process.ts', async (original) => {
   const module = await original<typeof GuestProcessModule>()
   // One that does not hand on how much fuel there is.
   class Unmetered extends module.GuestProcess {
@@ -103,7 +103,7 @@ vi.mock('../../../plugins/peers/mac.ts', async (original) => {
   const module = await original<typeof MacModule>()
   return { ...module, isSame: swap('ofp_hmac_auth', module.isSame, () => true) }
 })
-vi.mock('../../../core/screening/screen.ts', async (original) => {
+vi.mock('../../../plugins/screening/screen.ts', async (original) => {
   const module = await original<typeof ScreenModule>()
   return {
     ...module,

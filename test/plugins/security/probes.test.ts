@@ -1,23 +1,21 @@
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { GuestProcess } from '../../../core/wasm/guest-process.ts'
-import type { GuestRun } from '../../../core/wasm/runner.ts'
+import { GuestProcess } from '../../../plugins/wasm/guest-process.ts'
+import type { WasmRunner } from '../../../plugins/wasm/contract.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { launcher } from '../../../core/process/launcher.ts'
 import type { Spawn } from '../../../core/process/child.ts'
 import type { Launcher } from '../../../core/process/launcher.ts'
 import { createSpawn, works } from '../../../core/process/spawn.ts'
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
-import { probe as tryGuests } from '../../../plugins/security/probes/wasm.ts'
+import { probe as tryGuests } from '../../../plugins/wasm/probe.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
 import { startHost } from '../../support/host.ts'
 
 /** A daemon whose port is not open, and whose code lies in the repository. */
-const withoutPort = {
-  host: () => undefined,
-  programFolders: () => [[process.cwd()], ['/root']],
-} as Partial<ProbeTools['guards']> as ProbeTools['guards']
+const withoutPort = { host: () => undefined } as Partial<ProbeTools['ownPort']> as ProbeTools['ownPort']
+const protectedFolders: Spawn['protectedFolders'] = () => ({ code: [process.cwd()], hidden: ['/root'] })
 
 describe('a probe', () => {
   it('sees an audit entry that was changed in the file of the live database, and the daemon is not well then', async () => {
@@ -45,7 +43,10 @@ describe('a probe', () => {
     const scope = new Scope('probe-test')
     const tried = async (offer?: () => Promise<Launcher>) => {
       const finding = await trySubprocess(
-        { spawn: createSpawn(scope, offer ? { offer } : {}), guards: withoutPort } as ProbeTools,
+        {
+          spawn: { ...createSpawn(scope, offer ? { offer } : {}), protectedFolders },
+          ownPort: withoutPort,
+        } as ProbeTools,
         AbortSignal.timeout(30_000),
       )
       expect(finding.cases.filter(({ held }) => !held)).toEqual([])
@@ -78,7 +79,10 @@ describe('a probe', () => {
     const scope = new Scope('probe-test')
     const tried = (exposed: ReturnType<Spawn['exposed']>) =>
       trySubprocess(
-        { spawn: { ...createSpawn(scope), exposed: () => exposed }, guards: withoutPort } as ProbeTools,
+        {
+          spawn: { ...createSpawn(scope), protectedFolders, exposed: () => exposed },
+          ownPort: withoutPort,
+        } as ProbeTools,
         AbortSignal.timeout(30_000),
       )
     const failed = await tried({ names: ['MY_API_KEY'], because: undefined })
@@ -96,15 +100,13 @@ describe('a probe', () => {
     using guests = new GuestProcess()
     // As if everything took fifteen times as long; what a clock says is said to it in its own time.
     const slow = 15
-    const tools = {
-      guests: {
-        run: async (request: GuestRun) => {
-          const end = await guests.run({ ...request, deadlineMs: (request.deadlineMs ?? 30_000) / slow })
-          return { ...end, durationMs: end.durationMs * slow }
-        },
+    const slowRunner: WasmRunner = {
+      run: async (request) => {
+        const end = await guests.run({ ...request, deadlineMs: (request.deadlineMs ?? 30_000) / slow })
+        return { ...end, durationMs: end.durationMs * slow }
       },
-    } as Pick<ProbeTools, 'guests'> as ProbeTools
-    const { cases } = await tryGuests(tools, AbortSignal.timeout(60_000))
+    }
+    const { cases } = await tryGuests(slowRunner, AbortSignal.timeout(60_000))
     expect(cases.filter(({ held }) => !held)).toEqual([])
   })
 })

@@ -1,7 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { ModuleProblem } from './bytes.ts'
-import type { GuestData, GuestMessage, Outcome } from './guest.ts'
-import { FUEL, HOST, meter, REFUSED } from './meter.ts'
+import { ModuleProblem } from '../bytes.ts'
+import type { GuestOutcome } from '../contract.ts'
+import type { GuestData, GuestMessage } from '../guest.ts'
+import { FUEL, HOST, meter, REFUSED } from '../meter.ts'
 
 /** What a call of the host costs beside a unit for each byte that is moved. */
 const CALL_COST = 100n
@@ -122,7 +123,7 @@ function run(): Uint8Array {
   return read(Number(answer >> 32n), length).slice()
 }
 
-function outcomeOf(error: unknown): Outcome {
+function outcomeOf(error: unknown): GuestOutcome {
   if (error instanceof Empty || (guest && guest.fuel < 0n)) return 'fuel_exhausted'
   if (error instanceof ModuleProblem) return /pages of memory/.test(error.message) ? 'memory_limit' : 'abi'
   if (
@@ -135,7 +136,7 @@ function outcomeOf(error: unknown): Outcome {
   return 'trap'
 }
 
-function end(outcome: Outcome, output: Uint8Array, message: string): void {
+function end(outcome: GuestOutcome, output: Uint8Array, message: string): void {
   // Below zero it is all that there was: by how much the last stretch would have gone over is of no interest.
   const left = guest ? guest.fuel : data.fuel
   port?.postMessage({

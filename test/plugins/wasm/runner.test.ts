@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
-import { GuestProcess } from '../../../core/wasm/guest-process.ts'
-import type { GuestEnd, GuestRun } from '../../../core/wasm/runner.ts'
+import { GuestProcess } from '../../../plugins/wasm/guest-process.ts'
+import type { GuestRequest, GuestResult } from '../../../plugins/wasm/contract.ts'
 import { answer, constant, echo, guest, leb, list, ROOM, signed, text } from './assemble.ts'
 import type { Parts } from './assemble.ts'
 
@@ -9,7 +9,7 @@ const runner = new GuestProcess()
 afterAll(() => {
   runner[Symbol.dispose]()
 })
-const run = (parts: Parts, more: Partial<GuestRun> = {}): Promise<GuestEnd> =>
+const run = (parts: Parts, more: Partial<GuestRequest> = {}): Promise<GuestResult> =>
   runner.run({ module: guest(parts), input: Buffer.from('hello'), deadlineMs: 20_000, ...more })
 const endless = [0x03, 0x40, 0x0c, 0, 0x0b, ...answer(0, 0)]
 const hostCall = [...text('svc'), ...text('host_call'), 0, 1]

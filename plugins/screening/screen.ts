@@ -1,22 +1,10 @@
+import type { FindingLevel, ScreeningFinding, ScreeningResult } from './contract.ts'
 import { decoded } from './decode.ts'
 import { normalise } from './normal.ts'
 import { markers, rules } from './rules.ts'
-import type { Level, Rule } from './rules.ts'
+import type { Rule } from './rules.ts'
 import { MOST_KNOWN, Scanner } from './words.ts'
 import type { Known } from './words.ts'
-
-export type { Level }
-export interface Finding {
-  readonly level: Level
-  readonly rule: string
-  /** The words that were found, at most 120 characters; plain letters only. */
-  readonly excerpt: string
-}
-export interface Screening {
-  /** The highest of the findings. */
-  readonly level: 'none' | Level
-  readonly findings: readonly Finding[]
-}
 
 /** Bytes from which a text for a prompt is told as long. */
 const LONG_BYTES = 50_000
@@ -25,15 +13,15 @@ const MOST_CHARS = 4_194_304
 const MOST_FINDINGS = 20
 const GAP = 4
 const EXCERPT = 120
-const levels: readonly Level[] = ['info', 'warning', 'critical']
+const levels: readonly FindingLevel[] = ['info', 'warning', 'critical']
 
 /**
  * Looks for text that speaks to a model instead of about something. Takes time in proportion to the length of the text (1 MiB in some ten
  * milliseconds): words are compared, and no pattern can go back over what it has read. It finds what is known and misses the rest.
  */
-export function screen(text: string): Screening {
+export function screen(text: string): ScreeningResult {
   const seen = text.slice(0, MOST_CHARS)
-  const found: Finding[] = []
+  const found: ScreeningFinding[] = []
   const normal = normalise(seen)
   look(normal.text, '', found)
   if (normal.tagged !== '') look(normal.tagged, ', in letters nobody sees', found)
@@ -57,7 +45,7 @@ export function screen(text: string): Screening {
   return { level: levels[level] ?? 'none', findings: found }
 }
 
-function look(text: string, where: string, found: Finding[]): void {
+function look(text: string, where: string, found: ScreeningFinding[]): void {
   const { known, signs, spaced, roles } = scanner.scan(text)
   for (const sign of signs)
     add(found, { level: 'critical', rule: `${names.get(sign) ?? 'a sign of a prompt'}${where}`, excerpt: sign })
@@ -141,7 +129,7 @@ function hasImage(text: string): boolean {
   return false
 }
 
-function add(found: Finding[], finding: Finding): void {
+function add(found: ScreeningFinding[], finding: ScreeningFinding): void {
   if (
     found.length < MOST_FINDINGS &&
     !found.some(({ rule, excerpt }) => rule === finding.rule && excerpt === finding.excerpt)

@@ -1,7 +1,8 @@
-export type Level = 'info' | 'warning' | 'critical'
+import type { FindingLevel } from './contract.ts'
+
 export interface Rule {
   readonly name: string
-  readonly level: Level
+  readonly level: FindingLevel
   /** Groups of words in this order, each within so many words of the one before (default: four). */
   readonly groups: readonly ReadonlySet<string>[]
   readonly within?: number

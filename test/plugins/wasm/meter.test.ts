@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ModuleProblem } from '../../../core/wasm/bytes.ts'
-import { FUEL, meter } from '../../../core/wasm/meter.ts'
+import { ModuleProblem } from '../../../plugins/wasm/bytes.ts'
+import { FUEL, meter } from '../../../plugins/wasm/meter.ts'
 import { body, constant, echo, guest, leb, list, section, text } from './assemble.ts'
 import type { Parts } from './assemble.ts'
 

@@ -1,6 +1,5 @@
-import type { GuestEnd } from 'svc/internal'
-import type { Finding, ProbeCase } from '../contract.ts'
-import type { ProbeTools } from '../probes.ts'
+import type { Finding, ProbeCase } from '../security/contract.ts'
+import type { GuestResult, WasmRunner } from './contract.ts'
 
 /**
  * Header, types of `alloc` and `execute`, two functions, a page of memory, the three exports; what `execute` does is
@@ -82,12 +81,12 @@ const adder = around([
 const FUEL = 200_000n
 
 /** Guests that end well, and guests that fuel, clock and memory have to end (security facts 1.3). */
-export async function probe({ guests }: ProbeTools, signal: AbortSignal): Promise<Finding> {
+export async function probe(runner: WasmRunner, signal: AbortSignal): Promise<Finding> {
   const run = (
     module: Uint8Array,
     more: { readonly fuel?: bigint; readonly deadlineMs?: number } = {},
-  ): Promise<GuestEnd> =>
-    guests.run({ module, input: Buffer.from('x'), fuel: FUEL, deadlineMs: 30_000, signal, ...more })
+  ): Promise<GuestResult> =>
+    runner.run({ module, input: Buffer.from('x'), fuel: FUEL, deadlineMs: 30_000, signal, ...more })
   // One after the other: each is a thread with a heap of its own.
   const one = await run(adder)
   const other = await run(adder)

@@ -1,42 +1,39 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { Refusal } from '../errors/error.ts'
-import { forkOwn } from '../process/fork.ts'
-import type { Own } from '../process/fork.ts'
-import { enforced } from '../scope/enforcement.ts'
-import type { GuestEnd, GuestRun } from './runner.ts'
+import { enforced, forkProcess } from 'svc/internal'
+import type { OwnProcess } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { GuestRequest, GuestResult } from './contract.ts'
 
 export type ToHost =
   | {
       readonly type: 'run'
       readonly id: number
-      readonly request: Omit<GuestRun, 'host' | 'signal'>
+      readonly request: Omit<GuestRequest, 'host' | 'signal'>
       readonly answers: boolean
     }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'answer'; readonly question: number; readonly answer: Uint8Array; readonly refused?: string }
 export type FromHost =
-  | { readonly type: 'end'; readonly id: number; readonly end: GuestEnd }
+  | { readonly type: 'end'; readonly id: number; readonly end: GuestResult }
   | { readonly type: 'gone'; readonly id: number; readonly message: string }
   | { readonly type: 'ask'; readonly id: number; readonly question: number; readonly request: Uint8Array }
 
-/** Without a guest for so long the process ends. */
+/** The process ends after this long without a guest. */
 const IDLE_MS = 1_000
-/** Guests that run or wait there: four at once, the rest in line. */
-const MOST = 68
+/** Guests that run or wait: four at once, the rest in the queue. */
+const MAX_GUESTS = 68
 
 interface Running {
-  readonly request: GuestRun
+  readonly request: GuestRequest
   readonly startedAt: number
   readonly stopping: AbortController
-  resolve(end: GuestEnd): void
+  resolve(end: GuestResult): void
   reject(error: unknown): void
 }
 
-/** Runs guests in a process beside the daemon, which is there while there are guests. Dispose to end it. */
+/** Runs guests in a process beside the daemon, which exists while there are guests. Dispose to end it. */
 export class GuestProcess implements Disposable {
   readonly #idleMs: number
-  #own: Own | undefined
+  #process: OwnProcess | undefined
   #idle: NodeJS.Timeout | undefined
   #next = 0
   readonly #running = new Map<number, Running>()
@@ -46,13 +43,13 @@ export class GuestProcess implements Disposable {
   }
 
   /** Never rejects for what the guest does; throws `rate_limit` when too many wait, and the signal's reason. */
-  async run(request: GuestRun): Promise<GuestEnd> {
+  async run(request: GuestRequest): Promise<GuestResult> {
     const { host, signal, ...plain } = request
     signal?.throwIfAborted()
-    if (this.#running.size >= MOST)
-      throw new Refusal('rate_limit', `${MOST} guests run or wait already`, { retryAfterSecs: 5 })
+    if (this.#running.size >= MAX_GUESTS)
+      throw new Refusal('rate_limit', `${MAX_GUESTS} guests run or wait already`, { retryAfterSecs: 5 })
     clearTimeout(this.#idle)
-    const own = (this.#own ??= this.#start())
+    const own = (this.#process ??= this.#start())
     const id = ++this.#next
     const abort = (): void => {
       own.send({ type: 'abort', id } satisfies ToHost)
@@ -60,7 +57,7 @@ export class GuestProcess implements Disposable {
     }
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      const end = await new Promise<GuestEnd>((resolve, reject) => {
+      const end = await new Promise<GuestResult>((resolve, reject) => {
         this.#running.set(id, {
           request,
           startedAt: performance.now(),
@@ -80,35 +77,30 @@ export class GuestProcess implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#idle)
-    this.#own?.kill()
+    this.#process?.kill()
   }
 
-  #start(): Own {
-    const file = ['./guest-host.ts', './guest-host.js', '../guest-host.js']
-      .map((name) => new URL(name, import.meta.url))
-      .find((url) => existsSync(url))
-    if (!file) throw new Error('the code for guests is missing: this installation is not complete')
-    const own = forkOwn(
-      fileURLToPath(file),
-      (message) => this.#hear(own, message as FromHost),
-      () => this.#lost(own),
-    )
+  #start(): OwnProcess {
+    const own = forkProcess('wasm', 'guest-host', {
+      onMessage: (message) => this.#receive(own, message as FromHost),
+      onExit: () => this.#lost(own),
+    })
     return own
   }
 
-  #hear(own: Own, message: FromHost): void {
+  #receive(own: OwnProcess, message: FromHost): void {
     if (message.type === 'ask') void this.#answer(own, message)
     else if (message.type === 'end') this.#settle(message.id)?.resolve(message.end)
     else this.#settle(message.id)?.reject(new Error(message.message))
   }
 
-  async #answer(own: Own, { id, question, request }: Extract<FromHost, { type: 'ask' }>): Promise<void> {
+  async #answer(own: OwnProcess, { id, question, request }: Extract<FromHost, { type: 'ask' }>): Promise<void> {
     const running = this.#running.get(id)
     try {
       const answer = await running?.request.host?.(request, running.stopping.signal)
       own.send({ type: 'answer', question, answer: answer ?? new Uint8Array(0) } satisfies ToHost)
     } catch (error) {
-      // What is no refusal may say more than a guest should hear.
+      // The message of any other error may hold more than a guest should learn.
       own.send({
         type: 'answer',
         question,
@@ -132,16 +124,16 @@ export class GuestProcess implements Disposable {
   }
 
   #end(): void {
-    const own = this.#own
-    this.#own = undefined
+    const own = this.#process
+    this.#process = undefined
     own?.kill()
   }
 
-  /** The process died under its guests, such as of a fault of the engine. */
-  #lost(own: Own): void {
-    // One that was ended for having no guests: those that run now are in another.
-    if (this.#own !== own) return
-    this.#own = undefined
+  /** The process died while guests ran, for instance of a fault of the engine. */
+  #lost(own: OwnProcess): void {
+    // This process was ended because it was idle: present guests run in another.
+    if (this.#process !== own) return
+    this.#process = undefined
     for (const [id, { startedAt }] of this.#running) {
       this.#settle(id)?.resolve({
         outcome: 'trap',

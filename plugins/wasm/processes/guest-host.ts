@@ -1,16 +1,16 @@
-import type { FromHost, ToHost } from './guest-process.ts'
-import { GuestRunner } from './runner.ts'
+import type { FromHost, ToHost } from '../guest-process.ts'
+import { GuestRunner } from '../runner.ts'
 
-/** The process guests run in, each in a thread: what they leave behind in memory, and what they break, goes with it. */
+/** The process guests run in, each in a thread. It takes with it what they leave in memory and what they break. */
 const runner = new GuestRunner()
 const running = new Map<number, AbortController>()
-const asked = new Map<
+const questions = new Map<
   number,
   { readonly resolve: (answer: Uint8Array) => void; readonly reject: (error: Error) => void }
 >()
-let questions = 0
+let lastQuestion = 0
 
-const say = (message: FromHost): void => {
+const send = (message: FromHost): void => {
   if (process.connected) process.send?.(message)
 }
 
@@ -18,13 +18,13 @@ process.on('message', (message: ToHost) => {
   if (message.type === 'run') void run(message)
   else if (message.type === 'abort') running.get(message.id)?.abort(new Error('stopped'))
   else {
-    const waiting = asked.get(message.question)
-    asked.delete(message.question)
+    const waiting = questions.get(message.question)
+    questions.delete(message.question)
     if (message.refused === undefined) waiting?.resolve(message.answer)
     else waiting?.reject(new Error(message.refused))
   }
 })
-// Nobody is left to answer to.
+// The daemon has ended.
 process.on('disconnect', () => process.exit(0))
 
 async function run({ id, request, answers }: Extract<ToHost, { type: 'run' }>): Promise<void> {
@@ -36,19 +36,19 @@ async function run({ id, request, answers }: Extract<ToHost, { type: 'run' }>): 
       signal: stop.signal,
       ...(answers ? { host: (question: Uint8Array) => ask(id, question) } : {}),
     })
-    say({ type: 'end', id, end })
+    send({ type: 'end', id, end })
   } catch (error) {
-    // It was stopped, and whoever did that does not wait.
-    say({ type: 'gone', id, message: error instanceof Error ? error.message : 'unknown' })
+    // It was stopped, and the caller does not wait.
+    send({ type: 'gone', id, message: error instanceof Error ? error.message : 'unknown' })
   } finally {
     running.delete(id)
   }
 }
 
 function ask(id: number, request: Uint8Array): Promise<Uint8Array> {
-  const question = ++questions
+  const question = ++lastQuestion
   return new Promise((resolve, reject) => {
-    asked.set(question, { resolve, reject })
-    say({ type: 'ask', id, question, request })
+    questions.set(question, { resolve, reject })
+    send({ type: 'ask', id, question, request })
   })
 }

@@ -1,7 +1,7 @@
-import { screen } from './screen.ts'
+import { screen } from '../screen.ts'
 
-/** What a process of its own tells: how a page of a mebibyte was judged, and what that took. */
-export interface Pace {
+/** How a page of 1 MiB was judged, and what that took. */
+export interface Benchmark {
   readonly level: string
   readonly cpuMs: number
 }
@@ -11,4 +11,4 @@ const page = sentence.repeat(Math.ceil(1_048_576 / sentence.length)).slice(0, 1_
 const before = process.cpuUsage()
 const { level } = screen(page)
 const { user, system } = process.cpuUsage(before)
-process.send?.({ level, cpuMs: (user + system) / 1000 } satisfies Pace, () => process.disconnect())
+process.send?.({ level, cpuMs: (user + system) / 1000 } satisfies Benchmark, () => process.disconnect())

@@ -1,0 +1,21 @@
+import { defineService } from 'svc/sdk'
+
+export type FindingLevel = 'info' | 'warning' | 'critical'
+export interface ScreeningFinding {
+  readonly level: FindingLevel
+  readonly rule: string
+  /** The matching words, at most 120 characters; plain letters only. */
+  readonly excerpt: string
+}
+export interface ScreeningResult {
+  /** The highest level of the findings. */
+  readonly level: 'none' | FindingLevel
+  readonly findings: readonly ScreeningFinding[]
+}
+
+/** Finds prompt injections: text that addresses the model instead of the reader. It finds known phrases and misses others. */
+export interface Screening {
+  /** Linear in the length of the text: some ten milliseconds for 1 MiB. */
+  screen(text: string): Promise<ScreeningResult>
+}
+export const Screening = defineService<Screening>()('screening')
