@@ -52,14 +52,10 @@ const RESERVE_MS = 2_000
 
 /** Builds every part and loads the plugins. Nothing is left behind when it throws, such as `HomeInUse`. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, log } = options
+  const { loaded, log } = options
+  const { config } = loaded
   await using parts = new PartStack(log)
-  const live = new LiveConfig({
-    config,
-    warnings: options.warnings ?? [],
-    sources: options.sources ?? new Map(),
-    files: [],
-  })
+  const live = new LiveConfig(loaded)
   const drainMs = (): number => live.current.plugins.drain_ms
 
   const code = await preloadBuiltIns(options)
@@ -74,7 +70,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   parts.own('http', kernel.http)
   parts.own('plugins', host, PLUGINS_CLOSE_MS)
   const watcher = await startPlugins(options, host, code.folders, parts)
-  for (const warning of unknownSections(live, host)) log.warn(warning)
+  for (const warning of [...live.warnings, ...unknownSections(live, host)])
+    if (!loaded.warnings.includes(warning)) log.warn(warning)
   parts.onEnd('requests', () => kernel.http.drain(drainMs()), drainMs())
   parts.onEnd('waiting work', () => host.leave())
   parts.onEnd('core', () => kernel.scope.close(0))
@@ -121,7 +118,7 @@ class RunningApp implements App {
     home.lock.publish(`${url.startsWith('https:') ? 'https://' : ''}${toListenAddr({ host, port })}`)
     this.#url = url
     kernel.idempotency.start()
-    if (home.database.dialect === 'sqlite' && isDatabaseFile(options.config))
+    if (home.database.dialect === 'sqlite' && isDatabaseFile(options.loaded.config))
       setTimeout(() => home.reserve.create(), RESERVE_MS).unref()
     this.#greeting = endWithin('the greeting', () => this.#greet(url), GREETING_MS, options.log)
     return { url }

@@ -8,6 +8,8 @@ export { definePlugin, defineService } from './host/define.ts'
 export type {
   AnyPlugin,
   ConfigSchema,
+  PluginConfig,
+  Sections,
   Migration,
   PluginDefinition,
   Services,
@@ -19,6 +21,7 @@ export type { Dispose } from './scope/scope.ts'
 
 // Configuration
 export { defineConfig } from './config/define.ts'
+export * as fields from './config/fields.ts'
 export { fileOnly, settable } from './config/file-only.ts'
 export { secret } from './schema/secret.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readBuild } from '../build/info.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { daemonFolders, httpSettings, outboundSettings, proxySettings } from '../config/parts.ts'
-import { listSecrets } from '../config/redact.ts'
+import { listSecrets, listVariables } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { HookBus } from '../hooks/bus.ts'
 import type { Build } from '../host/daemon.ts'
@@ -16,6 +16,7 @@ import { createOutbound } from '../net/outbound.ts'
 import type { Outbound } from '../net/outbound.ts'
 import { ProgramNetwork } from '../net/program-network.ts'
 import type { DaemonFolders } from '../process/folders.ts'
+import { readVariable } from '../process/inherited.ts'
 import { limitNesting } from '../schema/nesting.ts'
 import { Scope } from '../scope/scope.ts'
 import type { Database } from '../storage/database.ts'
@@ -49,14 +50,15 @@ export interface Kernel {
 }
 
 export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
-  const { config, log } = options
+  const { log, loaded } = options
+  const { config } = loaded
   const build = readBuild()
   const scope = new Scope('core')
   const defects = new Defects(log, options.onDefect)
   const metrics = new MetricRegistry()
   const hooks = new HookBus(defects.report)
   const scanner = new SecretScanner()
-  for (const secret of [...listSecrets(config), ...(options.secrets ?? [])]) scanner.add(secret)
+  for (const secret of options.secrets ?? []) scanner.add(secret)
   const ownPorts = new Set<number>()
   const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, ownPorts))
   const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
@@ -92,18 +94,26 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     http,
     outbound,
     programNetwork,
-    folders: daemonFolders(config, options.files ?? []),
+    folders: daemonFolders(config, loaded.files),
     ownPorts,
     reconfigure(next) {
       settings = httpSettings(next)
       limitNesting(settings.maxJsonDepth)
-      for (const secret of listSecrets(next)) scanner.add(secret)
+      const secrets = secretsOf(next, live)
+      for (const secret of secrets) scanner.add(secret)
+      options.onConfig?.(next, secrets)
       http.renewed()
       programNetwork
         ?.recheck()
         .catch((error: unknown) => defects.report(error, 'connections of programs under new rules'))
     },
   }
+}
+
+/** Secrets of a configuration, those in the variables that its keys name included. */
+function secretsOf(config: Config, live: LiveConfig): readonly string[] {
+  const variables = listVariables(config).flatMap((name) => readVariable(name) ?? [])
+  return [...listSecrets(config, live.schema), ...variables]
 }
 
 function openOutbound({ log }: AppOptions, live: LiveConfig, ownPorts: ReadonlySet<number>): Outbound {

@@ -1,11 +1,10 @@
 import { basename, join } from 'node:path'
-import { section } from '../config/parts.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from '../host/folders.ts'
 import { Host } from '../host/host.ts'
 import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
-import { parseSection } from '../host/section.ts'
+import { parseSections } from '../host/section.ts'
 import { PluginWatch } from '../host/watch.ts'
 import { copyBeforeMigration } from '../host/upgrade.ts'
 import type { Home } from './home.ts'
@@ -24,7 +23,7 @@ export interface BuiltInCode {
 }
 
 /** Starts to import the built-in plugins. Importing takes longest, so it runs while the database opens. */
-export async function preloadBuiltIns({ config, builtIns }: AppOptions): Promise<BuiltInCode> {
+export async function preloadBuiltIns({ loaded: { config }, builtIns }: AppOptions): Promise<BuiltInCode> {
   const folders = builtIns ?? (await builtInFolders())
   const cacheDir = join(config.home_dir, 'cache', 'plugins')
   const loader = createLoader({ builtIns: new Set(folders), cacheDir })
@@ -33,7 +32,8 @@ export async function preloadBuiltIns({ config, builtIns }: AppOptions): Promise
 }
 
 export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInCode, home: Home, kernel: Kernel): Host {
-  const { config, log } = options
+  const { log } = options
+  const { config } = options.loaded
   const { http, hooks, tools } = kernel
   const { database } = home
   const known = (): ReturnType<Host['known']> => host.known()
@@ -45,7 +45,11 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
     setupMs: SETUP_MS,
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
-    pluginConfig: (definition) => parseSection(definition, section(live.current, definition), live.sources),
+    declare(definitions) {
+      live.declare(definitions)
+      kernel.reconfigure(live.current)
+    },
+    pluginConfig: (definition) => parseSections(definition, live.current, live.sources),
     members: (scope) => createMembers({ kernel, home, log, fetch: options.fetch, known }, scope),
     hold(plugins) {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
@@ -61,7 +65,7 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
 
 /** Loads the built-in plugins and those of the configuration. Returns the watcher of their folders, which development starts at once. */
 export async function startPlugins(
-  { config, log }: AppOptions,
+  { loaded: { config }, log }: AppOptions,
   host: Host,
   builtIns: readonly string[],
   parts: PartStack,

@@ -1,5 +1,4 @@
 import { Configuration } from '../config/configuration.ts'
-import { section } from '../config/parts.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
 import { Daemon } from '../host/daemon.ts'
@@ -33,26 +32,22 @@ export function provideServices(deps: ServiceDeps): Daemon {
   host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(
     DatabaseSnapshots,
-    createDatabaseSnapshots(options.config, (file) => home.database.snapshot(file)),
+    createDatabaseSnapshots(options.loaded.config, (file) => home.database.snapshot(file)),
   )
   host.provide(
     Configuration,
     createConfiguration({
       live,
       host,
-      section,
       reread: options.reread,
-      taken(config) {
-        options.onConfig?.(config)
-        kernel.reconfigure(config)
-      },
+      taken: (config) => kernel.reconfigure(config),
     }),
   )
   return daemon
 }
 
 function createDaemon({ options, live, home, kernel, host, health, stopping }: ServiceDeps): Daemon {
-  const { config } = options
+  const { config } = options.loaded
   return {
     build: kernel.build,
     startedAt: new Date().toISOString(),
@@ -64,8 +59,6 @@ function createDaemon({ options, live, home, kernel, host, health, stopping }: S
       homeDir: config.home_dir,
       listenAddr: config.listen_addr,
       apiKeySet: live.current.api_key !== undefined,
-      defaultProvider: live.current.default_provider,
-      defaultModel: live.current.default_model,
       logLevel: live.current.log_level,
     }),
     health: () => health.health(),

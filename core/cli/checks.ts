@@ -11,9 +11,9 @@ import { createDaemonClient } from '../net/daemon-client.ts'
 import { createSpawn } from '../process/spawn.ts'
 import { Scope } from '../scope/scope.ts'
 import { readDaemonFile } from '../storage/lock.ts'
+import { isObject } from '../schema/object.ts'
 import { openDatabase } from '../storage/open.ts'
 import { daemonUrl, trustOwnCertificate } from './connect.ts'
-import { loadSettings } from './settings.ts'
 import type { Place } from './settings.ts'
 import { explainServer } from './start-failure.ts'
 import { commandLine } from '../process/command-name.ts'
@@ -120,10 +120,10 @@ function isWritable(path: string): boolean {
 
 async function checkConfig(place: Place): Promise<{ config: Config | undefined; results: Check[] }> {
   try {
-    const { config, warnings, files, sources } = await loadSettings(place)
-    const { readDefinitions } = await import('./plugin-definitions.ts')
+    const { loadWithPlugins } = await import('./plugin-definitions.ts')
     const { sectionWarnings } = await import('../host/section.ts')
-    const definitions = await readDefinitions(config.home_dir, config.plugins.paths)
+    const { loaded, definitions } = await loadWithPlugins(place)
+    const { config, warnings, files, sources } = loaded
     const statuses = definitions.map(({ name }) => ({
       name,
       state: config.plugins.disabled.includes(name) ? ('disabled' as const) : ('loaded' as const),
@@ -275,8 +275,8 @@ async function checkProviders(config: Config, running: string | undefined): Prom
 function listKeys(config: Config): string | undefined {
   const found = [
     ...keyVariables.filter((name) => process.env[name]?.trim()),
-    ...Object.entries(config.providers)
-      .filter(([, provider]) => provider.api_key?.trim())
+    ...Object.entries(isObject(config['providers']) ? config['providers'] : {})
+      .filter(([, provider]) => isObject(provider) && String(provider['api_key'] ?? '').trim() !== '')
       .map(([name]) => `[providers.${name}]`),
   ]
   return found.length > 0 ? `keys: ${found.join(', ')}` : undefined

@@ -1,12 +1,13 @@
 import { findNearest } from '../schema/nearest.ts'
 import { redact } from '../config/redact.ts'
 import { splitKey } from '../config/layer.ts'
-import { ConfigSchema } from '../config/schema.ts'
+import { wholeSchema } from '../config/schema.ts'
 import { findSchema, isTree, knownKeys } from '../config/shape.ts'
 import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson } from './output.ts'
-import { findPlace, loadSettings } from './settings.ts'
+import { findUnknown, loadWithPlugins } from './plugin-definitions.ts'
+import { findPlace } from './settings.ts'
 import { commandLine } from '../process/command-name.ts'
 
 export default command({
@@ -23,9 +24,11 @@ export default command({
     ['svc config get --sources', 'with the file, variable or flag of each value'],
   ],
   async run(args) {
-    const { config, warnings, sources } = await loadSettings(findPlace(args))
+    const { loaded, definitions } = await loadWithPlugins(findPlace(args))
+    const { config, warnings, sources } = loaded
+    const schema = wholeSchema(definitions)
     for (const warning of warnings) note(`warning: ${warning}`)
-    const shown = redact(config)
+    const shown = redact(config, schema)
     if (args.key === undefined) {
       if (args.json) printJson(args.sources ? { config: shown, sources: Object.fromEntries(sources), warnings } : shown)
       else
@@ -37,8 +40,11 @@ export default command({
       return exits.ok
     }
     const path = splitKey(args.key)
-    if (findSchema(ConfigSchema, path) === undefined) {
-      const nearest = findNearest(path[0] ?? '', knownKeys(ConfigSchema))
+    const unknown = path[0] === 'plugins' && path.length > 2 ? findUnknown(definitions, path) : undefined
+    if (unknown !== undefined)
+      throw new Failure(exits.notFound, `${args.key}: ${unknown}`, `${commandLine('config schema')} lists the keys`)
+    if (findSchema(schema, path) === undefined) {
+      const nearest = findNearest(path[0] ?? '', knownKeys(schema))
       throw new Failure(
         exits.notFound,
         `unknown key "${args.key}"`,
@@ -46,12 +52,6 @@ export default command({
           ? `${commandLine('config get')} lists the keys`
           : `did you mean "${[nearest, ...path.slice(1)].join('.')}"?`,
       )
-    }
-    if (path[0] === 'plugins' && path.length > 2) {
-      const { findUnknown, readDefinitions } = await import('./plugin-definitions.ts')
-      const unknown = findUnknown(await readDefinitions(config.home_dir, config.plugins.paths), path)
-      if (unknown !== undefined)
-        throw new Failure(exits.notFound, `${args.key}: ${unknown}`, `${commandLine('config schema')} lists the keys`)
     }
     const value = path.reduce<unknown>((tree, key) => (isTree(tree) ? tree[key] : undefined), shown)
     if (args.json)

@@ -16,7 +16,7 @@ export default command({
     const place = findPlace(args)
     const { config } = await loadSettings(place)
     const definitions = await readDefinitions(place.home, config.plugins.paths)
-    printJson(await configJsonSchema(new Map(definitions.map((one) => [one.name, one]))))
+    printJson(await configJsonSchema(definitions))
     return exits.ok
   },
 })

@@ -3,11 +3,13 @@ import { redact } from '../config/redact.ts'
 import { nest, splitKey } from '../config/layer.ts'
 import { needsRestart } from '../config/live.ts'
 import { ConfigError } from '../config/problem.ts'
+import { wholeSchema } from '../config/schema.ts'
 import { checkConfigValue, setConfigValue, toConfigValue } from '../config/set.ts'
 import { readDaemonFile } from '../storage/lock.ts'
 import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
+import { checkPluginKey, readDefinitions } from './plugin-definitions.ts'
 import { findPlace, loadSettings } from './settings.ts'
 import { commandLine } from '../process/command-name.ts'
 
@@ -27,15 +29,14 @@ export default command({
   async run(args) {
     const place = findPlace(args)
     const file = join(place.home, 'config.toml')
-    const value = toConfigValue(args.key, args.value)
+    const { config } = await loadSettings(place)
+    const definitions = await readDefinitions(place.home, config.plugins.paths)
+    const schema = wholeSchema(definitions)
+    const value = toConfigValue(args.key, args.value, schema)
     const path = splitKey(args.key)
     try {
-      checkConfigValue('config set', args.key, value)
-      if (path[0] === 'plugins' && path.length > 2) {
-        const { checkPluginKey, readDefinitions } = await import('./plugin-definitions.ts')
-        const { config } = await loadSettings(place)
-        checkPluginKey(await readDefinitions(place.home, config.plugins.paths), config, path, value)
-      }
+      checkPluginKey(definitions, config, path, value)
+      checkConfigValue('config set', args.key, value, schema)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       throw new Failure(
@@ -47,13 +48,16 @@ export default command({
         { cause: error },
       )
     }
-    await setConfigValue(file, args.key, value)
+    await setConfigValue(file, args.key, value, schema)
     const { sources } = await loadSettings(place)
     const source = sources.get(args.key)
     const overridden = source !== undefined && !source.startsWith(file)
     const running = readDaemonFile(place.home) !== undefined
-    const atStart = needsRestart(path)
-    const shown = path.reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], redact(nest(path, value)))
+    const atStart = needsRestart(path, schema)
+    const shown = path.reduce<unknown>(
+      (tree, key) => (tree as Record<string, unknown>)[key],
+      redact(nest(path, value), schema),
+    )
     if (args.json)
       printJson({
         key: args.key,

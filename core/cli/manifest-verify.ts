@@ -1,5 +1,7 @@
 import { readTrusted, SignatureProblem, verifyManifest } from '../signing/envelope.ts'
 import type { SignedManifest } from '../signing/envelope.ts'
+import type { Config } from '../config/load.ts'
+import { isObject } from '../schema/object.ts'
 import { command, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { readExactly } from './manifest-file.ts'
@@ -26,7 +28,7 @@ export default command({
   async run(args) {
     const trusted =
       args.trusted === undefined
-        ? (await loadSettings(findPlace(args))).config.manifest_signing.trusted_signers
+        ? trustedSigners((await loadSettings(findPlace(args))).config)
         : args.trusted
             .split(',')
             .map((key) => key.trim())
@@ -53,3 +55,9 @@ export default command({
     return exits.ok
   },
 })
+
+/** Of the configuration, whose section the daemon checks. */
+function trustedSigners({ manifest_signing: section }: Config): readonly string[] {
+  const signers = isObject(section) ? section['trusted_signers'] : undefined
+  return Array.isArray(signers) ? signers.map(String) : []
+}

@@ -1,12 +1,16 @@
 import { join } from 'node:path'
-import type { Config } from '../config/load.ts'
+import { nest, overlay } from '../config/layer.ts'
+import type { Config, LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
+import { findSchema, knownKeys } from '../config/shape.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import { builtInFolders, namedFolders } from '../host/folders.ts'
 import { createLoader } from '../host/loader.ts'
-import { findMeant, findOwn, ownKeys, parseSection } from '../host/section.ts'
+import { findMeant, parseSections } from '../host/section.ts'
 import { note } from './output.ts'
+import { loadSettings } from './settings.ts'
+import type { Place } from './settings.ts'
 
 /** What the plugins of a home define. None of them is set up. */
 export async function readDefinitions(home: string, paths: readonly string[]): Promise<readonly AnyPlugin[]> {
@@ -24,40 +28,44 @@ export async function readDefinitions(home: string, paths: readonly string[]): P
   return found
 }
 
+/** The configuration with the sections of its plugins, and their definitions. No plugin is set up. Throws `ConfigError`. */
+export async function loadWithPlugins(
+  place: Place,
+): Promise<{ readonly loaded: LoadedConfig; readonly definitions: readonly AnyPlugin[] }> {
+  const core = await loadSettings(place)
+  const definitions = await readDefinitions(place.home, core.config.plugins.paths)
+  return { loaded: core.complete(definitions), definitions }
+}
+
 /** Why a key below `plugins` is none, with the one that was meant; `undefined` when a plugin reads it. */
 export function findUnknown(
   definitions: readonly AnyPlugin[],
   [, name = '', ...rest]: readonly string[],
 ): string | undefined {
   const definition = definitions.find((one) => one.name === name)
-  if (definition)
-    return findOwn(definition, rest)
-      ? undefined
-      : `unknown key; the plugin knows ${ownKeys(definition).join(', ') || 'none'}${suggest(findMeant(definition, rest))}`
-  const names = definitions.map((one) => one.name)
-  return `there is no plugin "${name}"${suggest(findNearest(name, names))}`
+  if (!definition) {
+    const names = definitions.map((one) => one.name)
+    return `there is no plugin "${name}"${suggest(findNearest(name, names))}`
+  }
+  if (findSchema(definition.config, rest)) return undefined
+  const known = knownKeys(definition.config).join(', ') || 'none'
+  return `unknown key; the plugin knows ${known}${suggest(findMeant(definition, rest))}`
 }
 
-/** Throws `ConfigError` for a key below `[plugins.<name>]` that no plugin reads, and for a value its plugin would refuse. */
+/** Throws `ConfigError` for a key that no plugin reads, and for a value its owner would refuse. */
 export function checkPluginKey(
   definitions: readonly AnyPlugin[],
   config: Config,
   path: readonly string[],
   value: unknown,
 ): void {
+  const [section = '', name = ''] = path
+  const isOwn = section === 'plugins' && path.length > 2
+  const message = isOwn ? findUnknown(definitions, path) : undefined
   const key = path.join('.')
-  const message = findUnknown(definitions, path)
   if (message !== undefined) throw new ConfigError([{ file: 'config set', key, message }])
-  const [, name = '', ...rest] = path
-  const definition = definitions.find((one) => one.name === name)
-  const own: unknown = config.plugins[name]
-  if (definition)
-    parseSection(definition, withValue(isTable(own) ? own : {}, rest, value), new Map([[key, 'config set']]))
-}
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-function withValue(tree: Readonly<Record<string, unknown>>, [key, ...rest]: readonly string[], value: unknown): object {
-  if (key === undefined) return tree
-  const old = tree[key]
-  return { ...tree, [key]: rest.length === 0 ? value : withValue(isTable(old) ? old : {}, rest, value) }
+  const owner = definitions.find((one) =>
+    isOwn ? one.name === name : Object.hasOwn((one.sections ?? {}) as object, section),
+  )
+  if (owner) parseSections(owner, overlay(config, nest(path, value)) as Config, new Map([[key, 'config set']]))
 }

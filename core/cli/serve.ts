@@ -4,7 +4,8 @@ import { networkInterfaces } from 'node:os'
 import { createApp } from '../app.ts'
 import type { App } from '../app.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
-import type { Config, LoadedConfig } from '../config/load.ts'
+import type { Config, LoadedConfig, PluginSchemas } from '../config/load.ts'
+import { withWarning } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
 import { LogFeed } from '../log/feed.ts'
@@ -66,7 +67,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       return exits.ok
     }
     log.info(`starting anew: ${stop.reason}`)
-    settings = await reread(options, settings, log)
+    settings = await reread(options, settings, app.host.known(), log)
   }
 }
 
@@ -90,10 +91,10 @@ function prepareHome(home: string): void {
     )
   }
 }
-function applyLog(log: Log, config: Config): void {
+function applyLog(log: Log, config: Config, secrets: readonly string[] = listSecrets(config)): void {
   log.setLevel(config.log_level)
   log.setFormat(config.log_format)
-  for (const secret of listSecrets(config)) log.registerSecret(secret)
+  for (const secret of secrets) log.registerSecret(secret)
 }
 /** API facts 1: nobody is served over the network without a key by accident. */
 function refuseOpenDoor(config: Config): void {
@@ -107,26 +108,23 @@ function refuseOpenDoor(config: Config): void {
 }
 async function open(
   options: ServeOptions,
-  { config, warnings, sources, files }: LoadedConfig,
+  loaded: LoadedConfig,
   log: Log,
   logs: LogFeed,
   strict: boolean,
 ): Promise<App> {
   try {
     return await createApp({
-      config,
+      loaded,
       log,
       logs,
-      warnings,
-      sources,
-      files,
       strict,
       secrets: environmentSecrets(),
       reread: () => readSettings(options),
-      onConfig: (next) => applyLog(log, next),
+      onConfig: (next, secrets) => applyLog(log, next, secrets),
     })
   } catch (error) {
-    throw explainStart(error, config)
+    throw explainStart(error, loaded.config)
   }
 }
 async function listen(app: App, config: Config): Promise<string> {
@@ -175,14 +173,20 @@ function flushCompileCache(): void {
   }).unref()
 }
 /** A configuration that broke meanwhile must not turn a restart into an outage. */
-async function reread(options: ServeOptions, before: LoadedConfig, log: Log): Promise<LoadedConfig> {
+async function reread(
+  options: ServeOptions,
+  before: LoadedConfig,
+  plugins: readonly PluginSchemas[],
+  log: Log,
+): Promise<LoadedConfig> {
   try {
     const next = await readSettings(options)
+    next.complete(plugins)
     refuseOpenDoor(next.config)
     return next
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof Failure)) throw error
     log.error(`the new configuration cannot be used, going on with the old one:\n${error.message}`)
-    return { ...before, warnings: [...before.warnings, `not taken over: ${error.message}`] }
+    return withWarning(before, `not taken over: ${error.message}`)
   }
 }

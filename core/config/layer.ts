@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { findNearest } from '../schema/nearest.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import type { ConfigProblem } from './problem.ts'
 import { describe, expectation, findChild, isSecret, isTable, isTree, knownKeys, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
@@ -7,7 +7,8 @@ import type { Schema, Tree } from './shape.ts'
 /** One source of configuration: a file, the environment, the flags. */
 export interface Layer {
   readonly file: string
-  readonly tree: Tree
+  /** Its values. Texts of the environment and of flags become what the schema wants of their key. */
+  read(schema: Schema): Tree
   /** Where a key is written in it, as far as that can be told. */
   place(path: readonly string[]): {
     readonly line?: number | undefined
@@ -15,15 +16,22 @@ export interface Layer {
     readonly name?: string | undefined
   }
 }
+/** A key that the schema does not have. */
+export interface UnknownKey {
+  readonly path: readonly string[]
+  /** How the layer names it, when that differs from the key, such as `SVC_LOG_LEVLE`. */
+  readonly name: string | undefined
+  readonly warning: string
+}
 export interface LayerCheck {
   readonly problems: readonly ConfigProblem[]
-  readonly warnings: readonly string[]
+  readonly unknown: readonly UnknownKey[]
 }
 
 /** Compares one layer with the schema by itself, so that a wrong value is found also where a later layer hides it. */
-export function checkLayer(schema: Schema, layer: Layer): LayerCheck {
+export function checkLayer(schema: Schema, layer: Layer, tree: Tree): LayerCheck {
   const problems: ConfigProblem[] = []
-  const warnings: string[] = []
+  const unknownKeys: UnknownKey[] = []
 
   const wrong = (path: readonly string[], expected: string, value: unknown, hidden: boolean): void => {
     problems.push({
@@ -38,10 +46,9 @@ export function checkLayer(schema: Schema, layer: Layer): LayerCheck {
     const key = path.at(-1) ?? ''
     const { line, name } = layer.place(path)
     const nearest = findNearest(key, knownKeys(parent)) ?? findElsewhere(schema, key)
-    const known = nearest === undefined ? '' : `; did you mean "${nearest}"?`
-    warnings.push(
-      `${layer.file}${line === undefined ? '' : `:${line}`}: unknown key "${name ?? path.join('.')}" is ignored${known}`,
-    )
+    const place = `${layer.file}${line === undefined ? '' : `:${line}`}`
+    const warning = `${place}: unknown key "${name ?? path.join('.')}" is ignored${suggest(nearest)}`
+    unknownKeys.push({ path, name, warning })
   }
   const walk = (part: Schema, value: unknown, path: readonly string[]): void => {
     if (value === undefined) return
@@ -59,8 +66,8 @@ export function checkLayer(schema: Schema, layer: Layer): LayerCheck {
     const result = v.safeParse(part, value)
     if (!result.success) wrong(path, expectation(part), value, hidden)
   }
-  walk(schema, layer.tree, [])
-  return { problems, warnings }
+  walk(schema, tree, [])
+  return { problems, unknown: unknownKeys }
 }
 
 /** The full name of a key that exists in another section, such as `rate_limit.tokens_per_minute` for `tokens_per_minute`. */

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config, LoadedConfig } from './load.ts'
-import { ConfigSchema } from './schema.ts'
+import { CoreSchema, wholeSchema } from './schema.ts'
+import type { PluginSchemas } from './schema.ts'
 import { findSchema, isTree, marksOf } from './shape.ts'
-import type { Tree } from './shape.ts'
+import type { Schema, Tree } from './shape.ts'
 
 /** What another configuration changes, by dotted key. */
 export interface ConfigChange {
@@ -15,6 +16,7 @@ export interface ConfigChange {
 /** The configuration of a running daemon: one frozen object, replaced whole, so that nobody ever sees half of a change. */
 export class LiveConfig {
   #loaded: LoadedConfig
+  #schema: Schema = CoreSchema
   #restart: readonly string[] = []
 
   constructor(loaded: LoadedConfig) {
@@ -35,11 +37,23 @@ export class LiveConfig {
   get restart(): readonly string[] {
     return this.#restart
   }
+  /** Of every key, those of the plugins that were declared included. */
+  get schema(): Schema {
+    return this.#schema
+  }
+
+  /** Takes the keys these plugins own as they declare them. Throws `ConfigError` for values that do not fit, and changes nothing then. */
+  declare(plugins: readonly PluginSchemas[]): void {
+    const loaded = this.#loaded.complete(plugins)
+    const { config } = this.plan(loaded.config, CoreSchema)
+    this.#loaded = { ...loaded, config }
+    this.#schema = wholeSchema(plugins)
+  }
 
   /** What `next` would make of this one: keys that are read at the start keep their value. */
-  plan(next: Config): { readonly config: Config; readonly change: ConfigChange } {
+  plan(next: Config, schema = this.#schema): { readonly config: Config; readonly change: ConfigChange } {
     const different = differences(this.current, next)
-    const restart = different.filter((path) => needsRestart(path))
+    const restart = different.filter((path) => needsRestart(path, schema))
     const held = restart.reduce((tree, path) => withValue(tree, path, valueAt(this.current, path)), next)
     const names = (paths: readonly (readonly string[])[]): string[] => paths.map((path) => path.join('.')).sort()
     return {
@@ -56,10 +70,17 @@ export class LiveConfig {
 }
 
 /** Whether a new value of this key, or of the section around it, holds after a restart. */
-export function needsRestart(path: readonly string[]): boolean {
+export function needsRestart(path: readonly string[], schema: Schema): boolean {
+  return hasMark('restart', path, schema)
+}
+/** Whether the owner of this key, or of the section around it, reads it each time it needs it. */
+export function isLive(path: readonly string[], schema: Schema): boolean {
+  return hasMark('live', path, schema)
+}
+function hasMark(mark: string, path: readonly string[], schema: Schema): boolean {
   return path.some((_, depth) => {
-    const found = findSchema(ConfigSchema, path.slice(0, depth + 1))
-    return found !== undefined && marksOf(found)['restart'] === true
+    const found = findSchema(schema, path.slice(0, depth + 1))
+    return found !== undefined && marksOf(found)[mark] === true
   })
 }
 

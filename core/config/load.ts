@@ -2,18 +2,20 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import * as v from 'valibot'
+import { isObject, omitUndefined } from '../schema/object.ts'
 import { checkLayer, overlay, toTree } from './layer.ts'
-import type { Layer } from './layer.ts'
+import type { Layer, UnknownKey } from './layer.ts'
 import { findListenAddr, toListenAddr } from './listen.ts'
-import { ConfigError } from './problem.ts'
+import { ConfigError, issueProblems } from './problem.ts'
 import type { ConfigProblem } from './problem.ts'
-import { ConfigSchema } from './schema.ts'
-import type { Config } from './schema.ts'
+import { listVariables } from './redact.ts'
+import { CoreSchema, fileSchema, wholeSchema } from './schema.ts'
+import type { Config, PluginSchemas } from './schema.ts'
 import { readConfigModule, readEnvironment, readFlags, readToml, readValues } from './sources.ts'
 import type { Tree } from './shape.ts'
 
 export { ConfigError } from './problem.ts'
-export type { Config } from './schema.ts'
+export type { Config, PluginSchemas } from './schema.ts'
 
 export interface ConfigOptions {
   /** The home, absolute; see `findHome`. */
@@ -39,6 +41,11 @@ export interface LoadedConfig {
   readonly sources: ReadonlyMap<string, string>
   /** The files that were read. */
   readonly files: readonly string[]
+  /**
+   * The same sources with the sections that these plugins own checked, converted and filled with defaults. Those of plugins that are
+   * disabled stay as they are. Throws `ConfigError` with everything that is wrong.
+   */
+  complete(plugins: readonly PluginSchemas[]): LoadedConfig
 }
 
 /** The home of the daemon: the flag, `SVC_HOME`, or `~/.svc`. Absolute. */
@@ -50,25 +57,25 @@ export function findHome(flag: string | undefined, env: ConfigOptions['env'], cw
 
 /**
  * Reads every source, later ones winning: defaults, the shipped configuration, `svc.config.*`, `<home>/config.toml`, the environment,
- * flags, values set while running. Throws `ConfigError` with everything that is wrong.
+ * flags, values set while running. Checks the core's own keys; `complete` checks those of plugins, once their definitions are known.
+ * Throws `ConfigError` with everything that is wrong.
  */
 export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> {
-  const { home, cwd, env } = options
+  const { layers, files } = await readLayers(options)
+  const { host, port } = options.flags
+  return resolveLayers({ home: options.home, layers, files, host, port })
+}
+
+async function readLayers(options: ConfigOptions): Promise<Pick<LayeredSources, 'layers' | 'files'>> {
+  const { home, cwd, env, shipped, shippedFrom } = options
   const layers: Layer[] = []
   const files: string[] = []
-  if (options.shipped)
-    layers.push(
-      readValues(
-        'svc.config.ts',
-        options.shipped,
-        options.shippedFrom === undefined ? cwd : dirname(options.shippedFrom),
-      ),
-    )
+  if (shipped) layers.push(readValues('svc.config.ts', shipped, shippedFrom === undefined ? cwd : dirname(shippedFrom)))
   const module = await readConfigModule({
     cwd,
     env,
     configFile: options.configFile ?? (env['SVC_CONFIG']?.trim() || undefined),
-    shippedFrom: options.shippedFrom,
+    shippedFrom,
     cacheDir: existsSync(home) ? join(home, 'cache', 'config') : undefined,
   })
   if (module) {
@@ -81,40 +88,106 @@ export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> 
     files.push(toml)
   }
   layers.push(readEnvironment(env, cwd))
-  const { host, port, ...flags } = options.flags
+  const { host: _host, port: _port, ...flags } = options.flags
   layers.push(readFlags(flags, cwd))
   if (options.runtime) layers.push(readValues('run time', toTree(options.runtime), home))
+  return { layers, files }
+}
 
-  const checks = layers.map((layer) => checkLayer(ConfigSchema, layer))
-  const problems = checks.flatMap((check) => check.problems)
-  const warnings = checks.flatMap((check) => check.warnings)
+interface LayeredSources {
+  readonly home: string
+  readonly layers: readonly Layer[]
+  readonly files: readonly string[]
+  /** What `--host` and `--port` say. */
+  readonly host: unknown
+  readonly port: unknown
+}
+
+/** Joins the layers and checks them: the core's keys, and when `plugins` are given the sections they own. */
+function resolveLayers(from: LayeredSources, plugins?: readonly PluginSchemas[]): LoadedConfig {
+  const { home, layers, files, host, port } = from
+  const whole = plugins ? wholeSchema(plugins) : CoreSchema
+  const trees = layers.map((layer) => layer.read(whole))
   const sources = new Map<string, string>()
   const merged = layers.reduce<Tree>(
-    (tree, layer) => overlay(tree, layer.tree, (path) => sources.set(path.join('.'), nameSource(layer, path))),
+    (tree, layer, index) =>
+      overlay(tree, trees[index] ?? {}, (path) => sources.set(path.join('.'), nameSource(layer, path))),
     {},
   )
+  const disabled = disabledPlugins(merged, plugins ?? [])
+  const schema = plugins ? fileSchema(plugins.filter((plugin) => !disabled.includes(plugin))) : CoreSchema
+  const checks = layers.map((layer, index) => checkLayer(schema, layer, trees[index] ?? {}))
+  const problems = checks.flatMap((check) => check.problems)
   const listenAddr = overrideListen(merged['listen_addr'], host, port, problems, sources)
   if (problems.length > 0) throw new ConfigError(problems)
 
-  const parsed = v.parse(ConfigSchema, { ...merged, ...(listenAddr === undefined ? {} : { listen_addr: listenAddr }) })
-  if (parsed.home_dir !== undefined && resolve(parsed.home_dir) !== home) {
-    warnings.push(
-      `${sources.get('home_dir') ?? 'home_dir'}: home_dir has no effect there, because the home is where the file is looked for; use --home or SVC_HOME`,
-    )
+  const result = v.safeParse(schema, { ...merged, ...omitUndefined({ listen_addr: listenAddr }) })
+  if (!result.success) throw new ConfigError(issueProblems(schema, result.issues, sources))
+  const parsed = result.output as v.InferOutput<typeof CoreSchema>
+  const { unknown, rest } = splitUnknown(
+    checks.flatMap((check) => check.unknown),
+    merged,
+    parsed,
+  )
+  const warnings = [...unknown.map((key) => explainUnknown(key, disabled)), ...homeWarnings(parsed, home, sources)]
+  const config = freeze(withPlaces({ ...rest, ...parsed }, home))
+  return { config, warnings, sources, files, complete: (known) => resolveLayers(from, known) }
+}
+
+/** The same with one more warning, which stays when it is completed. */
+export function withWarning(loaded: LoadedConfig, warning: string): LoadedConfig {
+  return {
+    ...loaded,
+    warnings: [...loaded.warnings, warning],
+    complete: (plugins) => withWarning(loaded.complete(plugins), warning),
   }
+}
+
+/** Those of the plugins that the configuration switches off. */
+function disabledPlugins(merged: Tree, plugins: readonly PluginSchemas[]): readonly PluginSchemas[] {
+  const names = isObject(merged['plugins']) ? merged['plugins']['disabled'] : undefined
+  return plugins.filter(({ name }) => Array.isArray(names) && names.includes(name))
+}
+
+/** Keys to warn of, and what stands at the top of the file that the schema does not have. */
+function splitUnknown(
+  unknown: readonly UnknownKey[],
+  merged: Tree,
+  parsed: Tree,
+): { readonly unknown: readonly UnknownKey[]; readonly rest: Tree } {
+  // A variable that a key such as `token_env` names is no key, whatever its name begins with.
+  const variables = new Set(listVariables({ ...merged, ...parsed }))
+  const named = unknown.filter(({ name }) => name !== undefined && variables.has(name))
+  const dropped = new Set(named.map(({ path: [first] }) => first))
+  return {
+    unknown: unknown.filter((key) => !named.includes(key)),
+    rest: Object.fromEntries(Object.entries(merged).filter(([key]) => !(key in parsed) && !dropped.has(key))),
+  }
+}
+function explainUnknown({ path: [first = ''], warning }: UnknownKey, disabled: readonly PluginSchemas[]): string {
+  const owner = disabled.find(({ sections = {} }) => Object.hasOwn(sections, first))
+  if (!owner) return warning
+  const place = warning.slice(0, warning.indexOf(': unknown key '))
+  return `${place}: ${first} has no effect, because plugin "${owner.name}" is disabled`
+}
+
+function homeWarnings({ home_dir: named }: Tree, home: string, sources: ReadonlyMap<string, string>): string[] {
+  if (typeof named !== 'string' || resolve(named) === home) return []
+  const reason = 'the home is where the file is looked for; use --home or SVC_HOME'
+  return [`${sources.get('home_dir') ?? 'home_dir'}: home_dir has no effect there, because ${reason}`]
+}
+
+/** With absolute directories and without a blank key. */
+function withPlaces(parsed: v.InferOutput<typeof CoreSchema>, home: string): Config {
   const dataDir = parsed.data_dir === undefined ? join(home, 'data') : resolve(home, parsed.data_dir)
   const { api_key: key, ...rest } = parsed
-  const triggers = parsed.webhook_triggers
-  const token = triggers.token?.trim() || env[triggers.token_env]?.trim()
-  const config: Config = {
+  return {
     ...rest,
-    ...(key?.trim() ? { api_key: key.trim() } : {}),
-    webhook_triggers: { ...triggers, ...(token ? { token } : {}) },
+    ...omitUndefined({ api_key: key?.trim() || undefined }),
     home_dir: home,
     data_dir: dataDir,
     database_url: parsed.database_url ?? `sqlite:${join(dataDir, 'svc.db')}`,
   }
-  return { config: freeze(config), warnings, sources, files }
 }
 
 function nameSource(layer: Layer, path: readonly string[]): string {

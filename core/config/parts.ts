@@ -5,21 +5,10 @@ import type { OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
 import type { DaemonFolders } from '../process/folders.ts'
 import { parseListenAddr } from './listen.ts'
-import type { Config, PluginSection } from './schema.ts'
-import { isTree } from './shape.ts'
+import type { Config } from './schema.ts'
 
 /** The registry of model providers calls the addresses the operator put into `[providers]`. */
 export const PROVIDERS = 'providers'
-
-/** What the plugin's own schema checks: `[plugins.<name>]`, and the sections at the top of the file that it owns. */
-export function section(
-  config: Config,
-  { name, sections = [] }: { readonly name: string; readonly sections?: readonly PluginSection[] },
-): Record<string, unknown> {
-  const found: unknown = config.plugins[name]
-  const own = isTree(found) ? found : {}
-  return { ...own, ...Object.fromEntries(sections.map((key) => [key, config[key]])) }
-}
 
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
 function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
@@ -32,7 +21,7 @@ function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly str
  */
 export function daemonFolders(config: Config, files: readonly string[]): DaemonFolders {
   const hidden = hiddenFolders(config)
-  const named = pathsIn(config as unknown as Record<string, unknown>)
+  const named = pathsIn(config)
     .filter(({ key, path }) => !/^plugins\.shell\.(?:read|write)\b|^(?:home_dir|data_dir)$/.test(key) && path !== '/')
     .map(({ key, path }) => ({ path, what: key }))
   return {

@@ -1,3 +1,7 @@
+import * as v from 'valibot'
+import { describe, expectation, findSchema, isSecret } from './shape.ts'
+import type { Schema } from './shape.ts'
+
 /** One thing that is wrong with the configuration and keeps the daemon from starting. */
 export interface ConfigProblem {
   /** A file, or `environment`, `flags`, `run time`. */
@@ -50,4 +54,42 @@ export class ConfigError extends Error {
   get expected(): string | undefined {
     return this.problems[0]?.expected
   }
+}
+
+/** What to name as the file of a value that nobody wrote. */
+export const NOWHERE = 'configuration'
+
+/** Issues of parsing a merged value as problems of the files it came from. `prefix`: where the value stands in the configuration. */
+export function issueProblems(
+  schema: Schema,
+  issues: readonly v.BaseIssue<unknown>[],
+  sources: ReadonlyMap<string, string>,
+  prefix: readonly string[] = [],
+): ConfigProblem[] {
+  return issues.slice(0, 5).map((issue) => {
+    const path = (v.getDotPath(issue) ?? '').split('.').filter((part) => part !== '')
+    const found = findSchema(schema, path)
+    const key = [...prefix, ...path]
+    return {
+      file: findPlace(sources, key, prefix.length + 1) ?? NOWHERE,
+      key: key.join('.'),
+      expected: found ? expectation(found) : (issue.expected ?? issue.message),
+      found: issue.input === undefined ? 'nothing' : describe(issue.input, isSecret(found, path.at(-1) ?? '')),
+    }
+  })
+}
+
+/** Where a key is written, else a list that holds it (no shorter than `least`), else the first key below it. */
+export function findPlace(
+  sources: ReadonlyMap<string, string>,
+  path: readonly string[],
+  least = 1,
+): string | undefined {
+  for (let length = path.length; length >= least; length--) {
+    const place = sources.get(path.slice(0, length).join('.'))
+    if (place !== undefined) return place
+  }
+  const below = `${path.join('.')}.`
+  for (const [key, place] of sources) if (path.length > 0 && key.startsWith(below)) return place
+  return undefined
 }

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { MASK } from '../schema/secret.ts'
-import { ConfigSchema } from './schema.ts'
+import { CoreSchema } from './schema.ts'
 import { findChild, isSecret, isTree } from './shape.ts'
 import type { Schema } from './shape.ts'
 
 /** A copy that may be printed: values of secret keys are `***`, and so are passwords inside URLs. */
-export function redact(value: unknown, schema: Schema | undefined = ConfigSchema): unknown {
+export function redact(value: unknown, schema: Schema | undefined = CoreSchema): unknown {
   if (typeof value === 'string') return value.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@')
   if (Array.isArray(value)) return value.map((item) => redact(item, undefined))
   if (!isTree(value)) return value
@@ -21,7 +21,7 @@ export function redact(value: unknown, schema: Schema | undefined = ConfigSchema
 /** The first key whose value is what `redact` shows in place of a secret, and not the secret. */
 export function findMask(
   value: unknown,
-  schema: Schema | undefined = ConfigSchema,
+  schema: Schema | undefined = CoreSchema,
   path: readonly string[] = [],
 ): readonly string[] | undefined {
   if (typeof value === 'string') return /^[a-z][a-z\d+.-]*:\/\/\*\*\*@/i.test(value) ? path : undefined
@@ -39,7 +39,7 @@ export function findMask(
 const anything = v.unknown()
 
 /** Every secret in a configuration, for the mask of the log. */
-export function listSecrets(value: unknown, schema: Schema | undefined = ConfigSchema): string[] {
+export function listSecrets(value: unknown, schema: Schema | undefined = CoreSchema): string[] {
   if (!isTree(value)) return []
   return Object.entries(value).flatMap(([key, item]) => {
     const child = schema && findChild(schema, key)

@@ -4,12 +4,11 @@ import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { checkLayer, nest, overlay, splitKey } from './layer.ts'
-import { findNearest } from '../schema/nearest.ts'
+import { findNearest, suggest } from '../schema/nearest.ts'
 import { NOT_ONE } from '../schema/secret.ts'
 import { ConfigError } from './problem.ts'
 import { findMask } from './redact.ts'
-import { ConfigSchema } from './schema.ts'
-import { findChild, findSchema, isTable, isTree, knownKeys } from './shape.ts'
+import { findChild, findSchema, isTable, isTree, knownKeys, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
 import { readText, readToml } from './sources.ts'
 import { fromText } from './text-value.ts'
@@ -22,53 +21,57 @@ import { commandLine } from '../process/command-name.ts'
  * Writes one dotted key into a `config.toml` (made when missing) and leaves every other line and comment as it is. The file is
  * replaced in one step with mode 0600. Throws `ConfigError` when the key is unknown, the value does not fit, or the file is not valid.
  */
-export async function setConfigValue(file: string, key: string, value: unknown): Promise<void> {
+export async function setConfigValue(file: string, key: string, value: unknown, schema: Schema): Promise<void> {
   const path = splitKey(key)
-  checkConfigValue(file, key, value)
+  checkConfigValue(file, key, value, schema)
   const target = existsSync(file) ? await realpath(file) : file
   const before = existsSync(target) ? readText(target) : ''
   if (before !== '') await readToml(target) // reports a broken file with its line
   await replaceFile(target, editToml(before, path, value, file))
 }
 /** Throws `ConfigError` for a key that is unknown and a value that does not fit it. */
-export function checkConfigValue(file: string, key: string, value: unknown): void {
+export function checkConfigValue(file: string, key: string, value: unknown, schema: Schema): void {
   const path = splitKey(key)
-  checkConfigKey(file, path)
-  const masked = findMask(nest(path, value))
+  checkConfigKey(file, path, schema)
+  const tree = nest(path, value)
+  const masked = findMask(tree, schema)
   if (masked) throw new ConfigError([{ file, key: masked.join('.'), message: NOT_ONE }])
-  const { problems } = checkLayer(ConfigSchema, { file, tree: nest(path, value), place: () => ({}) })
+  const { problems } = checkLayer(schema, { file, read: () => tree, place: () => ({}) }, tree)
   if (problems.length > 0) throw new ConfigError(problems)
 }
 /** The value a text on the command line stands for, by the schema of its key. */
-export function toConfigValue(key: string, text: string): unknown {
-  return fromText(findSchema(ConfigSchema, splitKey(key)), text)
+export function toConfigValue(key: string, text: string, schema: Schema): unknown {
+  return fromText(findSchema(schema, splitKey(key)), text)
 }
 
 /** Throws `ConfigError` for a key that is unknown or is a whole section. */
-export function checkConfigKey(file: string, path: readonly string[]): void {
-  let schema: Schema | undefined = ConfigSchema
+export function checkConfigKey(file: string, path: readonly string[], schema: Schema): void {
+  const key = path.join('.')
+  if (path.length === 0 || ['__proto__', 'constructor', 'prototype'].some((name) => path.includes(name)))
+    throw new ConfigError([{ file, key, message: 'not a key' }])
+  let found = schema
+  let parent = schema
   for (const [depth, part] of path.entries()) {
-    const parent: Schema = schema
-    schema = findChild(parent, part)
-    if (schema) continue
-    const nearest = findNearest(part, knownKeys(parent))
-    const known =
-      nearest === undefined
-        ? `; ${commandLine('config schema')} lists the known keys`
-        : `; did you mean "${[...path.slice(0, depth), nearest].join('.')}"?`
-    throw new ConfigError([{ file, key: path.join('.'), message: `unknown key${known}` }])
+    const child = findChild(found, part)
+    if (!child) {
+      const nearest = findNearest(part, knownKeys(found))
+      const known =
+        nearest === undefined
+          ? `; ${commandLine('config schema')} lists the known keys`
+          : suggest([...path.slice(0, depth), nearest].join('.'))
+      throw new ConfigError([{ file, key, message: `unknown key${known}` }])
+    }
+    parent = found
+    found = child
   }
-  if (path.length === 0 || ['__proto__', 'constructor', 'prototype'].some((name) => path.includes(name))) {
-    throw new ConfigError([{ file, key: path.join('.'), message: 'not a key' }])
-  }
-  // [providers.<name>] and [plugins.<name>] are sections as well, and what is in them is known elsewhere.
-  const isSection = path.length === 1 || (path.length === 2 && ['providers', 'plugins'].includes(path[0] ?? ''))
-  if (schema && isTable(schema) && (isSection || knownKeys(schema).length > 0)) {
-    const known = knownKeys(schema).join(', ')
-    throw new ConfigError([
-      { file, key: path.join('.'), message: `is a section; set one of its keys${known === '' ? '' : `: ${known}`}` },
-    ])
-  }
+  // [plugins.<name>] and an entry of a section such as [providers.<name>] are sections as well.
+  const isSection =
+    path.length === 1 || (path.length === 2 && (path[0] === 'plugins' || unwrap(parent).type === 'record'))
+  if (!isTable(found) || !(isSection || knownKeys(found).length > 0)) return
+  const known = knownKeys(found).join(', ')
+  throw new ConfigError([
+    { file, key, message: `is a section; set one of its keys${known === '' ? '' : `: ${known}`}` },
+  ])
 }
 
 /** The text with one value changed or added. Throws when the result would say anything else than that. */

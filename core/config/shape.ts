@@ -51,10 +51,12 @@ export function isTable(schema: Schema): boolean {
   return ['object', 'loose_object', 'strict_object', 'object_with_rest', 'record'].includes(type)
 }
 
-/** Marked with `secret()`, or named like one where no schema tells. */
+/** Marked with `secret()`, or named like one and not marked `secret: false`. Numbers, switches and tables are no secrets. */
 export function isSecret(schema: Schema | undefined, key: string): boolean {
-  if (schema && marksOf(schema)['secret'] === true) return true
-  return (!schema || unwrap(schema).type === 'unknown') && namesSecret(key)
+  if (!schema) return namesSecret(key)
+  const { secret } = marksOf(schema)
+  if (typeof secret === 'boolean') return secret
+  return ['unknown', 'string', 'array'].includes(unwrap(schema).type) && namesSecret(key)
 }
 interface Rule {
   readonly type: string

@@ -5,14 +5,13 @@ import { defineConfig } from './define.ts'
 import type { Layer } from './layer.ts'
 import { nest, overlay, toTree } from './layer.ts'
 import { ConfigError } from './problem.ts'
-import { ConfigSchema } from './schema.ts'
-import { findSchema, isTree } from './shape.ts'
-import type { Tree } from './shape.ts'
+import { findSchema, isTree, unwrap } from './shape.ts'
+import type { Schema, Tree } from './shape.ts'
 import { fromText } from './text-value.ts'
 import { TooDeep } from '../schema/nesting.ts'
 
 /** Variables that speak to the command line and not to the configuration. */
-const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG', 'SVC_WEBHOOK_TOKEN'])
+const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG'])
 
 export interface ConfigModule {
   readonly layer: Layer
@@ -67,9 +66,10 @@ export async function readConfigModule(options: {
   if (!isTree(tree))
     throw new ConfigError([{ file, message: 'its default export has to be an object; wrap it in defineConfig()' }])
   const text = readFileSync(file, 'utf8')
+  const anchored = anchorPaths(tree, dirname(file))
   return {
     file,
-    layer: { file, tree: anchorPaths(tree, dirname(file)), place: (path) => ({ line: findLine(text, path.at(-1)) }) },
+    layer: { file, read: () => anchored, place: (path) => ({ line: findLine(text, path.at(-1)) }) },
   }
 }
 function findConfigModule(cwd: string): string | undefined {
@@ -106,9 +106,10 @@ export async function readToml(file: string): Promise<Layer> {
   }
   const { findPlace, indexToml } = await import('./toml-index.ts')
   let places: ReturnType<typeof indexToml> | undefined
+  const anchored = anchorPaths(isTree(tree) ? plain(tree) : {}, dirname(file))
   return {
     file,
-    tree: anchorPaths(isTree(tree) ? plain(tree) : {}, dirname(file)),
+    read: () => anchored,
     place(path) {
       const found = findPlace((places ??= indexToml(text)), path)
       return { line: found?.line, column: found?.column }
@@ -142,24 +143,32 @@ function anchorPaths(tree: Tree, folder: string): Tree {
 
 /** `SVC_RATE_LIMIT__TOKENS_PER_MINUTE`; a blank variable counts as not set, so that it cannot switch off a key by accident. */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>, cwd: string): Layer {
+  const listen = env['SVC_LISTEN']?.trim()
+  const given = Object.entries(env).flatMap(([name, text = '']) =>
+    name.startsWith('SVC_') && !reserved.has(name) && text.trim() !== '' ? [[name, text.trim()] as const] : [],
+  )
   const names = new Map<string, string>()
-  let tree: Tree = {}
-  const add = (name: string, path: readonly string[], text: string): void => {
-    names.set(path.join('.'), name)
-    tree = overlay(tree, nest(path, fromText(findSchema(ConfigSchema, path), text)))
+  return {
+    file: 'environment',
+    read(schema) {
+      let tree: Tree = {}
+      const add = (name: string, path: readonly string[], text: string): void => {
+        names.set(path.join('.'), name)
+        tree = overlay(tree, nest(path, fromText(findSchema(schema, path), text)))
+      }
+      if (listen) add('SVC_LISTEN', ['listen_addr'], listen)
+      for (const [name, text] of given) add(name, toPath(name, schema), text)
+      return anchorPaths(tree, cwd)
+    },
+    place: (path) => ({ name: names.get(path.join('.')) }),
   }
-  if (env['SVC_LISTEN']?.trim()) add('SVC_LISTEN', ['listen_addr'], env['SVC_LISTEN'].trim())
-  for (const [name, text] of Object.entries(env)) {
-    if (!name.startsWith('SVC_') || reserved.has(name) || !text?.trim()) continue
-    add(name, toPath(name), text.trim())
-  }
-  return { file: 'environment', tree: anchorPaths(tree, cwd), place: (path) => ({ name: names.get(path.join('.')) }) }
 }
-function toPath(name: string): string[] {
+function toPath(name: string, schema: Schema): string[] {
   const path = name.slice('SVC_'.length).toLowerCase().split('__')
-  const [section, part] = path
-  // Plugins and providers are named with hyphens, which variables cannot have.
-  if (path.length > 2 && part !== undefined && (section === 'plugins' || section === 'providers'))
+  const [section = '', part] = path
+  const table = path.length > 2 ? findSchema(schema, [section]) : undefined
+  // Names of plugins and of entries of a section may have hyphens, which variables cannot have.
+  if (part !== undefined && table && (section === 'plugins' || unwrap(table).type === 'record'))
     path[1] = part.replaceAll('_', '-')
   return path
 }
@@ -167,13 +176,15 @@ function toPath(name: string): string[] {
 /** Flags by their configuration key, dotted; texts become what the key wants. `names` gives the flag of a key for messages. */
 export function readFlags(flags: Readonly<Record<string, unknown>>, cwd: string): Layer {
   const given = Object.entries(flags).filter(([, value]) => value !== undefined)
-  const values = given.map(
-    ([key, value]) =>
-      [key, typeof value === 'string' ? fromText(findSchema(ConfigSchema, key.split('.')), value) : value] as const,
-  )
   return {
     file: 'flags',
-    tree: anchorPaths(toTree(Object.fromEntries(values)), cwd),
+    read(schema) {
+      const values = given.map(([key, value]) => [
+        key,
+        typeof value === 'string' ? fromText(findSchema(schema, key.split('.')), value) : value,
+      ])
+      return anchorPaths(toTree(Object.fromEntries(values)), cwd)
+    },
     place: (path) => ({ name: toFlag(path) }),
   }
 }
@@ -183,5 +194,6 @@ function toFlag(path: readonly string[]): string {
 }
 
 export function readValues(file: string, tree: Tree, folder: string): Layer {
-  return { file, tree: anchorPaths(tree, folder), place: () => ({}) }
+  const anchored = anchorPaths(tree, folder)
+  return { file, read: () => anchored, place: () => ({}) }
 }

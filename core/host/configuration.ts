@@ -1,22 +1,22 @@
 import { basename, join } from 'node:path'
 import { findFileOnly } from '../config/file-only.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
+import { isLive } from '../config/live.ts'
 import type { ConfigChange, LiveConfig } from '../config/live.ts'
 import { nest, overlay, splitKey } from '../config/layer.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { NOT_ONE } from '../schema/secret.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
-import { findMask, redact } from '../config/redact.ts'
-import { ConfigSchema } from '../config/schema.ts'
-import { isTree } from '../config/shape.ts'
-import type { Tree } from '../config/shape.ts'
+import { redact } from '../config/redact.ts'
+import { wholeSchema } from '../config/schema.ts'
+import { findSchema, isTree, knownKeys } from '../config/shape.ts'
+import type { Schema } from '../config/shape.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from '../config/configuration.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
-import type { AnyPlugin } from './define.ts'
+import { SerialQueue } from '../scope/queue.ts'
 import type { Host } from './host.ts'
-import { findMeant, findOwn, ownKeys, parseSection, sectionWarnings } from './section.ts'
+import { findMeant, parseSections, sectionWarnings } from './section.ts'
 import type { Sources } from './section.ts'
 
 export interface ConfigurationParts {
@@ -24,22 +24,14 @@ export interface ConfigurationParts {
   readonly host: Host
   /** Reads every source again. Absent: the daemon was not made from files. */
   readonly reread: (() => Promise<LoadedConfig>) | undefined
-  /** The section a plugin would get. */
-  readonly section: (config: Config, plugin: AnyPlugin) => unknown
   /** The new values hold: tells those that keep a copy. */
   readonly taken: (config: Config) => void
 }
 
 export function createConfiguration(parts: ConfigurationParts): Configuration {
   const { live, host } = parts
-  let last: Promise<unknown> = Promise.resolve()
   /** One change at a time, so that each is compared with what the one before left. */
-  const inTurn = <T>(change: () => Promise<T>): Promise<T> => {
-    const turn = last.then(change)
-    // How it failed is told to who asked for it.
-    last = turn.catch(() => undefined)
-    return turn
-  }
+  const changes = new SerialQueue()
 
   function checkWhole(config: Config, change: ConfigChange, sources: Sources): void {
     const { host: address } = parseListenAddr(live.current.listen_addr)
@@ -52,7 +44,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     for (const plugin of pluginsOf(change)) {
       const definition = host.definitions().find(({ name }) => name === plugin)
       try {
-        if (definition) parseSection(definition, parts.section(config, definition), sources)
+        if (definition) parseSections(definition, config, sources)
       } catch (error) {
         throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), {
           details: { plugin },
@@ -68,9 +60,10 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
         .filter(({ state }) => state === 'loaded' || state === 'failed')
         .map(({ name }) => name),
     )
-    const named = changed.flatMap((key) => {
-      const [section, name] = splitKey(key)
-      return (section === 'plugins' ? name : host.ownerOf(section ?? '')) ?? []
+    const named = changed.map(splitKey).flatMap((path) => {
+      const [section = '', name] = path
+      if (isLive(path, live.schema)) return []
+      return (section === 'plugins' ? name : host.ownerOf(section)) ?? []
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }
@@ -78,11 +71,11 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const path = splitKey(key)
     // The parser of TOML is not needed before somebody writes.
     const { checkConfigKey, checkConfigValue } = await import('../config/set.ts')
+    const schema = schemaFor(path)
     try {
-      checkConfigKey('the value', path)
-      refuseFileOnly(path, value)
-      refuseMasks(path, value)
-      checkConfigValue('the value', key, value)
+      checkConfigKey('the value', path, schema)
+      refuseFileOnly(path, value, schema)
+      checkConfigValue('the value', key, value, schema)
     } catch (error) {
       throw refusalOf(error, 'invalid_request')
     }
@@ -92,45 +85,32 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
       throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
   }
   /** Throws `forbidden` for what no route may set, whatever it would be set to. */
-  function refuseFileOnly(path: readonly string[], value: unknown): void {
-    const inPlugin = path[0] === 'plugins' && path.length > 2
-    const found = inPlugin
-      ? findFileOnly(pluginKnowing(path).config, path.slice(2), value)
-      : findFileOnly(ConfigSchema, path, value)
-    if (found) throw fileOnlyRefusal(inPlugin ? [...path.slice(0, 2), ...found.path] : found.path, found.reason)
+  function refuseFileOnly(path: readonly string[], value: unknown, schema: Schema): void {
+    const found = findFileOnly(schema, path, value)
+    if (found) throw fileOnlyRefusal(found.path, found.reason)
   }
-  /** Throws `ConfigError` for what is shown in place of a secret that a plugin marked; of all others the file knows. */
-  function refuseMasks(path: readonly string[], value: unknown): void {
-    if (path[0] !== 'plugins' || path.length < 3) return
-    const masked = findMask(nest(path.slice(2), value), pluginKnowing(path).config)
-    if (masked)
-      throw new ConfigError([{ file: 'the value', key: [...path.slice(0, 2), ...masked].join('.'), message: NOT_ONE }])
-  }
-  /** The plugin a key is for. What it takes is known only here: the schema of the file lets every key below `plugins` pass. */
-  function pluginKnowing([first = '', plugin = '', ...rest]: readonly string[]): AnyPlugin {
+  /** The schema that checks a key. Of a plugin's own section only that plugin knows it, so it has to be loaded. */
+  function schemaFor([first = '', plugin = '', ...rest]: readonly string[]): Schema {
+    const definitions = host.definitions()
+    const { disabled } = live.current.plugins
+    const schema = wholeSchema(host.known().filter(({ name }) => !disabled.includes(name)))
+    if (first !== 'plugins' || rest.length === 0) return schema
     const key = [first, plugin, ...rest].join('.')
-    const definition = host.definitions().find(({ name }) => name === plugin)
-    if (!definition)
-      throw new Refusal(
-        'invalid_request',
-        `${key}: no plugin "${plugin}" is loaded that could check it${suggest(
-          findNearest(
-            plugin,
-            host.plugins().map(({ name }) => name),
-          ),
-        )}`,
-        { details: { key } },
-      )
-    if (findOwn(definition, rest)) return definition
-    throw new Refusal(
-      'invalid_request',
-      `${key}: unknown key; the plugin knows ${ownKeys(definition).join(', ') || 'none'}${suggest(findMeant(definition, rest))}`,
-      { details: { key } },
-    )
+    const refuse = (text: string, nearest: string | undefined): never => {
+      throw new Refusal('invalid_request', `${key}: ${text}${suggest(nearest)}`, { details: { key } })
+    }
+    const definition = definitions.find(({ name }) => name === plugin)
+    if (!definition) {
+      const names = host.plugins().map(({ name }) => name)
+      return refuse(`no plugin "${plugin}" is loaded that could check it`, findNearest(plugin, names))
+    }
+    if (findSchema(definition.config, rest)) return schema
+    const known = knownKeys(definition.config).join(', ') || 'none'
+    return refuse(`unknown key; the plugin knows ${known}`, findMeant(definition, rest))
   }
   async function take(): Promise<Applied> {
     if (!parts.reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
-    const loaded = await parts.reread()
+    const loaded = (await parts.reread()).complete(host.known())
     const { config, change } = live.plan(loaded.config)
     checkWhole(config, change, loaded.sources)
     live.replace(config, loaded, change)
@@ -163,37 +143,23 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     return { reloaded, later, failed }
   }
 
-  /** Without secrets. The schema of the file knows those of plugins by their names only, each plugin also those it marked. */
-  function hide(config: Tree): Tree {
-    const shown = redact(config) as Tree
-    const { plugins } = shown
-    if (!isTree(plugins)) return shown
-    const own = host
-      .definitions()
-      .flatMap(({ name, config: schema }) => (name in plugins ? [[name, redact(plugins[name], schema)]] : []))
-    return { ...shown, plugins: { ...plugins, ...Object.fromEntries(own) } }
-  }
-
   return {
-    read: () => hide(live.current),
+    read: () => redact(live.current, live.schema) as Readonly<Record<string, unknown>>,
     shown: (key, ...value) => {
       const path = splitKey(key)
       const tree = value.length === 0 ? live.current : nest(path, value[0])
-      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), hide(tree))
+      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), redact(tree, live.schema))
     },
     sources: () => live.sources,
     restart: () => live.restart,
-    schema: async () =>
-      (await import('../config/json-schema.ts')).configJsonSchema(
-        new Map(host.definitions().map((definition) => [definition.name, definition])),
-      ),
+    schema: async () => (await import('../config/json-schema.ts')).configJsonSchema(host.definitions()),
     check,
     set: (key, value) =>
-      inTurn(async () => {
+      changes.run(async () => {
         await check(key, value)
         const { setConfigValue } = await import('../config/set.ts')
         try {
-          await setConfigValue(fileOf(live.current), key, value)
+          await setConfigValue(fileOf(live.current), key, value, schemaFor(splitKey(key)))
         } catch (error) {
           throw refusalOf(error, 'conflict')
         }
@@ -208,7 +174,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
         }
       }),
     reload: () =>
-      inTurn(async () => {
+      changes.run(async () => {
         try {
           return await take()
         } catch (error) {

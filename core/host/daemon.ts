@@ -33,8 +33,6 @@ export interface DaemonConfig {
   readonly homeDir: string
   readonly listenAddr: string
   readonly apiKeySet: boolean
-  readonly defaultProvider: string | undefined
-  readonly defaultModel: string | undefined
   readonly logLevel: string
 }
 export interface Build {

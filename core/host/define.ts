@@ -1,7 +1,6 @@
 import type * as v from 'valibot'
 import type { ConsolaInstance } from 'consola'
 import type { PluginDatabase } from '../storage/database.ts'
-import type { PluginSection } from '../config/schema.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
 import type { DatabaseSnapshots } from './database-snapshots.ts'
@@ -14,6 +13,12 @@ export interface ServiceToken<T, Id extends string = string> {
 export type Tokens = Readonly<Record<string, ServiceToken<any>>>
 export type Services<T extends Tokens> = { readonly [K in keyof T]: T[K] extends ServiceToken<infer S> ? S : never }
 export type ConfigSchema = v.GenericSchema<any, Record<string, unknown>>
+/** Schemas of keys at the top of the configuration file, by key. */
+export type Sections = Readonly<Record<string, v.GenericSchema<any, any>>>
+/** What a plugin gets as its configuration: its own section, and the sections at the top of the file that it owns. */
+export type PluginConfig<C extends ConfigSchema, S extends Sections> = v.InferOutput<C> & {
+  readonly [K in keyof S]: v.InferOutput<S[K]>
+}
 
 /** `id` is unique in its plugin and never changes; the SQL runs on SQLite and PostgreSQL and is additive. */
 export interface Migration {
@@ -38,7 +43,13 @@ export type OfflineWork = (
   options: Readonly<Record<string, string | boolean | undefined>>,
 ) => Promise<unknown>
 
-export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O extends Tokens, P extends Tokens> {
+export interface PluginDefinition<
+  C extends ConfigSchema,
+  R extends Tokens,
+  O extends Tokens,
+  P extends Tokens,
+  S extends Sections = {},
+> {
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
   readonly name: string
   readonly version: string
@@ -47,8 +58,11 @@ export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O ex
    * `settable` say of keys whether the API may set them; without either the file alone does.
    */
   readonly config: C
-  /** Keys of `config` that stand at the top of the file under the same name, and not in `[plugins.<name>]`. Each has one owner. */
-  readonly sections?: readonly PluginSection[]
+  /**
+   * Schemas of the keys at the top of the file that this plugin owns, such as `{ budget: Budget }`; they have to accept a file without the
+   * key. `ctx.config` has their values beside those of `config`. A key has one owner: who else needs its value asks the owner.
+   */
+  readonly sections?: S
   /** Services that must be there for the whole life of this plugin. The host orders by them and refuses cycles. */
   readonly requires?: R
   /** Services that may come and go. Ask with `ctx.optional` each time. */
@@ -60,9 +74,9 @@ export interface PluginDefinition<C extends ConfigSchema, R extends Tokens, O ex
   /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
   readonly offline?: Readonly<Record<string, OfflineWork>>
   /** Registers everything and returns what the plugin provides. A throw leaves nothing behind. */
-  setup(ctx: PluginContext<v.InferOutput<C>, R, O>): Promise<Services<P>> | Services<P>
+  setup(ctx: PluginContext<PluginConfig<C, S>, R, O>): Promise<Services<P>> | Services<P>
 }
-export type AnyPlugin = PluginDefinition<any, any, any, any>
+export type AnyPlugin = PluginDefinition<any, any, any, any, any>
 
 export function defineService<T>() {
   return <Id extends string>(id: Id): ServiceToken<T, Id> => ({ id })
@@ -72,6 +86,7 @@ export function definePlugin<
   R extends Tokens = {},
   O extends Tokens = {},
   P extends Tokens = {},
->(definition: PluginDefinition<C, R, O, P>): PluginDefinition<C, R, O, P> {
+  S extends Sections = {},
+>(definition: PluginDefinition<C, R, O, P, S>): PluginDefinition<C, R, O, P, S> {
   return definition
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { pluginSections } from '../config/schema.ts'
+import { coreKeys, reservedPluginNames } from '../config/schema.ts'
+import { knownKeys } from '../config/shape.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
 /** What is wrong with a plugin's folder or definition, told to its author. */
@@ -14,21 +15,27 @@ const Definition = v.object({
     v.string('must be a string'),
     v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'),
     v.maxLength(64),
-  ),
-  version: v.pipe(v.string('must be a string'), v.minLength(1, 'must not be empty')),
-  config: v.pipe(
-    v.looseObject(
-      { kind: v.literal('schema') },
-      'must be a valibot schema, v.object({}) when there is nothing to configure',
+    v.check(
+      (name) => !reservedPluginNames.includes(name),
+      ({ input }) => `"${input}" is a key of [plugins] and cannot be the name of a plugin`,
     ),
   ),
+  version: v.pipe(v.string('must be a string'), v.minLength(1, 'must not be empty')),
+  config: v.looseObject(
+    { kind: v.literal('schema') },
+    'must be a valibot schema, v.object({}) when there is nothing to configure',
+  ),
   sections: v.optional(
-    v.pipe(
-      v.array(v.string()),
-      v.check(
-        (names) => names.every((name) => pluginSections.includes(name)),
-        `must be among ${pluginSections.join(', ')}`,
+    v.record(
+      v.pipe(
+        v.string(),
+        v.regex(/^[a-z][a-z0-9_]*$/, 'must be a key in snake_case'),
+        v.check(
+          (name) => !coreKeys.includes(name),
+          ({ input }) => `"${input}" is a key of svc itself`,
+        ),
       ),
+      v.looseObject({ kind: v.literal('schema') }, 'must be a valibot schema'),
     ),
   ),
   hooks: v.optional(v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), kind: v.string() }))),
@@ -56,6 +63,10 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
     const problems = result.issues.map((issue) => `${v.getDotPath(issue) ?? 'the default export'}: ${issue.message}`)
     throw new PluginProblem(`${file} does not define a plugin: ${problems.join('; ')}`)
   }
+  const { config, sections = {} } = candidate as AnyPlugin
+  const twice = knownKeys(config).find((key) => Object.hasOwn(sections, key))
+  if (twice !== undefined)
+    throw new PluginProblem(`${file} does not define a plugin: "${twice}" is in config and in sections`)
   // Checked above; the object itself is kept, because setup may be a method that uses `this`.
   return candidate as AnyPlugin
 }

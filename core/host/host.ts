@@ -44,11 +44,14 @@ export class Host {
       async () => {
         const slots = [...new Set(folders.map((folder) => resolve(folder)))].map((folder) => this.#slots.add(folder))
         await Promise.all(slots.map((slot) => this.#read(slot, false)))
+        await this.#readDisabled(slots)
         for (const slot of slots)
           this.#refuseDuplicate(
             slot,
             slots.slice(0, slots.indexOf(slot)).filter(({ state }) => state === 'loading'),
           )
+        this.#declareFirst()
+        for (const slot of slots) this.#configure(slot, this.#parts.strict)
         await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
       },
     )
@@ -149,7 +152,7 @@ export class Host {
 
   /** The plugin that owns a section at the top of the file, loaded or failed. */
   ownerOf(section: string): string | undefined {
-    return this.#slots.all().find(({ definition }) => definition?.sections?.some((own) => own === section))?.name
+    return this.#slots.all().find(({ definition }) => Object.hasOwn(definition?.sections ?? {}, section))?.name
   }
 
   /** The section a plugin runs with; `undefined` when it does not run. */
@@ -205,7 +208,7 @@ export class Host {
     this.#parts.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
   }
 
-  /** Reads definition and configuration into the slot. What is wrong with them ends in its status. */
+  /** Reads the definition into the slot. What is wrong with it ends in its status. */
   async #read(slot: Slot, fresh: boolean): Promise<void> {
     // Code that is switched off is not even imported where the folder tells its name.
     if (this.#parts.disabled().includes(basename(slot.folder))) {
@@ -214,19 +217,68 @@ export class Host {
     }
     try {
       const definition = await this.#parts.loader.load(slot.folder, fresh)
+      const state = this.#parts.disabled().includes(definition.name) ? 'disabled' : 'loading'
       Object.assign(slot, {
         name: definition.name,
         definition,
+        state,
         error: undefined,
         waiting: false,
       } satisfies Partial<Slot>)
-      if (this.#parts.disabled().includes(definition.name)) slot.state = 'disabled'
-      else
-        Object.assign(slot, { config: this.#parts.pluginConfig(definition), state: 'loading' } satisfies Partial<Slot>)
     } catch (error) {
-      if (!fresh && this.#parts.strict && isWritten(error)) throw error
-      else this.#fail(slot, reasonOf(error))
+      this.#fail(slot, reasonOf(error))
     }
+  }
+
+  /** The code of built-ins is there anyway: what they own of the configuration is known although they are switched off. */
+  async #readDisabled(slots: readonly Slot[]): Promise<void> {
+    const { builtIns, loader, log } = this.#parts
+    const off = slots.filter(({ state, folder }) => state === 'disabled' && builtIns.has(folder))
+    await Promise.all(
+      off.map(async (slot) => {
+        try {
+          slot.definition ??= await loader.load(slot.folder, false)
+        } catch (error) {
+          log.debug(`plugin "${slot.name}" is disabled, and its code cannot be read: ${reasonOf(error)}`)
+        }
+      }),
+    )
+  }
+
+  /** Of the first plugins. On a restart a section that does not fit costs its plugin and not the daemon. */
+  #declareFirst(): void {
+    try {
+      this.#parts.declare(this.known())
+    } catch (error) {
+      if (this.#parts.strict) throw error
+      this.#parts.log.error(`the configuration of plugins cannot be used as a whole: ${reasonOf(error)}`)
+    }
+  }
+
+  /** Reads the configuration of a plugin that is about to be loaded into the slot. What is wrong with it ends in its status. */
+  #configure(slot: Slot, strict: boolean): void {
+    if (slot.state !== 'loading' || !slot.definition) return
+    try {
+      slot.config = this.#parts.pluginConfig(slot.definition)
+    } catch (error) {
+      if (strict && isWritten(error)) throw error
+      this.#fail(slot, reasonOf(error))
+    }
+  }
+
+  #declareLater(slot: Slot): void {
+    if (slot.state !== 'loading' || !slot.definition) return
+    try {
+      this.#declareWith(slot, slot.definition)
+    } catch (error) {
+      this.#fail(slot, reasonOf(error))
+    }
+  }
+
+  /** Every definition, with a new one in place of what the slot has. */
+  #declareWith(slot: Slot, definition: AnyPlugin): void {
+    const others = this.#slots.all().filter((other) => other !== slot)
+    this.#parts.declare([...others.flatMap((other) => other.definition ?? []), definition])
   }
 
   #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
@@ -245,6 +297,8 @@ export class Host {
       slot,
       this.#slots.all().filter(({ instance }) => instance),
     )
+    this.#declareLater(slot)
+    this.#configure(slot, false)
     if (slot.state === 'loading') await this.#bringUp([slot])
     if (slot.state !== 'loaded')
       throw new Refusal('conflict', `Plugin "${slot.name}" was not loaded: ${slot.error ?? 'unknown reason'}`)
@@ -398,6 +452,7 @@ export class Host {
         throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
       const taken = findTaken(definition, slot, this.#slots.loaded())
       if (taken !== undefined) throw new PluginProblem(taken)
+      this.#declareWith(slot, definition)
       const config = this.#parts.pluginConfig(definition)
       const nodes = this.#slots
         .loaded()
@@ -442,9 +497,9 @@ export class Host {
 }
 
 /** What is wrong when another plugin owns a section of the configuration already. */
-function findTaken({ sections = [] }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
-  for (const section of sections) {
-    const owner = others.find((other) => other !== slot && other.definition?.sections?.includes(section))
+function findTaken({ sections = {} }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
+  for (const section of Object.keys(sections)) {
+    const owner = others.find((other) => other !== slot && Object.hasOwn(other.definition?.sections ?? {}, section))
     if (owner) return `section [${section}] of the configuration belongs to plugin "${owner.name}"`
   }
   return undefined

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import * as v from 'valibot'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { ConfigError } from '../config/problem.ts'
+import { ConfigError, findPlace, issueProblems, NOWHERE } from '../config/problem.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
-import { ConfigSchema, Plugins, pluginSections } from '../config/schema.ts'
-import { describe, expectation, findSchema, isSecret, isTable, isTree, knownKeys } from '../config/shape.ts'
+import { reservedPluginNames } from '../config/schema.ts'
+import { findSchema, isTable, isTree, knownKeys } from '../config/shape.ts'
 import type { Schema } from '../config/shape.ts'
 import type { AnyPlugin } from './define.ts'
 import type { PluginStatus } from './daemon.ts'
@@ -13,55 +13,42 @@ import type { PluginStatus } from './daemon.ts'
 /** Dotted key to where its value is written, such as `/home/me/.svc/config.toml:3`. */
 export type Sources = ReadonlyMap<string, string>
 
-const NOWHERE = 'configuration'
-
-/** The schema of a key below `[plugins.<name>]`; `undefined` for a key that is not read there. */
-export function findOwn({ config, sections = [] }: AnyPlugin, path: readonly string[]): Schema | undefined {
-  return sections.some((section) => section === path[0]) ? undefined : findSchema(config, path)
-}
-/** Names of the keys that are read below `[plugins.<name>]`. */
-export function ownKeys({ config, sections = [] }: AnyPlugin): readonly string[] {
-  return knownKeys(config).filter((key) => !sections.some((section) => section === key))
-}
 /** The key that was meant by one that `[plugins.<name>]` does not have: in a section of the plugin, else the nearest. */
-export function findMeant(definition: AnyPlugin, path: readonly string[]): string | undefined {
-  const { name, sections = [] } = definition
-  const candidates = [
-    path,
-    ...sections.flatMap((section) => [
-      [section, ...path],
-      [section, ...path.slice(1)],
-    ]),
-  ]
-  const elsewhere = candidates.find(
-    (key) => sections.some((section) => section === key[0]) && findSchema(ConfigSchema, key) !== undefined,
-  )
+export function findMeant({ name, config, sections = {} }: AnyPlugin, path: readonly string[]): string | undefined {
+  const candidates = Object.keys(sections).flatMap((section) => [
+    [section, ...path],
+    [section, ...path.slice(1)],
+  ])
+  const elsewhere = [path, ...candidates].find(([section = '', ...rest]) => {
+    const schema = Object.hasOwn(sections, section) ? sections[section] : undefined
+    return schema !== undefined && findSchema(schema, rest) !== undefined
+  })
   if (elsewhere) return elsewhere.join('.')
   const parent = path.slice(0, -1)
-  const schema = findOwn(definition, parent)
-  const known = parent.length === 0 ? ownKeys(definition) : schema ? knownKeys(schema) : []
-  const nearest = findNearest(path.at(-1) ?? '', known)
+  const schema = findSchema(config, parent)
+  const nearest = findNearest(path.at(-1) ?? '', schema ? knownKeys(schema) : [])
   return nearest === undefined ? undefined : ['plugins', name, ...parent, nearest].join('.')
 }
 
-/** The plugin's section as its schema has it. Throws `ConfigError` with each wrong key, where it is written and what was expected. */
-export function parseSection({ name, config, sections = [] }: AnyPlugin, section: unknown, sources: Sources): unknown {
-  const result = v.safeParse(config, section ?? {})
-  if (result.success) return result.output
-  throw new ConfigError(
-    result.issues.slice(0, 5).map((issue): ConfigProblem => {
-      const path = (v.getDotPath(issue) ?? '').split('.').filter((part) => part !== '')
-      const found = findSchema(config, path)
-      const atTop = sections.some((own) => own === path[0])
-      const key = atTop ? path : ['plugins', name, ...path]
-      return {
-        file: placeOf(sources, key, atTop ? 1 : 3) ?? NOWHERE,
-        key: key.join('.'),
-        expected: found ? expectation(found) : (issue.expected ?? issue.message),
-        found: issue.input === undefined ? 'nothing' : describe(issue.input, isSecret(found, path.at(-1) ?? '')),
-      }
-    }),
-  )
+/**
+ * What a plugin gets of a configuration: `[plugins.<name>]` and the sections it owns, as its schemas have them. Throws `ConfigError` with
+ * each wrong key, where it is written and what was expected.
+ */
+export function parseSections(
+  { name, config: schema, sections = {} }: AnyPlugin,
+  config: Config,
+  sources: Sources,
+): Readonly<Record<string, unknown>> {
+  const problems: ConfigProblem[] = []
+  const parse = (part: v.GenericSchema, value: unknown, path: readonly string[]): unknown => {
+    const result = v.safeParse(part, value)
+    if (!result.success) problems.push(...issueProblems(part, result.issues, sources, path))
+    return result.output
+  }
+  const own = parse(schema, config.plugins[name] ?? {}, ['plugins', name])
+  const owned = Object.entries(sections).map(([key, part]) => [key, parse(part as v.GenericSchema, config[key], [key])])
+  if (problems.length > 0) throw new ConfigError(problems)
+  return { ...(isTree(own) ? own : {}), ...Object.fromEntries(owned) }
 }
 
 /** Whether somebody wrote what is wrong, and not only left out what a plugin needs. */
@@ -69,7 +56,7 @@ export function isWritten(error: unknown): error is ConfigError {
   return error instanceof ConfigError && error.problems.some(({ file }) => file !== NOWHERE)
 }
 
-/** Keys below `plugins` that nothing knows, sections that nobody reads, and folders that are not there. */
+/** Keys below `plugins` that nothing knows, and folders that are not there. */
 export function sectionWarnings(
   { plugins }: Config,
   statuses: readonly Pick<PluginStatus, 'name' | 'state'>[],
@@ -77,68 +64,37 @@ export function sectionWarnings(
   sources: Sources,
 ): readonly string[] {
   const names = statuses.map(({ name }) => name)
-  const say = (path: readonly string[], text: string, meant: string | undefined): string =>
-    `${placeOf(sources, path, path.length) ?? NOWHERE}: ${text}${suggest(meant)}`
-  const own = new Set(knownKeys(Plugins))
+  const warn = (path: readonly string[], text: string, meant: string | undefined): string =>
+    `${findPlace(sources, path, path.length) ?? NOWHERE}: ${text}${suggest(meant)}`
   const sections = Object.entries(plugins)
-    .filter(([name]) => !own.has(name))
+    .filter(([name]) => !reservedPluginNames.includes(name))
     .flatMap(([name, section]) => {
       const definition = definitions.find((one) => one.name === name)
       if (definition)
-        return unknownKeys(definition, section).map((path) =>
-          say(
-            ['plugins', name, ...path],
-            `unknown key "plugins.${name}.${path.join('.')}" is ignored`,
-            findMeant(definition, path),
-          ),
-        )
-      return names.includes(name)
-        ? []
-        : [
-            say(
-              ['plugins', name],
-              `[plugins.${name}] has no effect, there is no plugin "${name}"`,
-              findNearest(name, [...names, ...own]),
-            ),
-          ]
+        return unknownKeys(definition.config, section).map((path) => {
+          const key = ['plugins', name, ...path]
+          return warn(key, `unknown key "${key.join('.')}" is ignored`, findMeant(definition, path))
+        })
+      if (names.includes(name)) return []
+      const nearest = findNearest(name, [...names, ...reservedPluginNames])
+      return [warn(['plugins', name], `[plugins.${name}] has no effect, there is no plugin "${name}"`, nearest)]
     })
-  const owned = new Set<string>(definitions.flatMap((definition) => definition.sections ?? []))
-  // The owner of a section may have failed with it, which says more.
-  const unread = statuses.some(({ state }) => state === 'failed')
-    ? []
-    : pluginSections.filter(
-        (key) => !owned.has(key) && [...sources.keys()].some((path) => path === key || path.startsWith(`${key}.`)),
-      )
-  return [
-    ...sections,
-    ...unread.map((key) => say([key], `${key} has no effect, no plugin that is loaded reads it`, undefined)),
-    ...plugins.disabled
-      .filter((name) => !names.includes(name))
-      .map((name) =>
-        say(['plugins', 'disabled'], `plugins.disabled: there is no plugin "${name}"`, findNearest(name, names)),
-      ),
-    ...plugins.paths
-      .filter((path) => !existsSync(path))
-      .map((path) => `${placeOf(sources, ['plugins', 'paths']) ?? NOWHERE}: plugins.paths: ${path} does not exist`),
-  ]
+  const disabled = plugins.disabled
+    .filter((name) => !names.includes(name))
+    .map((name) =>
+      warn(['plugins', 'disabled'], `plugins.disabled: there is no plugin "${name}"`, findNearest(name, names)),
+    )
+  const missing = plugins.paths
+    .filter((path) => !existsSync(path))
+    .map((path) => warn(['plugins', 'paths'], `plugins.paths: ${path} does not exist`, undefined))
+  return [...sections, ...disabled, ...missing]
 }
 
-function unknownKeys(definition: AnyPlugin, value: unknown, path: readonly string[] = []): readonly string[][] {
-  const schema = findOwn(definition, path)
+function unknownKeys(config: Schema, value: unknown, path: readonly string[] = []): readonly string[][] {
+  const schema = findSchema(config, path)
   if (!isTree(value) || (schema && !isTable(schema))) return []
   return Object.entries(value).flatMap(([key, item]) => {
     const here = [...path, key]
-    return findOwn(definition, here) ? unknownKeys(definition, item, here) : [here]
+    return findSchema(config, here) ? unknownKeys(config, item, here) : [here]
   })
-}
-
-/** Where a key is written, else a list that holds it (no shorter than `least`), else the first key below it. */
-function placeOf(sources: Sources, path: readonly string[], least = 1): string | undefined {
-  for (let length = path.length; length >= least; length--) {
-    const place = sources.get(path.slice(0, length).join('.'))
-    if (place !== undefined) return place
-  }
-  const below = `${path.join('.')}.`
-  for (const [key, place] of sources) if (path.length > 0 && key.startsWith(below)) return place
-  return undefined
 }

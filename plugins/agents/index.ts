@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
@@ -5,7 +6,7 @@ import { Inference } from '../providers/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
-import { AgentsConfig } from './config.ts'
+import { AgentsConfig, SigningConfig } from './config.ts'
 import { AgentChanged, AgentKilled, AgentKilling, Agents, AgentSpawned, AssignablesListed, Family } from './contract.ts'
 import { Families } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
@@ -25,7 +26,7 @@ export default definePlugin({
   name: 'agents',
   version: '1.0.0',
   config: AgentsConfig,
-  sections: ['manifest_signing'],
+  sections: { manifest_signing: v.optional(SigningConfig, {}) },
   hooks: [AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },

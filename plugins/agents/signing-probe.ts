@@ -1,7 +1,7 @@
 import { manifestSigning } from 'svc/internal'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { Signatures } from './signing.ts'
-import type { SigningConfig } from './signing.ts'
+import type { SigningConfig } from './config.ts'
 
 const manifest = 'name = "probe"\nversion = "1.0.0"\n'
 

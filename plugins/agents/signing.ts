@@ -1,15 +1,8 @@
-import * as v from 'valibot'
 import { enforced, manifestSigning } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import type { SigningConfig } from './config.ts'
 import { parseManifest } from './manifest.ts'
-
-/** `[manifest_signing]` of the configuration. */
-export const SigningConfig = v.object({
-  policy: v.optional(v.picklist(['off', 'warn', 'require']), 'warn'),
-  trusted_signers: v.optional(v.array(v.string()), []),
-})
-export type SigningConfig = v.InferOutput<typeof SigningConfig>
 
 /** A manifest as it is to be used, and who signed it; `null` when nobody did. */
 export interface Opened {

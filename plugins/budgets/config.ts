@@ -1,27 +1,44 @@
 import * as v from 'valibot'
-import { fileOnly } from 'svc/sdk'
+import { fields, fileOnly } from 'svc/sdk'
 
-const usd = v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 0)
-/** `[budget]`. 0 is unlimited. */
-const Limits = v.object({
-  max_hourly_usd: usd,
-  max_daily_usd: usd,
-  max_monthly_usd: usd,
-  /** Part of a limit at which it is told; 0 never. */
-  alert_threshold: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 0.8),
-  /** Of an agent whose manifest does not say. */
-  default_max_llm_tokens_per_hour: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-  /** What happens to a call whose price nobody knows, while money is limited. */
-  unknown_price: v.optional(v.picklist(['allow', 'refuse']), 'allow'),
-})
-/** What only concerns the works of it, in `[plugins.budgets]`. */
-const Works = v.object({
-  /** What a call set aside and did not give back, because its process died, counts for so long. Longer than any call takes. */
-  reservation_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 900),
-})
+const usd = (description: string) =>
+  v.optional(v.pipe(v.number(), v.finite(), v.minValue(0), v.description(description)), 0)
+/** `[budget]` at the top of the file. */
+export const BudgetSection = fields.table(
+  'What all agents together may spend; 0 is unlimited. `PUT /api/budget` overrides it, and each agent may have limits of its own.',
+  fields.overApi('the owner changes it with PUT /api/budget as well'),
+  {
+    max_hourly_usd: usd('USD in an hour (UTC).'),
+    max_daily_usd: usd('USD in a day (UTC).'),
+    max_monthly_usd: usd('USD in a calendar month (UTC).'),
+    alert_threshold: v.optional(
+      v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description('Part of a limit at which it is told; 0 never.')),
+      0.8,
+    ),
+    default_max_llm_tokens_per_hour: fields.integer(
+      'Tokens an agent may use in an hour when its manifest does not say; 0 is unlimited.',
+      0,
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    unknown_price: v.optional(
+      v.pipe(
+        v.picklist(['allow', 'refuse']),
+        v.description('What happens to a call whose price nobody knows, for an agent whose money is limited.'),
+      ),
+      'allow',
+    ),
+  },
+)
+
+/** `[plugins.budgets]`. */
 export const Config = fileOnly(
   'says how long money that is on its way counts',
-  v.object({ ...Works.entries, budget: v.optional(Limits, {}) }),
+  v.object({
+    /** What a call set aside and did not give back, because its process died, counts for so long. Longer than any call takes. */
+    reservation_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 900),
+  }),
 )
-export const BudgetConfig = v.object({ ...Limits.entries, ...Works.entries })
-export type BudgetConfig = v.InferOutput<typeof BudgetConfig>
+/** Both together. */
+export const BudgetConfig = v.object({ ...BudgetSection.entries, ...Config.entries })
+export type BudgetConfig = v.InferOutput<typeof BudgetSection> & v.InferOutput<typeof Config>

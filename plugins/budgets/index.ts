@@ -1,8 +1,9 @@
+import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Spending } from '../usage/contract.ts'
-import { Config } from './config.ts'
+import { BudgetSection, Config } from './config.ts'
 import { BudgetExceeded, Budgets, BudgetUnpriced, BudgetWarning } from './contract.ts'
 import { Herald } from './herald.ts'
 import { listen } from './hooks.ts'
@@ -19,7 +20,7 @@ export default definePlugin({
   name: 'budgets',
   version: '1.0.0',
   config: Config,
-  sections: ['budget'],
+  sections: { budget: v.optional(BudgetSection, {}) },
   hooks: [BudgetWarning, BudgetExceeded, BudgetUnpriced],
   requires: { agents: Agents, audit: Audit, spending: Spending },
   provides: { budgets: Budgets },

@@ -11,8 +11,8 @@ import { PairingStore } from './store.ts'
 export default definePlugin({
   name: 'pairing',
   version: '1.0.0',
-  config: v.object({ pairing: v.optional(Settings, {}) }),
-  sections: ['pairing'],
+  config: v.object({}),
+  sections: { pairing: v.optional(Settings, {}) },
   requires: { audit: Audit },
   migrations,
   async setup({

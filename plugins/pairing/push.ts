@@ -77,7 +77,7 @@ function serviceOf(settings: Settings): Service {
     if (topic === undefined) throw missing('ntfy needs a topic: set ntfy_topic')
     // docs.ntfy.sh/publish/#publish-as-json: the topic is in the body, so that a title may have any characters.
     return {
-      url: settings.ntfy_url,
+      url: settings.ntfy_url ?? 'https://ntfy.sh',
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       fields: { topic },
     }

@@ -1,4 +1,4 @@
-import { Configuration, Daemon, DaemonListening, readVariable } from 'svc/internal'
+import { Configuration, DaemonListening, readVariable } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
@@ -7,7 +7,7 @@ import { Addresses } from './addresses.ts'
 import { Announcement } from './announcement.ts'
 import { Breaker } from './breaker.ts'
 import { systemClock as clock } from './clock.ts'
-import { Config } from './config.ts'
+import { OwnConfig, sections } from './config.ts'
 import { Connections } from './connection.ts'
 import { Inference, ProviderChanged } from './contract.ts'
 import { DefaultModel } from './default-model.ts'
@@ -23,10 +23,10 @@ import { providerRoutes } from './routes.ts'
 export default definePlugin({
   name: 'providers',
   version: '1.0.0',
-  config: Config,
-  sections: ['providers', 'fallback_models'],
+  config: OwnConfig,
+  sections,
   hooks: [ProviderChanged],
-  requires: { configuration: Configuration, daemon: Daemon },
+  requires: { configuration: Configuration },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
   migrations,
@@ -55,8 +55,8 @@ export default definePlugin({
       keys,
       ollama,
       wanted: () => ({
-        provider: services.daemon.config().defaultProvider,
-        model: services.daemon.config().defaultModel,
+        provider: textOf(services.configuration.shown('default_provider')),
+        model: textOf(services.configuration.shown('default_model')),
       }),
     })
     const announcement = new Announcement(defaults, () => inference.defaultProblem(), clock, log)
@@ -111,3 +111,5 @@ export default definePlugin({
     return { providers: registry, inference }
   },
 })
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

@@ -22,13 +22,13 @@ export function configRoutes(
     cost: 2,
     returns: Config,
     async handle() {
-      const { dataDir, listenAddr, apiKeySet, defaultProvider, defaultModel } = daemon.config()
+      const { dataDir, listenAddr, apiKeySet } = daemon.config()
       // What holds, as in the status: it is chosen from the keys there are when nobody named one.
       const chosen = await inference()?.defaultModel()
       return {
         data_dir: dataDir,
-        default_provider: chosen?.provider ?? defaultProvider ?? null,
-        default_model: chosen?.model ?? defaultModel ?? null,
+        default_provider: chosen?.provider ?? null,
+        default_model: chosen?.model ?? null,
         listen_addr: listenAddr,
         api_key_set: apiKeySet,
         channels_configured: names(sectionOf(configuration.read(), 'channels')),

@@ -1,37 +1,6 @@
-import * as v from 'valibot'
+import type { ExternalAuth as Settings } from './section.ts'
 
-const text = v.optional(v.string())
-const provider = {
-  issuer_url: text,
-  client_id: text,
-  client_secret: text,
-  client_secret_env: text,
-  redirect_url: text,
-  display_name: text,
-  scopes: v.optional(v.array(v.string()), []),
-  allowed_domains: v.optional(v.array(v.string()), []),
-  allowed_emails: v.optional(v.array(v.string()), []),
-  response_mode: v.optional(v.picklist(['query', 'form_post'])),
-  auth_url: text,
-  token_url: text,
-  jwks_uri: text,
-  userinfo_url: text,
-}
-const ProviderSection = v.object(provider)
-type ProviderSection = v.InferOutput<typeof ProviderSection>
-
-/** `[external_auth]` of the configuration, whose limits and defaults are checked there. */
-export const Settings = v.object({
-  enabled: v.optional(v.boolean(), false),
-  ...provider,
-  require_email_verified: v.optional(v.boolean(), true),
-  session_ttl_secs: v.optional(v.number(), 86_400),
-  max_sessions: v.optional(v.number(), 1000),
-  max_sessions_per_user: v.optional(v.number(), 20),
-  timeout_ms: v.optional(v.number(), 10_000),
-  providers: v.optional(v.array(v.object({ id: v.string(), ...provider })), []),
-})
-export type Settings = v.InferOutput<typeof Settings>
+type ProviderSection = Omit<Settings['providers'][number], 'id'>
 
 /** A provider people can sign in with. */
 export interface Provider {

@@ -5,13 +5,13 @@ import { Audit } from '../audit/contract.ts'
 import { accountRoutes } from './account-routes.ts'
 import { migrations } from './migrations.ts'
 import { signInRoutes } from './routes.ts'
+import { ExternalAuth } from './section.ts'
 
 export default definePlugin({
   name: 'sso',
   version: '1.0.0',
-  /** `[external_auth]`, checked by the configuration: while it is off, nothing but this word is read of it. */
-  config: v.object({ external_auth: v.optional(v.looseObject({ enabled: v.optional(v.boolean(), false) }), {}) }),
-  sections: ['external_auth'],
+  config: v.object({}),
+  sections: { external_auth: v.optional(ExternalAuth, {}) },
   requires: { audit: Audit, daemon: Daemon },
   migrations,
   async setup({

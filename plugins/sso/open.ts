@@ -1,16 +1,16 @@
-import * as v from 'valibot'
 import { readVariable } from 'svc/internal'
 import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import { readProviders, Settings } from './config.ts'
+import { readProviders } from './config.ts'
 import type { Provider } from './config.ts'
+import type { ExternalAuth } from './section.ts'
 import type { Door } from './door.ts'
 import { Sessions } from './sessions.ts'
 import { SessionStore } from './store.ts'
 
 export interface OpenParts {
   /** `[external_auth]` of the configuration. */
-  readonly section: unknown
+  readonly section: ExternalAuth
   readonly listenAddr: string
   readonly audit: Audit
   readonly credentials: PluginCredentials
@@ -30,7 +30,7 @@ export interface SignInDesk {
 /** From here on tokens of those who signed in are taken. A text says why nobody can sign in. */
 export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string> {
   const { audit, credentials, db, fetch, jobs, warn } = parts
-  const settings = v.parse(Settings, parts.section)
+  const { section: settings } = parts
   const now = (): number => Date.now()
   const providers = readProviders(settings, parts.listenAddr, readVariable)
   if (typeof providers === 'string') {

@@ -1,4 +1,5 @@
-import { createLimiter, DaemonListening } from 'svc/internal'
+import * as v from 'valibot'
+import { createLimiter, DaemonListening, readVariable } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
@@ -11,7 +12,7 @@ import { InboundStore } from './inbound/store.ts'
 import { WakeHandler } from './inbound/wake-handler.ts'
 import { migrations } from './migrations.ts'
 import { webhookRoutes } from './routes.ts'
-import { Settings } from './schema.ts'
+import { Settings, Triggers } from './schema.ts'
 import { HookReceived } from './contract.ts'
 
 const DAY_MS = 86_400_000
@@ -20,7 +21,7 @@ export default definePlugin({
   name: 'webhooks',
   version: '1.0.0',
   config: Settings,
-  sections: ['webhook_triggers'],
+  sections: { webhook_triggers: v.optional(Triggers, {}) },
   hooks: [HookReceived],
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
   optional: { inference: Inference },
@@ -35,7 +36,9 @@ export default definePlugin({
     }
     const pipeline = new DeliveryPipeline({ ...ctx, ...services, background })
     routes.add(...webhookRoutes(pipeline.webhooks, (target) => pipeline.sendTest(target)))
-    const { webhook_triggers: triggers } = config
+    const { webhook_triggers: section } = config
+    const token = section.token?.trim() || readVariable(section.token_env)?.trim() || undefined
+    const triggers = { ...section, token }
     const inbound = new InboundStore(db)
     const limiter = createLimiter({
       tokens: triggers.rate_limit_per_minute,

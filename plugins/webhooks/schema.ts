@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { MASK } from 'svc/internal'
-import { line, secret, settable } from 'svc/sdk'
+import { fields, line, secret, settable } from 'svc/sdk'
 import { eventNames, toEventName } from './events.ts'
 
 const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
@@ -23,27 +23,41 @@ export const Settings = settable(
     poll_ms: v.optional(whole(10, 60_000), 1_000),
     /** Interval of the heartbeats, at which wakes with mode `next_heartbeat` are delivered. */
     heartbeat_secs: v.optional(whole(1, 86_400), 30),
-    webhook_triggers: v.optional(
-      v.object({
-        enabled: v.boolean(),
-        token: v.optional(v.string()),
-        token_env: v.string(),
-        max_payload_bytes: v.number(),
-        rate_limit_per_minute: v.number(),
-        require_signature: v.boolean(),
-      }),
-      {
-        enabled: false,
-        token_env: 'SVC_WEBHOOK_TOKEN',
-        max_payload_bytes: 65_536,
-        rate_limit_per_minute: 30,
-        require_signature: false,
-      },
-    ),
   }),
 )
 export type Settings = v.InferOutput<typeof Settings>
-export type Triggers = Settings['webhook_triggers']
+
+const anotherWayIn = 'is a way in beside the API key, which outlives a new key'
+/** `[webhook_triggers]` at the top of the file. */
+export const Triggers = fields.table(
+  'What other programs may ask for at `/api/hooks`, with a token of their own.',
+  fields.inFile(anotherWayIn),
+  {
+    enabled: fields.flag('Take such requests.'),
+    token: v.optional(
+      secret(
+        v.pipe(
+          v.string(),
+          v.description('The token, at least 32 characters; the variable that token_env names does the same.'),
+        ),
+      ),
+    ),
+    token_env: v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'),
+        v.description('Environment variable that holds the token.'),
+      ),
+      'SVC_WEBHOOK_TOKEN',
+    ),
+    max_payload_bytes: fields.integer('Largest request.', 65_536, 256, 10_485_760),
+    rate_limit_per_minute: fields.integer('Requests one address may send in a minute.', 30, 1, 1_000_000),
+    require_signature: fields.flag(
+      'Take only requests that are signed, with an id and a time, so that a recorded one cannot be sent again.',
+    ),
+  },
+)
+export type Triggers = v.InferOutput<typeof Triggers>
 
 const EventName = v.pipe(
   v.string(),

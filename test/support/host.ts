@@ -7,7 +7,6 @@ import type { Fetch } from 'svc/sdk'
 import { createApp } from '../../core/app.ts'
 import type { App } from '../../core/app.ts'
 import { loadConfig } from '../../core/config/load.ts'
-import { listSecrets } from '../../core/config/redact.ts'
 import type { ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
 import { LogFeed } from '../../core/log/feed.ts'
@@ -22,7 +21,7 @@ export interface HostOptions {
    */
   readonly plugins?: readonly string[]
   /** As in `config.toml`. The defaults are those of a test: a free port, no limits that a test would run into. */
-  readonly config?: Omit<ConfigInput, 'plugins'> & { readonly plugins?: Readonly<Record<string, unknown>> }
+  readonly config?: ConfigInput
   /** A home to use again; it is not removed then. Default: a temporary folder. */
   readonly home?: string
   /** Listen on a free port at once (default true). `false` answers through `app.fetch` only. */
@@ -81,18 +80,16 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
     onLine: (line) => logs.push(line),
   })
   const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
-  const { config, warnings, sources } = await reread()
+  const loaded = await reread()
   const builtIns = options.plugins ? await findFolders(options.plugins) : await builtInFolders()
   const app = await createApp({
-    config,
+    loaded,
     log,
     logs,
     builtIns,
-    warnings,
-    sources,
     reread,
-    onConfig: (next) => {
-      for (const secret of listSecrets(next)) log.registerSecret(secret)
+    onConfig: (_, secrets) => {
+      for (const secret of secrets) log.registerSecret(secret)
     },
     onDefect: (error, where) => {
       taken.push({ error, where })

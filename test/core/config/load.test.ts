@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError, findHome, loadConfig } from '../../../core/config/load.ts'
 import type { ConfigOptions, LoadedConfig } from '../../../core/config/load.ts'
+import { OwnConfig, sections } from '../../../plugins/providers/config.ts'
+import { Settings, Triggers } from '../../../plugins/webhooks/schema.ts'
+import * as v from 'valibot'
 
 let home: string
 let cwd: string
@@ -16,13 +19,18 @@ afterEach(async () => {
   await rm(cwd, { recursive: true })
 })
 
+const plugins = [
+  { name: 'providers', config: OwnConfig, sections },
+  { name: 'webhooks', config: Settings, sections: { webhook_triggers: v.optional(Triggers, {}) } },
+]
+/** As a daemon with these plugins has it. */
 async function load(
   parts: Partial<ConfigOptions> & { readonly toml?: string; readonly module?: string } = {},
 ): Promise<LoadedConfig> {
   const { toml, module, ...options } = parts
   if (toml !== undefined) await writeFile(join(home, 'config.toml'), toml)
   if (module !== undefined) await writeFile(join(cwd, 'svc.config.ts'), module)
-  return await loadConfig({ home, cwd, env: {}, flags: {}, ...options })
+  return (await loadConfig({ home, cwd, env: {}, flags: {}, ...options })).complete(plugins)
 }
 async function failure(parts: Parameters<typeof load>[0]): Promise<ConfigError> {
   const error = await load(parts).then(
@@ -172,7 +180,7 @@ describe('environment', () => {
     })
     expect(config.outbound.allow).toEqual(['10.0.0.0/8', 'x.lan'])
     expect(config.http.max_body_bytes).toBe(1_000_000)
-    expect(config.providers['openai']?.api_key).toBe('sk-test')
+    expect(config['providers']).toMatchObject({ openai: { api_key: 'sk-test' } })
     expect(warnings).toEqual([])
   })
   it('trims the key and takes a blank one for none', async () => {
@@ -321,7 +329,7 @@ describe('sections of plugins and providers', () => {
       toml: '[plugins.hello]\ngreeting = "hi"\n[plugins.hello.deep]\nx = [1, 2]\n[providers.acme]\nbase_url = "http://127.0.0.1:1/v1"\nregion = "eu"\n',
     })
     expect(config.plugins['hello']).toEqual({ greeting: 'hi', deep: { x: [1, 2] } })
-    expect(config.providers['acme']).toEqual({ base_url: 'http://127.0.0.1:1/v1', region: 'eu' })
+    expect(config['providers']).toMatchObject({ acme: { base_url: 'http://127.0.0.1:1/v1', region: 'eu' } })
     expect(warnings).toEqual([])
   })
   it('refuses a section that is no table', async () => {

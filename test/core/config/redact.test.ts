@@ -69,14 +69,8 @@ describe('the JSON Schema', () => {
     expect(schema['required']).toEqual([])
   })
   it('holds the sections of plugins beside the keys of [plugins]', async () => {
-    const schema = await configJsonSchema(
-      new Map([
-        [
-          'hello',
-          { config: v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) }) },
-        ],
-      ]),
-    )
+    const config = v.object({ greeting: v.optional(v.string(), 'hi'), token: v.optional(secret(v.string())) })
+    const schema = await configJsonSchema([{ name: 'hello', config }])
     expect(at(schema, 'properties', 'plugins', 'properties', 'hello', 'properties')).toMatchObject({
       greeting: { type: 'string', default: 'hi' },
       token: { writeOnly: true },

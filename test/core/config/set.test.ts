@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { wholeSchema } from '../../../core/config/schema.ts'
 import { checkConfigValue, editToml, setConfigValue, toConfigValue } from '../../../core/config/set.ts'
+import { OwnConfig, sections } from '../../../plugins/providers/config.ts'
 
 describe('editing the text', () => {
   it.each([
@@ -105,6 +107,8 @@ describe('editing the text', () => {
   })
 })
 
+const schema = wholeSchema([{ name: 'providers', config: OwnConfig, sections }])
+
 describe('the file', () => {
   let home: string
   beforeEach(async () => {
@@ -113,40 +117,47 @@ describe('the file', () => {
   afterEach(() => rm(home, { recursive: true }))
 
   it('is made for its owner alone, with nothing beside it', async () => {
-    await setConfigValue(join(home, 'new', 'config.toml'), 'log_level', 'warn')
+    await setConfigValue(join(home, 'new', 'config.toml'), 'log_level', 'warn', schema)
     expect((await stat(join(home, 'new', 'config.toml'))).mode & 0o777).toBe(0o600)
     expect(await readdir(join(home, 'new'))).toEqual(['config.toml'])
   })
   it('stays as it was when the key or the value is wrong', async () => {
     const file = join(home, 'config.toml')
     await writeFile(file, 'log_level = "info"\n')
-    await expect(setConfigValue(file, 'log_levle', 'warn')).rejects.toThrow('did you mean "log_level"?')
-    await expect(setConfigValue(file, 'log_level', 'loud')).rejects.toThrow('expected one of')
+    await expect(setConfigValue(file, 'log_levle', 'warn', schema)).rejects.toThrow('did you mean "log_level"?')
+    await expect(setConfigValue(file, 'log_level', 'loud', schema)).rejects.toThrow('expected one of')
     for (const name of ['a\u0000b', 'a\nb', '', 'x'.repeat(4097)])
-      await expect(setConfigValue(file, 'default_model', name)).rejects.toThrow(
+      await expect(setConfigValue(file, 'default_model', name, schema)).rejects.toThrow(
         'default_model: expected a text that is not empty, of one line',
       )
-    await expect(setConfigValue(file, 'http', 'x')).rejects.toThrow('is a section')
-    await expect(setConfigValue(file, 'http.x.y', 'x')).rejects.toThrow('unknown key')
-    await expect(setConfigValue(file, 'plugins.__proto__.x', 'x')).rejects.toThrow('not a key')
+    await expect(setConfigValue(file, 'http', 'x', schema)).rejects.toThrow('is a section')
+    await expect(setConfigValue(file, 'http.x.y', 'x', schema)).rejects.toThrow('unknown key')
+    await expect(setConfigValue(file, 'plugins.__proto__.x', 'x', schema)).rejects.toThrow('not a key')
     expect(await readFile(file, 'utf8')).toBe('log_level = "info"\n')
   })
   it('is not touched when it is not valid TOML', async () => {
     const file = join(home, 'config.toml')
     await writeFile(file, 'a = = 1\n')
-    await expect(setConfigValue(file, 'log_level', 'warn')).rejects.toThrow(/config\.toml:1:\d+: not valid TOML/)
+    await expect(setConfigValue(file, 'log_level', 'warn', schema)).rejects.toThrow(
+      /config\.toml:1:\d+: not valid TOML/,
+    )
     expect(await readFile(file, 'utf8')).toBe('a = = 1\n')
   })
   it('takes texts of the command line as what the key wants', () => {
     expect([
-      toConfigValue('rate_limit.tokens_per_minute', '5'),
-      toConfigValue('plugins.disabled', 'a,b'),
-      toConfigValue('plugins.watch', 'on'),
-      toConfigValue('default_model', '5'),
-      toConfigValue('plugins.hello.n', '5'),
+      toConfigValue('rate_limit.tokens_per_minute', '5', schema),
+      toConfigValue('plugins.disabled', 'a,b', schema),
+      toConfigValue('plugins.watch', 'on', schema),
+      toConfigValue('default_model', '5', schema),
+      toConfigValue('plugins.hello.n', '5', schema),
     ]).toEqual([5, ['a', 'b'], true, '5', 5])
     expect(() =>
-      checkConfigValue('x', 'rate_limit.tokens_per_minute', toConfigValue('rate_limit.tokens_per_minute', 'five')),
+      checkConfigValue(
+        'x',
+        'rate_limit.tokens_per_minute',
+        toConfigValue('rate_limit.tokens_per_minute', 'five', schema),
+        schema,
+      ),
     ).toThrow('found the text "five"')
   })
 })

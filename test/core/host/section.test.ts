@@ -25,10 +25,9 @@ afterEach(() => rm(home, { recursive: true, force: true }))
 async function start(text: string, strict = true): Promise<{ app: App; lines: readonly string[] } & AsyncDisposable> {
   await writeFile(toml, text)
   const lines: string[] = []
-  const { config, sources } = await loadConfig({ home, cwd: home, env: { SVC_PLUGINS__MINE__LOUD: 'yes' }, flags: {} })
+  const loaded = await loadConfig({ home, cwd: home, env: { SVC_PLUGINS__MINE__LOUD: 'yes' }, flags: {} })
   const app = await createApp({
-    config,
-    sources,
+    loaded,
     strict,
     builtIns: [],
     log: createLog({

