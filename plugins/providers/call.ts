@@ -2,6 +2,7 @@ import { UpstreamFailure } from 'svc/sdk'
 import { estimateUsage, plausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Clock } from './clock.ts'
+import { checkEvent } from './driver-events.ts'
 
 /** From the end of an answer until its connection is closed by force. */
 const LEAVE_MS = 500
@@ -67,7 +68,11 @@ export class Call {
             }),
           )
         this.#begun = true
-        resolve(this.#seen(result.value))
+        try {
+          resolve(this.#accept(checkEvent(this.#provider, result.value)))
+        } catch (error) {
+          reject(error)
+        }
       }, reject)
     })
   }
@@ -106,7 +111,8 @@ export class Call {
     })
   }
 
-  #seen(event: CompletionEvent): CompletionEvent {
+  /** Counts what was written, and replaces a usage that cannot be believed. */
+  #accept(event: CompletionEvent): CompletionEvent {
     if (event.type === 'text' || event.type === 'thinking') this.#outputChars += event.delta.length
     else if (event.type === 'call')
       this.#outputChars += event.call.name.length + JSON.stringify(event.call.args ?? null).length

@@ -4,6 +4,7 @@ import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
+import { checkProbe } from './driver-events.ts'
 import { withoutKey } from './keys.ts'
 import type { Key } from './keys.ts'
 import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
@@ -36,7 +37,7 @@ export async function tryProvider(
   try {
     const { entry, client, key: found } = await connections.open({ provider: name })
     key = found
-    const { model } = await entry.use(TEST_MS, (inner) => client.probe(inner), signal)
+    const { model } = checkProbe(name, await entry.use(TEST_MS, (inner) => client.probe(inner), signal))
     return { status: 'ok', provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
   } catch (error) {
     signal.throwIfAborted()

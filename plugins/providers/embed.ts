@@ -3,6 +3,7 @@ import type { CompletionRequest, Embedding, EmbeddingRequest, Embeddings, Provid
 import type { Connections } from './connection.ts'
 import type { Embedded, Inference, ResolvedModel, InferenceEvent } from './contract.ts'
 import { isDefault } from './default-model.ts'
+import { checkEmbeddings } from './driver-events.ts'
 
 /** What one request holds where a driver does not say. */
 const USUAL: Omit<Embedding, 'model'> = { texts: 16, chars: 60_000 }
@@ -69,7 +70,7 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderP
       ...client,
       async *complete(_, inner) {
         if (!client.embed) throw new Refusal('invalid_request', `Provider ${model.provider} cannot embed texts`)
-        const embedded = await client.embed(request, inner)
+        const embedded = checkEmbeddings(model.provider, await client.embed(request, inner))
         const { input } = embedded.usage
         if (embedded.vectors.length !== request.texts.length)
           throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${request.texts.length} texts`)

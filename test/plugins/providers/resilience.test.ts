@@ -335,6 +335,27 @@ describe('what drivers give', () => {
       expect(events.at(-1)).toMatchObject({ usage: { estimated: true, output: 25 } })
     })
   }
+  it.each([
+    ['usage.input', '"12"', { type: 'end', stop: 'done', usage: { input: '12', output: 1 } }],
+    ['usage.input', 'undefined', { type: 'end', stop: 'done', usage: { prompt_tokens: 12, completion_tokens: 1 } }],
+    ['usage.output', 'null', { type: 'end', stop: 'done', usage: { input: 1, output: null } }],
+    ['usage.thinking', '"2"', { type: 'end', stop: 'done', usage: { input: 1, output: 3, thinking: '2' } }],
+    ['usage', 'undefined', { type: 'end', stop: 'done' }],
+    ['stop', '"stop"', { type: 'end', stop: 'stop', usage: { input: 1, output: 1 } }],
+    ['delta', 'undefined', { type: 'text', text: 'a' }],
+    ['call.name', 'undefined', { type: 'call', call: { id: 'a', args: {} } }],
+    ['call', 'undefined', { type: 'call', id: 'a', name: 'b' }],
+    ['type', '"done"', { type: 'done' }],
+    ['event', 'null', null],
+  ])('a driver whose %s is %s is told of by name and field, once', async (field, value, event) => {
+    await using part = await rig({ drivers: [saying(event as CompletionEvent)] })
+    const failure: unknown = await part.ask({ ...model, provider: 'odd' }).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ reason: 'malformed', retry: 'never' })
+    expect(String(failure)).toMatch(`The driver of provider odd is defective: `)
+    expect(String(failure)).toMatch(field)
+    expect(String(failure)).toMatch(value)
+    expect(part.pauses).toEqual([])
+  })
 })
 
 const chatty: ProviderDriver = {
