@@ -83,10 +83,6 @@ export { EventStreamReader } from './net/event-stream.ts'
 export type { StreamedEvent } from './net/event-stream.ts'
 export { readFailedBody, readFailedJson, readRetryAfter, shortened } from './net/failed-answer.ts'
 export type { Fetch, OutboundRequest, OutboundResponse } from './net/fetch.ts'
-export { readStreamed } from './net/streamed-answer.ts'
-export type { StreamDecoder } from './net/streamed-answer.ts'
-export { StreamedText } from './net/streamed-text.ts'
-export type { TextEvent } from './net/streamed-text.ts'
 
 // Other programs
 export type { Admission, Child, Exit, Isolation, Spawn, SpawnRequest } from './process/child.ts'

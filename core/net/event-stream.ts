@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 
 /** A line or an event that grows over this is a fault of the other side. In characters. */
-const MOST_LINE = 8_388_608
+const MAX_LINE = 8_388_608
 
 /** One event of a `text/event-stream`. `event` is absent where the sender did not name it. */
 export interface StreamedEvent {
@@ -18,12 +18,12 @@ export class EventStreamReader {
   readonly #parser: ReturnType<typeof createParser>
   #carriage = false
 
-  constructor(onEvent: (event: StreamedEvent) => void, tooLong: (mostChars: number) => Error) {
+  constructor(onEvent: (event: StreamedEvent) => void, tooLong: (maxChars: number) => Error) {
     this.#parser = createParser({
-      maxBufferSize: MOST_LINE,
+      maxBufferSize: MAX_LINE,
       onEvent,
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') throw tooLong(MOST_LINE)
+        if (type === 'max-buffer-size-exceeded') throw tooLong(MAX_LINE)
       },
     })
   }
@@ -36,11 +36,6 @@ export class EventStreamReader {
     this.#carriage = text.endsWith('\r')
     if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n')
     this.#parser.feed(text)
-  }
-
-  /** JSON that came whole, without a stream around it, as the one event it would have been. */
-  feedWhole(json: string): void {
-    this.#parser.feed(`data: ${json.replace(/\s*[\r\n]\s*/g, ' ')}\n\n`)
   }
 
   /** An event at the end of a stream that was not followed by its empty line. */

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { estimateUsage, isPlausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Clock } from './clock.ts'
 import { checkEvent } from './driver-events.ts'
@@ -118,7 +118,7 @@ export class Call {
       this.#outputChars += event.call.name.length + JSON.stringify(event.call.args ?? null).length
     else {
       this.#ended = true
-      if (!plausible(event.usage)) return { ...event, usage: estimateUsage(this.#request, this.#outputChars) }
+      if (!isPlausible(event.usage)) return { ...event, usage: estimateUsage(this.#request, this.#outputChars) }
     }
     return event
   }

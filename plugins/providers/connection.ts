@@ -97,7 +97,7 @@ export class Connections {
     return this.#sections[name]?.base_url ?? this.#made(name, driver) ?? variable ?? driver?.baseUrl
   }
   /** The address that the driver makes of the fields of the section, such as that of a region. */
-  #made(name: string, driver: ProviderDriver<any> | undefined): string | undefined {
+  #made(name: string, driver: ProviderDriver | undefined): string | undefined {
     const options = driver?.address ? v.safeParse(driver.config, this.#options(name, driver)) : undefined
     // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
     return options?.success ? driver?.address?.(options.output) : undefined
@@ -187,7 +187,7 @@ export class Connections {
   }
 
   /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */
-  #config(provider: string, driver: ProviderDriver<any>): unknown {
+  #config(provider: string, driver: ProviderDriver): Record<string, unknown> {
     const read = v.safeParse(driver.config, this.#options(provider, driver))
     if (read.success) return read.output
     const [issue] = read.issues
@@ -195,7 +195,7 @@ export class Connections {
   }
 
   /** The section, with what the driver's variables hold where the section says nothing. */
-  #options(provider: string, { configVars }: ProviderDriver<any>): Readonly<Record<string, unknown>> {
+  #options(provider: string, { configVars }: ProviderDriver): Readonly<Record<string, unknown>> {
     const section: Readonly<Record<string, unknown>> = this.#sections[provider] ?? {}
     if (!configVars) return section
     const filled = Object.entries(configVars).flatMap(([field, variables]) => {

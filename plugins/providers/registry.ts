@@ -11,13 +11,13 @@ const MOST_CLIENTS = 200
 
 /** A driver that is loaded, with the calls that run in it. */
 export class DriverEntry {
-  readonly driver: ProviderDriver<any>
+  readonly driver: ProviderDriver
   readonly #calls = new Set<AbortController>()
   readonly #clients = new Map<string, ProviderClient>()
   #idle: (() => void) | undefined
   open = true
 
-  constructor(driver: ProviderDriver<any>) {
+  constructor(driver: ProviderDriver) {
     this.driver = driver
   }
 
@@ -26,7 +26,7 @@ export class DriverEntry {
   }
 
   /** The client of one address, connected on first use. */
-  client(address: string, link: () => ProviderLink<unknown>): ProviderClient {
+  client(address: string, link: () => ProviderLink<Record<string, unknown>>): ProviderClient {
     let client = this.#clients.get(address)
     if (!client) {
       if (this.#clients.size >= MOST_CLIENTS) this.#clients.clear()
@@ -109,7 +109,7 @@ export class DriverRegistry implements ProviderRegistry {
     this.#changed = changed
   }
 
-  add(driver: ProviderDriver<any>): () => Promise<void> {
+  add(driver: ProviderDriver): () => Promise<void> {
     if (this.#entries.has(driver.name)) throw new Error(`there is a provider "${driver.name}" already`)
     const entry = new DriverEntry(driver)
     this.#entries.set(driver.name, entry)

@@ -11,7 +11,7 @@ import { outboundSettings } from './provider-stage.ts'
 /** The driver of the Messages API with a fake of the vendor behind it. */
 export async function openAnthropic(
   model = 'claude-sonnet-4-5-20250929',
-  driver: ProviderDriver<any> = anthropic,
+  driver: ProviderDriver = anthropic,
 ): Promise<ProviderStage> {
   const fake = await startFakeAnthropic()
   const outbound = createOutbound({ settings: () => outboundSettings })

@@ -1,7 +1,7 @@
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
 import { takesSchema, takesTemperature, thinkingOf, usualMaxTokens } from './claude.ts'
 import type { Config } from './index.ts'
-import { fromReplay } from './replay.ts'
+import { Replay } from './wire.ts'
 import { constrains } from './schema.ts'
 
 const MARK = { cache_control: { type: 'ephemeral' } }
@@ -69,7 +69,7 @@ function think(
 function thought(turn: Extract<Turn, { role: 'assistant' }>): boolean {
   return (
     turn.replay !== undefined &&
-    fromReplay(turn.replay, turn, { thought: () => true, text: () => false, call: () => false })?.[0] === true
+    Replay.read(turn.replay, turn, { thought: () => true, text: () => false, call: () => false })?.[0] === true
   )
 }
 
@@ -136,7 +136,7 @@ function content(turn: Turn): readonly object[] {
   const given =
     turn.replay === undefined
       ? undefined
-      : fromReplay<object>(turn.replay, turn, { thought: (piece) => piece, text: said, call })
+      : Replay.read<object>(turn.replay, turn, { thought: (piece) => piece, text: said, call })
   return (given ?? [said(turn.text), ...turn.calls.map(call)]).filter(
     (block) => !('text' in block) || String(block.text).trim() !== '',
   )

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { replayFormat } from 'svc/providers'
 
 /** Only the fields that are read. What is new to this version of the API is left out, as the vendor asks for. */
 const Count = v.nullish(v.number())
@@ -39,10 +40,10 @@ export type Delta = v.InferOutput<typeof Delta>
 
 /** Events of a stream. One whose type is not known is of no interest; a known one that has another form is broken. */
 export const events = {
-  message_start: v.object({ message: v.object({ usage: v.nullish(WireUsage) }) }),
+  message_start: v.object({ message: v.object({ usage: v.optional(v.unknown()) }) }),
   content_block_start: v.object({ index: v.number(), content_block: Block }),
   content_block_delta: v.object({ index: v.number(), delta: Delta }),
-  message_delta: v.object({ delta: v.object({ stop_reason: v.nullish(v.string()) }), usage: v.nullish(WireUsage) }),
+  message_delta: v.object({ delta: v.object({ stop_reason: v.nullish(v.string()) }), usage: v.optional(v.unknown()) }),
   error: v.object({ error: v.union([WireError, v.string()]) }),
 } as const
 
@@ -51,7 +52,7 @@ export const Message = v.object({
   type: v.literal('message'),
   content: v.array(Block),
   stop_reason: v.nullish(v.string()),
-  usage: v.nullish(WireUsage),
+  usage: v.optional(v.unknown()),
 })
 
 export const ModelList = v.object({
@@ -59,3 +60,11 @@ export const ModelList = v.object({
   has_more: v.optional(v.boolean(), false),
   last_id: v.nullish(v.string()),
 })
+
+/** What a model thought, signed: it has to come back unchanged. */
+const Thought = v.variant('type', [
+  v.object({ type: v.literal('thinking'), thinking: v.string(), signature: v.string() }),
+  v.object({ type: v.literal('redacted_thinking'), data: v.string() }),
+])
+export type Thought = v.InferOutput<typeof Thought>
+export const Replay = replayFormat(Thought)

@@ -2,7 +2,7 @@ import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'sv
 import type { Config } from './index.ts'
 import { modelOf } from './models.ts'
 import type { Model } from './models.ts'
-import { fromReplay } from './replay.ts'
+import { Replay } from './wire.ts'
 
 const POINT = { cachePoint: { type: 'default' } }
 const LEAST_BUDGET = 1024
@@ -141,7 +141,14 @@ function content(turn: Turn): readonly object[] {
         },
       },
     ]
-  const given = turn.replay === undefined ? undefined : fromReplay(turn.replay, turn, call)
+  const given =
+    turn.replay === undefined
+      ? undefined
+      : Replay.read<object>(turn.replay, turn, {
+          thought: (piece) => ({ reasoningContent: piece }),
+          text: (text) => ({ text }),
+          call,
+        })
   return (given ?? [{ text: turn.text }, ...turn.calls.map(call)]).filter(
     (block) => !('text' in block) || String(block.text).trim() !== '',
   )

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { replayFormat } from 'svc/providers'
 
 /** Only the fields that are read. */
 const Count = v.nullish(v.number())
@@ -33,7 +34,7 @@ export const events = {
   }),
   contentBlockDelta: v.object({ contentBlockIndex: v.number(), delta: Delta }),
   messageStop: v.object({ stopReason: v.string() }),
-  metadata: v.object({ usage: v.nullish(WireUsage) }),
+  metadata: v.object({ usage: v.optional(v.unknown()) }),
 } as const
 
 export const Failure = v.object({
@@ -46,3 +47,11 @@ export const Profiles = v.object({
   inferenceProfileSummaries: v.array(v.object({ inferenceProfileId: v.string() })),
   nextToken: v.nullish(v.string()),
 })
+
+/** What a model thought, signed: it has to come back unchanged. `redactedContent` is Base64. */
+const Thought = v.union([
+  v.object({ reasoningText: v.object({ text: v.string(), signature: v.optional(v.string()) }) }),
+  v.object({ redactedContent: v.string() }),
+])
+export type Thought = v.InferOutput<typeof Thought>
+export const Replay = replayFormat(Thought)

@@ -1,6 +1,6 @@
-import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
+import { parse, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
-import { estimateTokens } from 'svc/providers'
+import { estimateTokens, readStreamed } from 'svc/providers'
 import type {
   CompletionEvent,
   CompletionRequest,

@@ -8,16 +8,13 @@ const Tokens = v.nullish(v.object({ input_tokens: Count, output_tokens: Count })
 export const WireUsage = v.object({ billed_units: Tokens, tokens: Tokens, cached_tokens: Count })
 export type WireUsage = v.InferOutput<typeof WireUsage>
 
+const Call = v.object({ id: Text, function: v.nullish(v.object({ name: Text, arguments: Text })) })
+export type WireCall = v.InferOutput<typeof Call>
 /** A list is what a message has at its start; an array would pass for an object without fields. */
 const Message = v.object({
   content: v.nullish(v.union([v.array(v.unknown()), v.object({ text: Text, thinking: Text })])),
   tool_plan: Text,
-  tool_calls: v.nullish(
-    v.union([
-      v.array(v.unknown()),
-      v.object({ id: Text, function: v.nullish(v.object({ name: Text, arguments: Text })) }),
-    ]),
-  ),
+  tool_calls: v.nullish(v.union([v.array(v.unknown()), Call])),
 })
 /** One event of a stream; its kind is in its data. */
 export const StreamEvent = v.object({

@@ -1,6 +1,6 @@
 import { readJson, UpstreamFailure } from 'svc/sdk'
 import type { Exit, Spawn } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { estimateUsage, isPlausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { claudeLines } from './claude-lines.ts'
 import { codexLines } from './codex-lines.ts'
@@ -68,7 +68,7 @@ export function createClient(
               yield {
                 type: 'end',
                 stop: said.stop,
-                usage: said.usage && plausible(said.usage) ? said.usage : estimateUsage(request, chars),
+                usage: said.usage && isPlausible(said.usage) ? said.usage : estimateUsage(request, chars),
               }
               return
             } else if (said.type === 'failed') throw failureOf(name, program, said.message, said.status)

@@ -1,4 +1,4 @@
-import { saidBy, transcriptOf } from 'svc/providers'
+import { textOfUser, transcriptOf } from 'svc/providers'
 import type { CompletionRequest } from 'svc/providers'
 
 /** All a program reads: the conversation written down with its speakers, after the instructions where it takes them no other way. */
@@ -6,7 +6,7 @@ export function promptOf({ system, turns, responseFormat }: CompletionRequest, i
   const [only] = turns
   const asked =
     turns.length === 1 && only?.role === 'user'
-      ? saidBy(only)
+      ? textOfUser(only)
       : `${transcriptOf(turns)}\n\nGive the next answer of the assistant, and nothing else.`
   const form =
     responseFormat === undefined

@@ -1,14 +1,12 @@
 import * as v from 'valibot'
-import { EventStreamReader, readJson, StreamedText } from 'svc/sdk'
-import type { OutboundResponse } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
-import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
+import { isObject } from 'svc/sdk'
+import { AnswerDecoder, usageOf } from 'svc/providers'
+import type { AnswerEnd, CompletionRequest, Usage } from 'svc/providers'
 import { blocked, failureInStream } from './errors.ts'
 import { writeReplay } from './replay.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { WirePart } from './wire.ts'
 
-const MOST_CALLS = 256
 /** Why an answer ends that was held back. What is in neither table ends it as usual. */
 const REFUSED = new Set([
   'SAFETY',
@@ -33,91 +31,29 @@ const BROKEN = new Set([
   'MISSING_THOUGHT_SIGNATURE',
 ])
 
-/** Turns the pieces of one streamed answer into events. Holds no timers and no connections. */
-export class Decoder {
-  readonly #name: string
-  readonly #request: CompletionRequest
-  readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(
-    ({ data }) => this.#event(data),
-    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
-  )
-  /** Everything said, in the order and with the signatures it came with. */
+/** Reads the chunks of generateContent. */
+export class Decoder extends AnswerDecoder {
+  /** Everything the model wrote, in the order and with the signatures it came with. */
   readonly #parts: WirePart[] = []
-  readonly #calls: ToolCall[] = []
   #usage: unknown
   #finish: string | undefined
   #finishMessage: string | undefined
 
-  constructor(name: string, request: CompletionRequest) {
-    this.#name = name
-    this.#said = new StreamedText(name)
-    this.#request = request
-  }
-
-  feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#stream.feed(bytes)
-    return this.#said.take()
-  }
-
-  /** Something in between may answer a request for a stream with the whole at once. */
-  async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    this.#stream.feedWhole(await response.text())
-    return this.#said.take()
-  }
-
-  /** The rest, ending with `end`. Throws `cut` when the answer stopped before it said why it ends. */
-  finish(): readonly CompletionEvent[] {
-    this.#stream.finish()
-    const finish = this.#said.requireEnd(this.#finish)
-    const said = this.#said.take()
-    if (BROKEN.has(finish))
-      throw this.#said.broken(
-        `ended its answer with ${finish}${this.#finishMessage ? `: ${this.#finishMessage.slice(0, 200)}` : ''}`,
-      )
-    const replay = this.#calls.length > 0 ? writeReplay(this.#parts) : undefined
-    const stop =
-      finish === 'MAX_TOKENS'
-        ? ('length' as const)
-        : REFUSED.has(finish)
-          ? ('refused' as const)
-          : this.#calls.length > 0
-            ? ('calls' as const)
-            : ('done' as const)
-    return [
-      ...said,
-      ...this.#calls.map((call) => ({ type: 'call' as const, call })),
-      {
-        type: 'end',
-        stop,
-        usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
-        ...(replay !== undefined && { replay }),
-      },
-    ]
-  }
-
-  #event(data: string): void {
-    let json: unknown
-    try {
-      json = readJson(data)
-    } catch {
-      return this.#said.skip()
-    }
+  protected override event(json: unknown): void {
     const usual = usualText(json)
     if (usual !== undefined) {
-      this.#said.seen = true
+      this.text.understood = true
       this.#usage = usual.usage ?? this.#usage
-      this.#said.say(usual.text)
+      this.text.addText(usual.text)
       this.#keep({ text: usual.text })
       return
     }
-    const read = v.safeParse(Chunk, json)
-    if (!read.success) return this.#said.skip()
-    const { candidates, promptFeedback, usageMetadata, error } = read.output
-    this.#said.seen = true
-    if (error) throw failureInStream(this.#name, error)
+    const chunk = this.parse(Chunk, json)
+    if (!chunk) return
+    const { candidates, promptFeedback, usageMetadata, error } = chunk
+    if (error) throw failureInStream(this.provider, error)
     if (promptFeedback?.blockReason)
-      throw blocked(this.#name, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
+      throw blocked(this.provider, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
     if (usageMetadata) this.#usage = usageMetadata
     for (const { index, content, finishReason, finishMessage } of candidates ?? []) {
       // Only one candidate is asked for.
@@ -128,9 +64,24 @@ export class Decoder {
     }
   }
 
+  protected override end(): AnswerEnd | undefined {
+    const finish = this.#finish
+    if (finish === undefined) return undefined
+    if (BROKEN.has(finish)) {
+      const message = this.#finishMessage ? `: ${this.#finishMessage.slice(0, 200)}` : ''
+      throw this.text.malformed(`ended its answer with ${finish}${message}`)
+    }
+    return {
+      stop: finish === 'MAX_TOKENS' ? 'length' : REFUSED.has(finish) ? 'refused' : 'done',
+      calls: this.calls.end(),
+      usage: readUsage(this.#usage),
+      replay: writeReplay(this.#parts),
+    }
+  }
+
   #part(part: WirePart): void {
-    if (part.text && part.thought === true) this.#said.think(part.text)
-    else if (part.text) this.#said.say(part.text)
+    if (part.text && part.thought === true) this.text.addThinking(part.text)
+    else if (part.text) this.text.addText(part.text)
     if (part.functionCall) this.#call(part.functionCall)
     this.#keep(part)
   }
@@ -146,16 +97,18 @@ export class Decoder {
   }
 
   #call({ id, name, args }: NonNullable<WirePart['functionCall']>): void {
-    if (this.#calls.length >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
-    this.#said.chars += name.length + JSON.stringify(args ?? {}).length
     // Older models send no ids. Results are found by id, so none may be used twice in a conversation.
-    const unique =
-      id && !this.#calls.some((call) => call.id === id) ? id : `call_${nextNumber(this.#request) + this.#calls.length}`
-    this.#calls.push({ id: unique, name, args: args ?? {} })
+    const place = this.calls.size
+    const isTaken = this.calls.places().some((other) => this.calls.get(other)?.id === id)
+    this.calls.open(place, {
+      id: id && !isTaken ? id : `call_${nextNumber(this.request) + place}`,
+      name,
+      input: args ?? {},
+    })
   }
 }
 
-/** The text of a chunk that says nothing else, as nearly all do. Looked at by hand: a schema costs more than the parsing of the JSON. */
+/** The text of a chunk that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing of the JSON. */
 function usualText(json: unknown): { readonly text: string; readonly usage: unknown } | undefined {
   if (
     !isObject(json) ||
@@ -175,9 +128,6 @@ function usualText(json: unknown): { readonly text: string; readonly usage: unkn
     return undefined
   return { text: part.text, usage: json.usageMetadata }
 }
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
-
 /** One more than the highest number that is in use. */
 function nextNumber({ turns }: CompletionRequest): number {
   let highest = 0
@@ -189,26 +139,16 @@ function nextNumber({ turns }: CompletionRequest): number {
 
 /** What Google counted, or `undefined` when it did not or cannot be believed. Its candidates do not include the thoughts. */
 function readUsage(wire: unknown): Usage | undefined {
-  const read = v.safeParse(WireUsage, wire)
-  if (!read.success || read.output.promptTokenCount == null) return undefined
-  const {
-    promptTokenCount,
-    candidatesTokenCount,
-    thoughtsTokenCount,
-    totalTokenCount,
-    cachedContentTokenCount: cached,
-    toolUsePromptTokenCount,
-  } = read.output
-  if (candidatesTokenCount == null && thoughtsTokenCount == null && totalTokenCount == null) return undefined
-  const thinking = thoughtsTokenCount ?? 0
-  const total = {
-    input: promptTokenCount + (toolUsePromptTokenCount ?? 0),
-    output: (candidatesTokenCount ?? 0) + thinking,
-  }
-  if (!plausible({ ...total, thinking }) || (candidatesTokenCount ?? 0) < 0) return undefined
-  return {
-    ...total,
-    ...(cached != null && plausible({ ...total, cachedInput: cached }) && { cachedInput: cached }),
-    ...(thinking > 0 && { thinking }),
-  }
+  const usage = v.safeParse(WireUsage, wire)
+  if (!usage.success) return undefined
+  const { promptTokenCount: prompt, candidatesTokenCount: candidates, thoughtsTokenCount: thoughts } = usage.output
+  if (prompt == null || (candidates == null && thoughts == null && usage.output.totalTokenCount == null))
+    return undefined
+  if ((candidates ?? 0) < 0 || (thoughts ?? 0) < 0) return undefined
+  return usageOf({
+    input: prompt + (usage.output.toolUsePromptTokenCount ?? 0),
+    output: (candidates ?? 0) + (thoughts ?? 0),
+    cachedInput: usage.output.cachedContentTokenCount,
+    thinking: thoughts || undefined,
+  })
 }

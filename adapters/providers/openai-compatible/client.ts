@@ -1,5 +1,6 @@
-import { parse, readStreamed, UpstreamFailure } from 'svc/sdk'
+import { parse, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
+import { readStreamed } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { accessOf } from './access.ts'
 import { Decoder } from './decode.ts'

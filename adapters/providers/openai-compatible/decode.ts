@@ -1,145 +1,90 @@
 import * as v from 'valibot'
-import { EventStreamReader, readJson, StreamedText } from 'svc/sdk'
-import type { OutboundResponse } from 'svc/sdk'
-import { estimateUsage, plausible, readArgs } from 'svc/providers'
-import type { CompletionEvent, CompletionRequest, ToolCall, Usage } from 'svc/providers'
+import { isObject } from 'svc/sdk'
+import { AnswerDecoder, usageOf } from 'svc/providers'
+import type { AnswerEnd, CompletionRequest, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { InlineThinking } from './inline-thinking.ts'
 import type { Quirks } from './quirks.ts'
 import { Chunk, WireUsage } from './wire.ts'
-import type { Said, WireCall } from './wire.ts'
+import type { Message, WireCall } from './wire.ts'
 
-/** Arguments of one call that grow over this are a fault of the other side. In characters. */
-const MOST_ARGS = 8_388_608
-const MOST_CALLS = 256
-
-interface OpenCall {
-  id: string | undefined
-  name: string
-  args: string
+const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  content_filter: 'refused',
+  safety: 'refused',
 }
 
-/**
- * Turns the pieces of one streamed answer into events. `feed` and `finish` return what they made; text that arrived in one piece of the
- * network is one event. Holds no timers and no connections.
- */
-export class Decoder {
-  readonly #name: string
-  readonly #request: CompletionRequest
-  readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(
-    ({ data }) => this.#event(data),
-    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
-  )
-  readonly #inline: InlineThinking
-  readonly #calls = new Map<number, OpenCall>()
-  #lastIndex = -1
-  #usage: WireUsage | undefined
+/** Reads the chunks of chat completions, as OpenAI and all who copy it send them. */
+export class Decoder extends AnswerDecoder {
+  readonly #inline = new InlineThinking(this.text)
+  #lastPlace = -1
+  #usage: unknown
   #finish: string | undefined
-  #sentinel = false
   /** What the model thought, kept only for a vendor that wants it back. */
   readonly #replayed: Quirks['replay']
   #reasoning = ''
   readonly #details: unknown[] = []
 
-  constructor(name: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
-    this.#name = name
-    this.#said = new StreamedText(name)
-    this.#inline = new InlineThinking(this.#said)
-    this.#request = request
+  constructor(provider: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
+    super(provider, request)
     this.#replayed = quirks.replay
   }
 
-  /** Whether the end marker was read: the rest of the stream is of no interest. */
-  get done(): boolean {
-    return this.#sentinel
+  protected override doneMarker(): void {
+    this.isComplete = this.text.understood = true
   }
 
-  feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#stream.feed(bytes)
-    return this.#said.take()
-  }
-
-  /** A few answer a request for a stream with the whole at once. */
-  async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    this.#stream.feedWhole(await response.text())
-    this.#inline.finish()
-    return this.#said.take()
-  }
-
-  /** The rest, ending with `end`. Throws `cut` when the answer stopped before its end marker. */
-  finish(): readonly CompletionEvent[] {
-    this.#stream.finish()
-    this.#inline.finish()
-    // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
-    this.#said.requireEnd(this.#sentinel || this.#finish)
-    const said = this.#said.take()
-    const calls = this.#endCalls()
-    // The end marker alone, without a word or a reason, is no answer.
-    if (this.#finish === undefined && this.#said.chars === 0 && calls.length === 0)
-      throw this.#said.broken('ended its answer without having said anything')
-    return [
-      ...said,
-      ...calls.map((call) => ({ type: 'call' as const, call })),
-      {
-        type: 'end',
-        stop: stopOf(this.#finish, calls.length > 0),
-        usage: readUsage(this.#usage) ?? estimateUsage(this.#request, this.#said.chars),
-        ...(calls.length > 0 && this.#replay()),
-      },
-    ]
-  }
-
-  #replay(): { readonly replay?: string } {
-    if (this.#replayed === 'reasoning_content' && this.#reasoning !== '')
-      return { replay: JSON.stringify(this.#reasoning) }
-    return this.#replayed === 'reasoning_details' && this.#details.length > 0
-      ? { replay: JSON.stringify(this.#details) }
-      : {}
-  }
-
-  #event(data: string): void {
-    if (this.#sentinel) return
-    if (data === '[DONE]') {
-      this.#sentinel = true
-      this.#said.seen = true
-      return
-    }
-    let json: unknown
-    try {
-      json = readJson(data)
-    } catch {
-      return this.#said.skip()
-    }
+  protected override event(json: unknown): void {
     const text = usualText(json)
     if (text !== undefined) {
-      this.#said.seen = true
-      this.#inline.say(text)
-      return
+      this.text.understood = true
+      return this.#inline.addText(text)
     }
     const end = usualEnd(json)
     if (end !== undefined) {
-      this.#said.seen = true
+      this.text.understood = true
       this.#finish = end.finish
-      if (end.usage) this.#usage = end.usage
+      this.#usage = end.usage ?? this.#usage
       return
     }
-    const parsed = v.safeParse(Chunk, json)
-    if (!parsed.success) return this.#said.skip()
-    this.#said.seen = true
-    const chunk = parsed.output
-    if (chunk.error) throw failureInStream(this.#name, chunk.error)
-    if (chunk.usage) this.#usage = chunk.usage
+    const chunk = this.parse(Chunk, json)
+    if (!chunk) return
+    if (chunk.error) throw failureInStream(this.provider, chunk.error)
+    this.#usage = chunk.usage ?? this.#usage
     for (const { index, delta, message, finish_reason } of chunk.choices ?? []) {
       // Only one choice is asked for.
       if (index) continue
-      const said = delta ?? message
-      if (said) this.#read(said)
+      const content = delta ?? message
+      if (content) this.#read(content)
       if (finish_reason) this.#finish = finish_reason
     }
   }
 
-  #read({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Said): void {
+  protected override end(): AnswerEnd | undefined {
+    this.#inline.finish()
+    // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
+    if (!this.isComplete && !this.#finish) return undefined
+    const calls = this.calls.end()
+    // The end marker alone, without a word or a reason, is no answer.
+    if (this.#finish === undefined && this.text.total === 0 && calls.length === 0)
+      throw this.text.malformed('ended its answer without having said anything')
+    return {
+      stop: STOPS[this.#finish ?? ''] ?? 'done',
+      calls,
+      usage: readUsage(this.#usage),
+      replay: this.#replay(),
+    }
+  }
+
+  #replay(): string | undefined {
+    if (this.#replayed === 'reasoning_content')
+      return this.#reasoning === '' ? undefined : JSON.stringify(this.#reasoning)
+    return this.#details.length > 0 ? JSON.stringify(this.#details) : undefined
+  }
+
+  #read({ content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls }: Message): void {
     const parts = typeof content === 'string' ? undefined : (content ?? undefined)
     const thinking =
       reasoning_content ??
@@ -147,56 +92,46 @@ export class Decoder {
       parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
     if (this.#replayed === 'reasoning_content') this.#reasoning += thinking ?? ''
     else if (this.#replayed && reasoning_details) this.#details.push(...reasoning_details)
-    if (thinking) this.#said.think(thinking)
+    if (thinking) this.text.addThinking(thinking)
     const text =
       typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
-    if (text) this.#inline.say(text)
+    if (text) this.#inline.addText(text)
     if (tool_calls) for (const call of tool_calls) this.#call(call)
   }
 
   #call({ index, id, function: part }: WireCall): void {
-    // Without a number, a new id or a new name means a new call.
-    const last = this.#calls.get(this.#lastIndex)
-    let at =
-      index ??
-      (last === undefined || (id && last.id !== undefined && id !== last.id) || (!id && part?.name)
-        ? this.#calls.size
-        : this.#lastIndex)
-    // Some number every call with 0 and tell them apart by their id alone.
-    const there = this.#calls.get(at)
-    if (there && id && there.id !== undefined && id !== there.id && part?.name) at = this.#calls.size
-    let call = this.#calls.get(at)
-    if (!call) {
-      if (this.#calls.size >= MOST_CALLS) throw this.#said.broken(`made more than ${MOST_CALLS} tool calls at once`)
-      this.#calls.set(at, (call = { id: undefined, name: '', args: '' }))
-    }
-    this.#lastIndex = at
+    const place = this.#placeOf(index, id, part?.name)
+    const call = this.calls.open(place)
+    this.#lastPlace = place
     if (id) call.id ??= id
     // A name comes whole; some repeat it with every piece.
     if (part?.name && call.name === '') call.name = part.name
     const args = part?.arguments
-    if (typeof args === 'string') call.args += args
-    else if (args) call.args = JSON.stringify(args)
-    if (call.args.length > MOST_ARGS) throw this.#said.broken('sent arguments of a tool call that have no end')
+    if (typeof args === 'string') this.calls.append(call, args)
+    else if (args) {
+      call.args = ''
+      this.calls.append(call, JSON.stringify(args))
+    }
   }
 
-  #endCalls(): readonly ToolCall[] {
-    const used = new Set<string>()
-    return [...this.#calls.entries()]
-      .sort(([a], [b]) => a - b)
-      .map(([at, { id, name, args }]) => {
-        this.#said.chars += name.length + args.length
-        // An answer to a call is found by its id, so it has to be there and be unique.
-        let unique = id ?? `call_${at}`
-        for (let copy = 2; used.has(unique); copy++) unique = `${id ?? `call_${at}`}_${copy}`
-        used.add(unique)
-        return { id: unique, name, args: readArgs(args) }
-      })
+  /** Where a piece of a call belongs. Without a number, a new id or a new name means a new call. */
+  #placeOf(index: number | null | undefined, id: string | null | undefined, name: string | null | undefined): number {
+    const next = this.calls.size
+    const isOther = (place: number): boolean => {
+      const there = this.calls.get(place)?.id
+      return Boolean(id) && there !== undefined && id !== there
+    }
+    if (index == null) {
+      const isNew = !this.calls.get(this.#lastPlace) || isOther(this.#lastPlace) || (!id && Boolean(name))
+      return isNew ? next : this.#lastPlace
+    }
+    // Some number every call with 0 and tell them apart by their id alone.
+    return isOther(index) && name ? next : index
   }
 }
 
 /**
- * The text of a chunk that holds text and nothing else, as nearly all do. Looked at by hand: the schema takes half as long again as the
+ * The text of a chunk that holds text and nothing else, as nearly all do. Read by hand: the schema takes half as long again as the
  * parsing of the JSON. Whatever is not exactly this goes through the schema.
  */
 function usualText(json: unknown): string | undefined {
@@ -215,7 +150,7 @@ function usualText(json: unknown): string | undefined {
     : undefined
 }
 /** The same for the chunk that says why the answer ends, and nothing else. */
-function usualEnd(json: unknown): { readonly finish: string; readonly usage: WireUsage | undefined } | undefined {
+function usualEnd(json: unknown): { readonly finish: string; readonly usage: unknown } | undefined {
   if (!isObject(json) || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
   const choice: unknown = json.choices[0]
   if (
@@ -228,30 +163,17 @@ function usualEnd(json: unknown): { readonly finish: string; readonly usage: Wir
   )
     return undefined
   for (const _ in choice.delta) return undefined
-  if (!json.usage) return { finish: choice.finish_reason, usage: undefined }
-  const usage = v.safeParse(WireUsage, json.usage)
-  return usage.success ? { finish: choice.finish_reason, usage: usage.output } : undefined
+  return { finish: choice.finish_reason, usage: json.usage }
 }
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
-
-function stopOf(finish: string | undefined, called: boolean): 'done' | 'length' | 'calls' | 'refused' {
-  if (finish === 'length' || finish === 'max_tokens' || finish === 'model_length') return 'length'
-  if (finish === 'content_filter' || finish === 'safety') return 'refused'
-  return called ? 'calls' : 'done'
-}
-
 /** What the vendor counted, or `undefined` when it did not or cannot be believed. */
-function readUsage(wire: WireUsage | undefined): Usage | undefined {
-  if (wire?.prompt_tokens == null || wire.completion_tokens == null) return undefined
-  const cached = wire.prompt_tokens_details?.cached_tokens ?? wire.prompt_cache_hit_tokens
-  const thinking = wire.completion_tokens_details?.reasoning_tokens
-  const total = { input: wire.prompt_tokens, output: wire.completion_tokens }
-  if (!plausible(total)) return undefined
-  // Details that do not fit into their total are left out; the total stands.
-  return {
-    ...total,
-    ...(cached != null && plausible({ ...total, cachedInput: cached }) && { cachedInput: cached }),
-    ...(thinking != null && plausible({ ...total, thinking }) && { thinking }),
-  }
+function readUsage(wire: unknown): Usage | undefined {
+  const usage = v.safeParse(WireUsage, wire)
+  if (!usage.success) return undefined
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = usage.output
+  return usageOf({
+    input: prompt_tokens,
+    output: completion_tokens,
+    cachedInput: prompt_tokens_details?.cached_tokens ?? usage.output.prompt_cache_hit_tokens,
+    thinking: completion_tokens_details?.reasoning_tokens,
+  })
 }

@@ -1,7 +1,6 @@
-interface Speaker {
-  say(text: string): void
-  think(text: string): void
-}
+import type { StreamedText } from 'svc/providers'
+
+type Target = Pick<StreamedText, 'addText' | 'addThinking'>
 const BEGIN = '<think>'
 const END = '</think>'
 
@@ -10,15 +9,15 @@ const END = '</think>'
  * thinking: further on a model may be writing about the tag.
  */
 export class InlineThinking {
-  readonly #to: Speaker
+  readonly #target: Target
   #state: 'before' | 'inside' | 'after' = 'before'
   #held = ''
-  constructor(to: Speaker) {
-    this.#to = to
+  constructor(target: Target) {
+    this.#target = target
   }
 
-  say(text: string): void {
-    if (this.#state === 'after') return this.#to.say(text)
+  addText(text: string): void {
+    if (this.#state === 'after') return this.#target.addText(text)
     this.#held += text
     if (this.#state === 'before') this.#begin()
     if (this.#state === 'inside') this.#go()
@@ -28,8 +27,8 @@ export class InlineThinking {
     const rest = this.#held
     this.#held = ''
     if (rest === '') return
-    if (this.#state === 'inside') this.#to.think(rest)
-    else this.#to.say(rest)
+    if (this.#state === 'inside') this.#target.addThinking(rest)
+    else this.#target.addText(rest)
   }
 
   #begin(): void {
@@ -46,11 +45,12 @@ export class InlineThinking {
   #go(): void {
     const end = this.#held.indexOf(END)
     if (end >= 0) {
-      const [thought, said] = [this.#held.slice(0, end), this.#held.slice(end + END.length).trimStart()]
+      const thought = this.#held.slice(0, end)
+      const text = this.#held.slice(end + END.length).trimStart()
       this.#held = ''
       this.#state = 'after'
-      if (thought.trim() !== '') this.#to.think(thought)
-      if (said !== '') this.#to.say(said)
+      if (thought.trim() !== '') this.#target.addThinking(thought)
+      if (text !== '') this.#target.addText(text)
       return
     }
     // The end of what is there may be the beginning of the tag.
@@ -58,6 +58,6 @@ export class InlineThinking {
     while (kept > 0 && !END.startsWith(this.#held.slice(-kept))) kept--
     const thought = this.#held.slice(0, this.#held.length - kept)
     this.#held = this.#held.slice(this.#held.length - kept)
-    if (thought !== '') this.#to.think(thought)
+    if (thought !== '') this.#target.addThinking(thought)
   }
 }

@@ -22,7 +22,7 @@ const WireCall = v.object({
   ),
 })
 export type WireCall = v.InferOutput<typeof WireCall>
-const Said = v.object({
+const Message = v.object({
   content: v.nullish(
     v.union([
       v.string(),
@@ -36,7 +36,7 @@ const Said = v.object({
   refusal: Text,
   tool_calls: v.nullish(v.array(WireCall)),
 })
-export type Said = v.InferOutput<typeof Said>
+export type Message = v.InferOutput<typeof Message>
 
 export const WireError = v.object({ message: Text, code: v.nullish(v.union([v.string(), v.number()])), type: Text })
 export type WireError = v.InferOutput<typeof WireError>
@@ -45,10 +45,15 @@ export type WireError = v.InferOutput<typeof WireError>
 export const Chunk = v.object({
   choices: v.nullish(
     v.array(
-      v.object({ index: v.nullish(v.number()), delta: v.nullish(Said), message: v.nullish(Said), finish_reason: Text }),
+      v.object({
+        index: v.nullish(v.number()),
+        delta: v.nullish(Message),
+        message: v.nullish(Message),
+        finish_reason: Text,
+      }),
     ),
   ),
-  usage: v.nullish(WireUsage),
+  usage: v.optional(v.unknown()),
   error: v.nullish(v.union([WireError, v.string()])),
 })
 export type Chunk = v.InferOutput<typeof Chunk>

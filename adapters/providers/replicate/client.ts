@@ -1,13 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { parse, readJson, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
-import { estimateUsage, plausible } from 'svc/providers'
+import { estimateUsage, isPlausible } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink, Usage } from 'svc/providers'
 import * as v from 'valibot'
 import { Decoder } from './decode.ts'
 import { failed, failureOf } from './errors.ts'
 import { inputOf } from './prompt.ts'
 import { Collection, Metrics, Prediction } from './wire.ts'
+
+type EndEvent = Extract<CompletionEvent, { type: 'end' }>
 
 const POLL_MS = 1000
 /** What a prediction used is known a moment after its last word. */
@@ -50,37 +52,53 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
 
   async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     let prediction: Prediction | undefined
-    let over = false
+    let isOver = false
     try {
       prediction = await create(request, signal)
-      const decoder = new Decoder(link.name)
-      let chars = 0
-      if (prediction.urls.stream) {
-        const response = await call(prediction.urls.stream, signal, undefined, 'text/event-stream')
-        for await (const bytes of response.chunks()) for (const event of decoder.feed(bytes)) yield event
-        for (const event of decoder.finish()) yield event
-        chars = decoder.chars
-        over = true
-      } else {
-        prediction = await ended(prediction, signal)
-        over = true
-        const text = Array.isArray(prediction.output) ? prediction.output.join('') : (prediction.output ?? '')
-        if (text !== '') yield { type: 'text', delta: text }
-        chars = text.length
+      let end: EndEvent | undefined
+      for await (const event of prediction.urls.stream
+        ? streamed(prediction.urls.stream, request, signal)
+        : polled(prediction, request, signal)) {
+        if (event.type === 'end') end = event
+        else yield event
       }
-      const usage = (await usageOf(prediction, signal)) ?? estimateUsage(request, chars)
+      isOver = true
+      const usage = (await usageOf(prediction, signal)) ?? end?.usage ?? estimateUsage(request, 0)
       // Nothing says why an answer ended; one that is as long as it may be has reached its limit.
       const isCut = request.maxTokens !== undefined && usage.estimated !== true && usage.output >= request.maxTokens
       yield { type: 'end', stop: isCut ? 'length' : 'done', usage }
     } catch (error) {
       signal.throwIfAborted()
       // A prediction that failed is over and need not be cancelled.
-      over ||= error instanceof UpstreamFailure && error.reason !== 'cut' && error.reason !== 'timeout'
+      isOver ||= error instanceof UpstreamFailure && error.reason !== 'cut' && error.reason !== 'timeout'
       throw error
     } finally {
       // What nobody waits for any more would be paid for to its end.
-      if (prediction && !over && prediction.urls.cancel) await cancel(prediction.urls.cancel)
+      if (prediction?.urls.cancel && !isOver) await cancel(prediction.urls.cancel)
     }
+  }
+
+  async function* streamed(
+    url: string,
+    request: CompletionRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent> {
+    const decoder = new Decoder(link.name, request)
+    const response = await call(url, signal, undefined, 'text/event-stream')
+    for await (const bytes of response.chunks()) for (const event of decoder.feed(bytes)) yield event
+    for (const event of decoder.finish()) yield event
+  }
+
+  /** The answer of a model that does not stream. */
+  async function* polled(
+    begun: Prediction,
+    request: CompletionRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<CompletionEvent> {
+    const { output } = await waitForEnd(begun, signal)
+    const text = Array.isArray(output) ? output.join('') : (output ?? '')
+    if (text !== '') yield { type: 'text', delta: text }
+    yield { type: 'end', stop: 'done', usage: estimateUsage(request, text.length) }
   }
 
   async function create({ model, ...request }: CompletionRequest, signal: AbortSignal): Promise<Prediction> {
@@ -101,7 +119,7 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   }
 
   /** Asks until it is over, for models that do not stream. */
-  async function ended(begun: Prediction, signal: AbortSignal): Promise<Prediction> {
+  async function waitForEnd(begun: Prediction, signal: AbortSignal): Promise<Prediction> {
     for (let now = begun; ; now = await readAs(Prediction, await call(begun.urls.get, signal), 'a prediction')) {
       if (now.status === 'succeeded') return now
       if (now.status === 'failed')
@@ -116,7 +134,7 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
     for (let tries = 0, known = metrics; tries < METRICS_TRIES; tries++) {
       const read = v.safeParse(Metrics, known)
       const { input_token_count: input, output_token_count: output } = read.success ? read.output : {}
-      if (input != null && output != null) return plausible({ input, output }) ? { input, output } : undefined
+      if (input != null && output != null) return isPlausible({ input, output }) ? { input, output } : undefined
       if (tries > 0) await wait(METRICS_MS, undefined, { signal, ref: false })
       const now = await readAs(Prediction, await call(urls.get, signal), 'a prediction')
       known = now.metrics

@@ -1,76 +1,55 @@
 import * as v from 'valibot'
-import { EventStreamReader, readJson, StreamedText, UpstreamFailure } from 'svc/sdk'
-import type { StreamedEvent } from 'svc/sdk'
-import type { CompletionEvent } from 'svc/providers'
+import { readJson, UpstreamFailure } from 'svc/sdk'
+import { AnswerDecoder } from 'svc/providers'
+import type { AnswerEnd } from 'svc/providers'
 import { failed } from './errors.ts'
-import { Trouble } from './wire.ts'
+import { Problem } from './wire.ts'
 
-/** Turns the stream of a prediction into text. The events `output`, `logs`, `error` and `done` are all there are. */
-export class Decoder {
-  readonly #name: string
-  readonly #said: StreamedText
-  readonly #stream = new EventStreamReader(
-    (event) => this.#event(event),
-    (most) => this.#said.broken(`sent a line of more than ${most} characters`),
-  )
-  #done = false
+/** Reads the stream of a prediction, whose text is no JSON. The events `output`, `logs`, `error` and `done` are all there are. */
+export class Decoder extends AnswerDecoder {
+  #isEnded = false
 
-  constructor(name: string) {
-    this.#name = name
-    this.#said = new StreamedText(name)
-  }
-
-  /** Characters of all that was said. */
-  get chars(): number {
-    return this.#said.chars
-  }
-
-  feed(bytes: Uint8Array): readonly CompletionEvent[] {
-    this.#stream.feed(bytes)
-    return this.#said.take()
-  }
-
-  /** The rest. Throws `cut` when the stream stopped before `done`. */
-  finish(): readonly CompletionEvent[] {
-    this.#stream.finish()
-    this.#said.requireEnd(this.#done)
-    return this.#said.take()
-  }
-
-  #event({ event, data }: StreamedEvent): void {
-    switch (event) {
+  protected override receive(data: string, name: string | undefined): void {
+    switch (name) {
       case 'output':
-        this.#said.seen = true
-        this.#said.say(data)
-        return
+        this.text.understood = true
+        return this.text.addText(data)
       case 'logs':
         return
       case 'error':
-        throw failed(this.#name, troubleOf(data))
-      case 'done': {
-        this.#said.seen = true
-        const { reason } = read(data)
-        if (reason === 'error') throw failed(this.#name, 'the prediction failed')
-        if (reason === 'canceled')
-          throw new UpstreamFailure(this.#name, `${this.#name} cancelled the prediction`, {
-            reason: 'cut',
-            retry: 'later',
-          })
-        this.#done = true
-        return
-      }
+        throw failed(this.provider, read(data).detail ?? (data === '' ? 'without a reason' : data))
+      case 'done':
+        return this.#finish(read(data).reason)
       // There are no others.
       default:
-        this.#said.skip()
+        this.text.skip()
     }
+  }
+  protected override event(): void {
+    this.text.skip()
+  }
+
+  /** Nothing says why an answer ended, nor what it used: that stands in the prediction. */
+  protected override end(): AnswerEnd | undefined {
+    return this.#isEnded ? { stop: 'done', calls: [], usage: undefined } : undefined
+  }
+
+  #finish(reason: string | null | undefined): void {
+    this.text.understood = true
+    if (reason === 'error') throw failed(this.provider, 'the prediction failed')
+    if (reason === 'canceled')
+      throw new UpstreamFailure(this.provider, `${this.provider} cancelled the prediction`, {
+        reason: 'cut',
+        retry: 'later',
+      })
+    this.#isEnded = true
   }
 }
 
-function read(data: string): v.InferOutput<typeof Trouble> {
+function read(data: string): v.InferOutput<typeof Problem> {
   try {
-    return v.parse(Trouble, readJson(data))
+    return v.parse(Problem, readJson(data))
   } catch {
     return { detail: undefined, reason: undefined } /* the kind of the event says enough */
   }
 }
-const troubleOf = (data: string): string => read(data).detail ?? (data === '' ? 'without a reason' : data)

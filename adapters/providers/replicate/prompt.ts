@@ -1,4 +1,4 @@
-import { saidBy, transcriptOf } from 'svc/providers'
+import { textOfUser, transcriptOf } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 
 /** The input of a prediction. Further fields are those of the model. */
@@ -20,6 +20,6 @@ export function inputOf(request: CompletionRequest): Record<string, unknown> {
 /** One question stays as it is; a conversation is written down with its speakers, and the model goes on from there. */
 function promptOf(turns: readonly Turn[]): string {
   const [only] = turns
-  if (turns.length === 1 && only?.role === 'user') return saidBy(only)
+  if (turns.length === 1 && only?.role === 'user') return textOfUser(only)
   return `${transcriptOf(turns)}\n\nAssistant:`
 }

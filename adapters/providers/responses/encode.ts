@@ -1,5 +1,5 @@
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
-import { fromReplay } from './replay.ts'
+import { Replay } from './wire.ts'
 
 /** Models that think, which take no temperature. `chat` models of these families do not. */
 const thinks = (model: string): boolean => /^(?:o[1-9]|gpt-[5-9]|codex)/.test(model) && !/chat/.test(model)
@@ -49,7 +49,10 @@ function format(wanted: ResponseFormat): object {
 function items(turn: Turn): readonly object[] {
   if (turn.role === 'user') return [{ role: 'user', content: turn.parts.map(part) }]
   if (turn.role === 'tool') return [{ type: 'function_call_output', call_id: turn.callId, output: turn.text }]
-  const replayed = turn.replay === undefined ? undefined : fromReplay(turn.replay, turn, { text: said, call: called })
+  const replayed =
+    turn.replay === undefined
+      ? undefined
+      : Replay.read<object>(turn.replay, turn, { thought: (piece) => piece, text: said, call: called })
   return replayed ?? [...(turn.text === '' ? [] : [said(turn.text)]), ...turn.calls.map(called)]
 }
 const said = (text: string): object => ({ role: 'assistant', content: [{ type: 'output_text', text }] })

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { replayFormat } from 'svc/providers'
 
 /** Only the fields that are read. Others who speak this wire leave out, null and add as they like. */
 const Text = v.nullish(v.string())
@@ -23,12 +24,13 @@ export const Thought = v.object({
   summary: v.array(v.object({ type: v.literal('summary_text'), text: v.string() })),
 })
 export type Thought = v.InferOutput<typeof Thought>
+export const Replay = replayFormat(Thought)
 
 const Item = v.looseObject({ type: v.string(), call_id: Text, name: Text, arguments: Text })
 export type Item = v.InferOutput<typeof Item>
 
 export const Response = v.object({
-  usage: v.nullish(WireUsage),
+  usage: v.optional(v.unknown()),
   error: v.nullish(WireError),
   incomplete_details: v.nullish(v.object({ reason: Text })),
 })

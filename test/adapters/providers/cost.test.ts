@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { costNano, plausible, toUsd } from '../../../adapters/providers/contract.ts'
+import { costNano, isPlausible, toUsd } from '../../../adapters/providers/contract.ts'
 import type { Price, Usage } from '../../../adapters/providers/contract.ts'
 
 const price: Price = { input: 3, output: 15, cachedInput: 0.3, cacheWrite: 3.75 }
@@ -49,7 +49,7 @@ describe('what a call costs', () => {
   })
   it('stays whole for the most a usage can be', () => {
     const most: Usage = { input: 100_000_000, output: 100_000_000 }
-    expect(plausible(most)).toBe(true)
+    expect(isPlausible(most)).toBe(true)
     const nano = costNano({ input: 600, output: 600 }, most)
     expect(nano).toBe(120_000 * 1_000_000_000)
     expect(Number.isSafeInteger(nano)).toBe(true)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { UpstreamFailure } from 'svc/sdk'
-import { plausible } from 'svc/providers'
+import { isPlausible } from 'svc/providers'
 import type { CompletionEvent } from 'svc/providers'
 import { Decoder as Cohere } from '../../../adapters/providers/cohere/decode.ts'
 import { Decoder as Gemini } from '../../../adapters/providers/gemini/decode.ts'
@@ -61,7 +61,7 @@ const streams: readonly (readonly [string, () => Decoding, string])[] = [
   ],
   [
     'replicate',
-    () => new Replicate('x'),
+    () => new Replicate('x', request('hi')),
     'event: output\ndata: Grüße\ndata: 😀\n\nevent: logs\ndata: x\n\nevent: done\ndata: {}\n\n',
   ],
 ]
@@ -118,7 +118,7 @@ it.each(streams)('a broken stream of %s is an answer or a failure of the vendor,
       for (const event of events) {
         if (event.type === 'end') {
           ends++
-          expect(plausible(event.usage), text).toBe(true)
+          expect(isPlausible(event.usage), text).toBe(true)
         } else if (event.type === 'call')
           expect([typeof event.call.id, typeof event.call.name], text).toEqual(['string', 'string'])
         else expect(typeof event.delta === 'string' && event.delta !== '', text).toBe(true)

@@ -129,6 +129,12 @@ describe('decoding', () => {
       expect.objectContaining({ reason: 'malformed' }),
     )
   })
+  it('keeps an answer whose usage is malformed, and estimates what it used', () => {
+    const last = { choices: [{ index: 0, delta: {}, finish_reason: 'length' }], usage: { prompt_tokens: '12' } }
+    const events = decode(said('some words'), `data: ${JSON.stringify(last)}\n\n`)
+    expect(textOf(events)).toBe('some words')
+    expect(events.at(-1)).toMatchObject({ type: 'end', stop: 'length', usage: { estimated: true, output: 3 } })
+  })
   it('fails on an error within the stream', () => {
     const error = (value: unknown) => () => decode(said('a'), `data: ${JSON.stringify({ error: value })}\n\n`)
     expect(error({ message: 'Overloaded', type: 'overloaded_error' })).toThrow(

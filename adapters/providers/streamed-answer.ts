@@ -1,5 +1,5 @@
-import { UpstreamFailure } from '../errors/error.ts'
-import type { OutboundResponse } from './fetch.ts'
+import { UpstreamFailure } from 'svc/sdk'
+import type { OutboundResponse } from 'svc/sdk'
 
 /** Makes events of the bytes of one streamed answer. Holds no timers and no connections. */
 export interface StreamDecoder<Event> {

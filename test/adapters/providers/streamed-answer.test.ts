@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readStreamed } from '../../../core/net/streamed-answer.ts'
-import type { StreamDecoder } from '../../../core/net/streamed-answer.ts'
+import { readStreamed } from 'svc/providers'
+import type { StreamDecoder } from 'svc/providers'
 import { UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 
