@@ -13,6 +13,7 @@ import { toName } from '../host/loader.ts'
 import { catalogText } from './catalog.ts'
 import { gitSha } from './git.ts'
 import { keepChunks } from './keep.ts'
+import { buildTypes, publicModules } from './types.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
@@ -157,6 +158,8 @@ const probe = /[\\/]plugins[\\/][^\\/]+[\\/](?:probes[\\/][^\\/]+|(?:\w+-)?probe
 
 /** The same plugins once more in one file, which is what a start reads; the folders are what a reload reads. */
 async function buildTogether(sources: ReadonlyMap<string, string>, out: string): Promise<void> {
+  // `svc/contracts/…` is the module that the built-ins themselves use.
+  const contracts = [...(await publicModules(root))].filter(([name]) => name.startsWith('contracts/'))
   const id = '\0built-ins'
   const code = [...sources]
     .map(
@@ -169,7 +172,10 @@ async function buildTogether(sources: ReadonlyMap<string, string>, out: string):
     resolveId: (source) => (source === id ? id : null),
     load: (loaded) => (loaded === id ? code : null),
   }
-  const options = input({ plugins: id })
+  const options = input({
+    plugins: id,
+    ...Object.fromEntries(contracts.map(([name, source]) => [name, join(root, source)])),
+  })
   // What a plugin needs at once stays in one file, although other parts of it, which are imported later, need it too.
   const groups = closures({ 'built-ins': [...sources.values()].map((source) => join(source, 'index.ts')) })
   await build({
@@ -198,6 +204,26 @@ async function buildConfig(out: string): Promise<void> {
   await build({ ...input({ 'svc.config': file }), output: { dir: out, format: 'esm', entryFileNames: '[name].js' } })
 }
 
+/** Everything that runs, and the data it reads. */
+async function buildCode(out: string): Promise<void> {
+  await buildCore(out)
+  const plugins = await folders('plugins')
+  await buildProcesses(plugins, out)
+  const sources = new Map(plugins.map((name) => [name, join('plugins', name)]))
+  for (const kind of ['providers', 'channels'])
+    for (const name of await folders(join('adapters', kind)))
+      sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
+  for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))
+  await buildTogether(sources, out)
+  await buildConfig(out)
+  await buildPage({ outDir: join(out, 'webchat') })
+  await mkdir(join(out, 'catalog'))
+  await writeFile(join(out, 'catalog', 'models.json'), await catalogText())
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
+  await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)
+}
+
 async function main(): Promise<void> {
   const started = performance.now()
   // Built beside the old tree and swapped in, so that a daemon that is starting never sees half of it.
@@ -205,22 +231,7 @@ async function main(): Promise<void> {
   await rm(out, { recursive: true, force: true })
   await mkdir(out, { recursive: true })
   try {
-    await buildCore(out)
-    const plugins = await folders('plugins')
-    await buildProcesses(plugins, out)
-    const sources = new Map(plugins.map((name) => [name, join('plugins', name)]))
-    for (const kind of ['providers', 'channels'])
-      for (const name of await folders(join('adapters', kind)))
-        sources.set(`${kind.slice(0, -1)}-${name}`, join('adapters', kind, name))
-    for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))
-    await buildTogether(sources, out)
-    await buildConfig(out)
-    await buildPage({ outDir: join(out, 'webchat') })
-    await mkdir(join(out, 'catalog'))
-    await writeFile(join(out, 'catalog', 'models.json'), await catalogText())
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-    const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
-    await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)
+    await Promise.all([buildCode(out), buildTypes(root, join(out, 'types'))])
     await keepChunks(dist, out, Date.now())
     await rm(dist, { recursive: true, force: true })
     await rename(out, dist)

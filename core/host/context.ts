@@ -1,5 +1,5 @@
-import type { ConsolaInstance } from 'consola'
-import type { Storage } from 'unstorage'
+import type { Logger } from '../log/logger.ts'
+import type { KeyValueStorage } from '../storage/key-value.ts'
 import type { PluginCredentials } from '../auth/credentials.ts'
 import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
@@ -25,7 +25,7 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly hooks: Hooks
   readonly tools: Tools
   /** Key-value storage under the plugin's own prefix. */
-  readonly storage: Storage
+  readonly storage: KeyValueStorage
   readonly db: PluginDatabase
   /** Secrets under the plugin's own prefix, encrypted at rest. */
   readonly vault: Vault
@@ -36,7 +36,7 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly admit: (url: string | URL) => Promise<void>
   /** The only door to other programs. */
   readonly spawn: Spawn
-  readonly log: ConsolaInstance
+  readonly log: Logger
   /**
    * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is durable and only waits
    * for somebody.

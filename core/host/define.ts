@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from '../log/logger.ts'
 import type { PluginDatabase } from '../storage/database.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
@@ -35,7 +35,7 @@ export interface OfflineParts {
   readonly secret: (name: string) => Promise<string | undefined>
   /** The configuration with `***` for secrets. */
   readonly config: Readonly<Record<string, unknown>>
-  readonly log: ConsolaInstance
+  readonly log: Logger
 }
 /** Work for a command. What it answers is for its command alone, which parses it. */
 export type OfflineWork = (

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
-import { findEntry, togetherFile } from './folders.ts'
+import { contractNames, findEntry, togetherFile } from './folders.ts'
 
 export interface LoaderOptions {
   /** Folders that ship with the daemon: imported natively the first time. */
@@ -102,8 +102,9 @@ export function toName(folder: string): string {
 
 /** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. */
 async function openJiti(cacheDir: string): Promise<Jiti> {
-  const [{ createJiti }, sdk, internal, channels, providers, valibot] = await Promise.all([
+  const [{ createJiti }, contracts, sdk, internal, channels, providers, valibot] = await Promise.all([
     import('jiti'),
+    importContracts(),
     import('svc/sdk'),
     import('svc/internal'),
     import('svc/channels'),
@@ -120,9 +121,18 @@ async function openJiti(cacheDir: string): Promise<Jiti> {
       'svc/internal': internal,
       'svc/channels': channels,
       'svc/providers': providers,
+      ...contracts,
       valibot,
     },
   })
+}
+
+/** What other plugins may know of the built-in ones: their tokens, hooks and schemas. */
+async function importContracts(): Promise<Readonly<Record<string, unknown>>> {
+  const names = contractNames().map((name) => `svc/contracts/${name}`)
+  // An expression, so that a bundler leaves it alone.
+  const modules = await Promise.all(names.map((name) => import(/* @vite-ignore */ name) as Promise<unknown>))
+  return Object.fromEntries(names.map((name, index) => [name, modules[index]]))
 }
 
 /** The message with a place in the author's code: from the parser's text, else from the first line of the stack in the folder. */

@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import * as v from 'valibot'
 import type { Agent } from './contract.ts'
 import { StoredIdentity } from './identity.ts'
@@ -25,12 +25,12 @@ export interface HeldAgent extends Agent {
  */
 export class Roster {
   readonly #store: AgentStore
-  readonly #log: ConsolaInstance
+  readonly #log: Logger
   #byId = new Map<string, HeldAgent>()
   #byName = new Map<string, HeldAgent>()
   #sorted: readonly HeldAgent[] | undefined
 
-  constructor(store: AgentStore, log: ConsolaInstance) {
+  constructor(store: AgentStore, log: Logger) {
     this.#store = store
     this.#log = log
   }

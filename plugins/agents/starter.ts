@@ -1,4 +1,4 @@
-import type { Storage } from 'unstorage'
+import type { KeyValueStorage } from 'svc/sdk'
 import { findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { NewAgent } from './schema.ts'
@@ -45,7 +45,7 @@ memory_write = ["self.*"]
 const marker = 'first-boot'
 
 /** On the first boot of a home one agent exists. It is made once: deleting it is a decision that later boots respect. */
-export async function welcome(agents: AgentService, storage: Storage): Promise<void> {
+export async function welcome(agents: AgentService, storage: KeyValueStorage): Promise<void> {
   if (await storage.hasItem(marker)) return
   const manifest = starters.get('assistant')
   if (manifest !== undefined && (await agents.list()).length === 0) await agents.spawn(manifest, { signedBy: SHIPPED })

@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import { toUsd } from 'svc/providers'
 import type { Hooks } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
@@ -14,7 +14,7 @@ export interface HeraldParts {
   readonly store: BudgetStore
   readonly audit: Audit
   readonly hooks: Hooks
-  readonly log: Pick<ConsolaInstance, 'warn'>
+  readonly log: Pick<Logger, 'warn'>
   readonly now: () => number
   /** The accounts a call of this agent is on. */
   readonly accounts: (agent: Agent) => Promise<readonly (readonly [agent: Agent | undefined, account: Account])[]>

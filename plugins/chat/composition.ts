@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { Hooks, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
@@ -27,7 +27,7 @@ export interface ChatDeps {
   readonly db: PluginDatabase
   readonly hooks: Hooks
   readonly tools: Tools
-  readonly log: ConsolaInstance
+  readonly log: Logger
   readonly metrics: Metrics
   readonly signal: AbortSignal
   readonly leaving: AbortSignal

@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import type { Clock } from './clock.ts'
 import type { DefaultModel } from './default-model.ts'
 
@@ -10,13 +10,13 @@ export class Announcement {
   readonly #defaults: DefaultModel
   readonly #problem: () => Promise<string | undefined>
   readonly #clock: Clock
-  readonly #log: ConsolaInstance
+  readonly #log: Logger
   #last = ''
   #cancel: () => void = () => {}
   #closed = false
 
   /** `problem` says why the default cannot be used as it is configured. */
-  constructor(defaults: DefaultModel, problem: () => Promise<string | undefined>, clock: Clock, log: ConsolaInstance) {
+  constructor(defaults: DefaultModel, problem: () => Promise<string | undefined>, clock: Clock, log: Logger) {
     this.#defaults = defaults
     this.#problem = problem
     this.#clock = clock

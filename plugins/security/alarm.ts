@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { Counter, Gauge } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -7,7 +7,7 @@ import type { Row } from './runner.ts'
 export interface AlarmParts {
   readonly audit: Audit
   readonly daemon: Daemon
-  readonly log: ConsolaInstance
+  readonly log: Logger
   readonly failures: Counter
   readonly up: Gauge
 }

@@ -2,14 +2,14 @@ import { findNearest, suggest } from 'svc/internal'
 import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { Daemon, PluginStatus } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { PluginDetail, PluginParams, Plugins, Reloaded } from './schema.ts'
 import type { Plugin } from './schema.ts'
 import { upstream } from './upstream.ts'
 
 /** `self` is the plugin these routes belong to. */
-export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: ConsolaInstance): readonly AnyRoute[] {
+export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Logger): readonly AnyRoute[] {
   const find = (name: string): PluginStatus => {
     const plugins = daemon.plugins()
     const plugin = plugins.find((one) => one.name === name)

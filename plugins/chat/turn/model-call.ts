@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import { estimateUsage } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
@@ -27,7 +27,7 @@ export interface ModelCallerDeps {
   readonly budgetGate: BudgetGate
   readonly record: TurnRecord
   readonly db: Pick<PluginDatabase, 'batch'>
-  readonly log: Pick<ConsolaInstance, 'warn'>
+  readonly log: Pick<Logger, 'warn'>
   readonly historyMessages: number
   /** What the models of one turn may take together. */
   readonly turnMs: number

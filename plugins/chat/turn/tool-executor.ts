@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Logger } from 'svc/sdk'
 import { enforced, findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
@@ -36,7 +36,7 @@ export interface ToolExecutorDeps {
   readonly waits: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
   readonly loaded: (signal: AbortSignal) => Promise<void>
-  readonly log: Pick<ConsolaInstance, 'warn'>
+  readonly log: Pick<Logger, 'warn'>
 }
 
 /** The one way from a model's call to a tool: right, pace, labels, gate, then the call and its trace. */
