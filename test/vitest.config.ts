@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
@@ -26,9 +27,28 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
+/** Every public module by its source, as `package.json` exports it. */
+function* aliases(): Generator<{ find: RegExp; replacement: string }> {
+  const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    exports: Readonly<Record<string, string | { readonly 'svc-source': string }>>
+  }
+  for (const [path, target] of Object.entries(exports)) {
+    if (typeof target === 'string') continue
+    const find = new RegExp(`^svc/${path.slice('./'.length).replace('*', '(.+)')}$`)
+    yield {
+      find,
+      replacement: fileURLToPath(new URL(`../${target['svc-source'].replace('*', '$1')}`, import.meta.url)),
+    }
+  }
+}
+
 export default defineConfig({
   root,
-  resolve: { conditions: ['svc-source'] },
+  resolve: {
+    conditions: ['svc-source'],
+    // A plugin in a temporary folder imports these too, whatever package lies above that folder.
+    alias: [...aliases()],
+  },
   ssr: { resolve: { conditions: ['svc-source'] } },
   test: {
     include: ['test/**/*.test.ts'],

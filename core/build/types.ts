@@ -95,7 +95,10 @@ function authorConfig(modules: ReadonlyMap<string, string>): object {
       noEmit: true,
       skipLibCheck: true,
       // Its packages lie in the folder of the installation, or beside it.
-      paths: { ...Object.fromEntries(paths), valibot: ['../../node_modules/valibot', '../../../valibot'] },
+      paths: {
+        ...Object.fromEntries(paths),
+        valibot: ['../../node_modules', '../../..'].map((packages) => `${packages}/valibot/dist/index.d.mts`),
+      },
     },
   }
 }

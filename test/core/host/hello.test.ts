@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
-import { temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 
 const source = fileURLToPath(new URL('../../../playground/plugins/hello', import.meta.url))
 
@@ -35,6 +35,28 @@ describe('the plugin of a third party, outside the repository', () => {
     })
     expect(status).toBe(201)
     expect((await host.json('GET', '/api/hello/grace')).body).toMatchObject({ greeted: 2 })
+  })
+
+  it('uses a service and a hook of a built-in plugin by its contract', async () => {
+    await using outside = await temporaryFolder()
+    const text = pluginText('census', {
+      before: `import { Agents, AgentSpawned } from 'svc/contracts/agents'`,
+      members: 'requires: { agents: Agents },',
+      setup: `let spawned = 0
+    ctx.hooks.on(AgentSpawned, () => { spawned++ })
+    ctx.routes.add(defineRoute({ method: 'GET', path: '/api/census', summary: 'x', auth: 'bearer', effect: 'read', cost: 1,
+      returns: v.object({ listed: v.number(), spawned: v.number() }),
+      handle: async () => ({ listed: (await ctx.services.agents.list()).length, spawned }) }))
+    return {}`,
+    })
+    await writePlugin(join(outside.path, 'census'), text)
+    await using host = await startHost({ memory: true, config: { plugins: { paths: [outside.path] } } })
+    const { body: before } = await host.json('GET', '/api/census')
+    await host.json('POST', '/api/agents', { manifest_toml: 'name = "grace"\n' })
+    expect((await host.json('GET', '/api/census')).body).toEqual({
+      listed: before.listed + 1,
+      spawned: before.spawned + 1,
+    })
   })
 
   it('answers with the status of a Refusal it throws, because it has the class of the host', async () => {
