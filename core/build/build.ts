@@ -13,7 +13,7 @@ import { toName } from '../host/loader.ts'
 import { catalogText } from './catalog.ts'
 import { gitSha } from './git.ts'
 import { keepChunks } from './keep.ts'
-import { buildTypes, publicModules } from './types.ts'
+import { buildTypes, publicModules } from './declarations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')

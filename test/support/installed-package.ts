@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildTypes } from '../../core/build/types.ts'
+import { buildTypes } from '../../core/build/declarations.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
