@@ -1,4 +1,5 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import type { Dirent } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { Refusal } from '../errors/error.ts'
@@ -120,13 +121,23 @@ function linksTo(path: string, left = 40): readonly string[] {
   return []
 }
 
-/** A folder without those below it that are hidden: itself, or what is in it. */
-export function without(folder: string, hidden: readonly string[]): readonly string[] {
-  if (hidden.some((each) => within(folder, each))) return []
-  if (!hidden.some((each) => within(each, folder))) return [folder]
-  return readdirSync(folder, { withFileTypes: true })
+/** A folder without those below it that are excluded: itself, or its entries. */
+export function without(folder: string, excluded: readonly string[]): readonly string[] {
+  if (excluded.some((each) => within(folder, each))) return []
+  if (!excluded.some((each) => within(each, folder))) return [folder]
+  return entriesOf(folder)
     .filter((entry) => !entry.isSymbolicLink())
-    .flatMap((entry) => without(join(folder, entry.name), hidden))
+    .flatMap((entry) => without(join(folder, entry.name), excluded))
+}
+/** None of a folder that the daemon's own user may not list, or that has been removed. */
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EACCES' || code === 'ENOENT' || code === 'ENOTDIR') return []
+    throw error
+  }
 }
 
 /**

@@ -80,68 +80,95 @@ export async function launcher(works: (command: readonly string[]) => Promise<bo
   const [bwrap, setpriv, unshare, prlimit, perl] = await Promise.all(
     ['bwrap', 'setpriv', 'unshare', 'prlimit', 'perl'].map(find),
   )
-  const programs: Programs = { bwrap, setpriv, unshare, prlimit, perl, open: await inheritedFiles() }
-  const shown = systemFolders()
-  const trial: Launch = {
-    timeoutMs: 5000,
-    folder: '/usr',
-    operator: false,
-    read: [],
-    write: [],
-    hidden: [],
-    code: [],
-    proxy: undefined,
+  const offered: Offered = {
+    programs: { bwrap, setpriv, unshare, prlimit, perl, open: await inheritedFiles() },
+    shown: systemFolders(),
+    works,
   }
-  if (bwrap !== undefined && (await works(bubblewrap(programs, shown, ['/bin/true'], trial, false))))
+  return (
+    (await offerBubblewrap(offered)) ??
+    (await offerLandlock(offered)) ??
+    unconfined(offered.programs, 'neither bubblewrap nor Landlock works on this machine')
+  )
+}
+
+interface Offered {
+  readonly programs: Programs
+  readonly shown: Shown
+  readonly works: (command: readonly string[]) => Promise<boolean>
+}
+/** What is started to find out whether a way to confine programs works here. */
+const trial: Launch = {
+  timeoutMs: 5000,
+  folder: '/usr',
+  operator: false,
+  read: [],
+  write: [],
+  hidden: [],
+  code: [],
+  proxy: undefined,
+}
+const sharedKernel = 'it shares the kernel of this machine, so a hole in the kernel is a way out'
+
+async function offerBubblewrap({ programs, shown, works }: Offered): Promise<Launcher | undefined> {
+  const { bwrap, perl } = programs
+  if (bwrap === undefined || !(await works(bubblewrap(programs, shown, ['/bin/true'], trial, false)))) return undefined
+  return {
+    isolation: {
+      level: 'bubblewrap',
+      network: perl === undefined ? 'none' : 'proxy',
+      gaps: [sharedKernel, ...(perl === undefined ? ['without perl no program has a network'] : []), ...left(programs)],
+    },
+    pipes: true,
+    filter: socketFilter(namespacedFamilies),
+    space: true,
+    words: (program, launch) => bubblewrap(programs, shown, program, launch, true),
+  }
+}
+
+async function offerLandlock({ programs, shown, works }: Offered): Promise<Launcher | undefined> {
+  const { perl, setpriv, unshare } = programs
+  // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a way out.
+  if (perl === undefined || setpriv === undefined || seccompNumber() === undefined) return undefined
+  const covers = (version: number): Promise<boolean> =>
+    works([perl, '-e', `exit(syscall(444, 0, 0, 1) < ${version} ? 1 : 0)`])
+  for (const spaces of unshare === undefined ? [false] : [true, false]) {
+    if (!(await works(landlock(programs, shown, ['/bin/true'], trial, spaces)))) continue
     return {
       isolation: {
-        level: 'bubblewrap',
-        network: perl === undefined ? 'none' : 'proxy',
-        gaps: [
-          'it shares the kernel of this machine, so a hole in the kernel is a way out',
-          ...(perl === undefined ? ['without perl no program has a network'] : []),
-          ...left(programs),
-        ],
+        level: 'landlock',
+        network: 'none',
+        gaps: await landlockGaps(covers, spaces),
       },
-      pipes: true,
-      filter: socketFilter(namespacedFamilies),
-      space: true,
-      words: (program, launch) => bubblewrap(programs, shown, program, launch, true),
+      pipes: false,
+      filter: undefined,
+      space: spaces,
+      words: (program, launch) => landlock(programs, shown, program, launch, spaces),
     }
-  // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a way out.
-  if (perl !== undefined && setpriv !== undefined && seccompNumber() !== undefined) {
-    const covers = (version: number): Promise<boolean> =>
-      works([perl, '-e', `exit(syscall(444, 0, 0, 1) < ${version} ? 1 : 0)`])
-    for (const spaces of unshare === undefined ? [false] : [true, false])
-      if (await works(landlock(programs, shown, ['/bin/true'], trial, spaces)))
-        return {
-          isolation: {
-            level: 'landlock',
-            network: 'none',
-            gaps: [
-              'programs have no network, not even 127.0.0.1: that needs bubblewrap',
-              'it shares the kernel of this machine, so a hole in the kernel is a way out',
-              'names, sizes and rights of files can be seen everywhere, and rights of files of its user changed',
-              ...((await covers(3))
-                ? []
-                : ['this kernel is older than 6.2: it can cut files short that the user of the daemon may write']),
-              ...(spaces
-                ? []
-                : [
-                    'what it started goes on when the daemon is killed',
-                    ...((await covers(6)) ? [] : ['this kernel is older than 6.12: it can end the daemon']),
-                    'it sees the command lines of other processes',
-                    'what leaves its process group and clears its environment can outlive it',
-                  ]),
-            ],
-          },
-          pipes: false,
-          filter: undefined,
-          space: spaces,
-          words: (program, launch) => landlock(programs, shown, program, launch, spaces),
-        }
   }
-  return unconfined(programs, 'neither bubblewrap nor Landlock works on this machine')
+  return undefined
+}
+
+/** `covers`: whether the kernel has this version of Landlock. */
+async function landlockGaps(
+  covers: (version: number) => Promise<boolean>,
+  spaces: boolean,
+): Promise<readonly string[]> {
+  const gaps = [
+    'programs have no network, not even 127.0.0.1: that needs bubblewrap',
+    sharedKernel,
+    'names, sizes and rights of files can be seen everywhere, and rights of files of its user changed',
+  ]
+  if (!(await covers(3)))
+    gaps.push('this kernel is older than 6.2: it can cut files short that the user of the daemon may write')
+  if (spaces) return gaps
+  gaps.push('what it started goes on when the daemon is killed')
+  if (!(await covers(6))) gaps.push('this kernel is older than 6.12: it can end the daemon')
+  gaps.push(
+    'it sees the command lines of other processes',
+    'what leaves its process group and clears its environment can outlive it',
+  )
+  return gaps
 }
 
 /** Nothing but limits, and for root fewer rights. */
@@ -279,19 +306,12 @@ function landlock(
   programs: Programs,
   shown: Shown,
   program: readonly string[],
-  { folder, operator, read, write, hidden, timeoutMs }: Launch,
+  launch: Launch,
   spaces: boolean,
 ): readonly string[] {
   const { setpriv = 'setpriv', unshare = 'unshare', perl = 'perl' } = programs
-  const paths = operator
-    ? ['/']
-    : [...shown.flatMap(({ path, link }) => (link === undefined ? [path] : [])), '/proc', ...read]
-  const covered = hidden.map(realPath)
-  const rules = [
-    ...paths.flatMap((path) => without(path, covered)).flatMap((path) => [operator ? 'w' : 'r', path]),
-    ...devices.flatMap((path) => ['d', path]),
-    ...[...write, folder].flatMap((path) => ['w', path]),
-  ]
+  const { operator, timeoutMs } = launch
+  const rules = landlockRules(launch, shown)
   const filter = operator ? undefined : socketFilter([])
   return [
     ...closing(programs),
@@ -312,6 +332,23 @@ function landlock(
       spaces ? 'first' : 'only',
       ...program,
     ]),
+  ]
+}
+
+/** Pairs of rights and path, as `enterLandlock` takes them. Landlock only grants: a folder with exceptions is granted entry by entry. */
+function landlockRules({ folder, operator, read, write, hidden, code }: Launch, shown: Shown): readonly string[] {
+  const covered = hidden.map(realPath)
+  const readFrom = operator
+    ? ['/']
+    : [...shown.flatMap(({ path, link }) => (link === undefined ? [path] : [])), '/proc', ...read]
+  // An operator's program may follow the words of an agent: it must not change what the daemon loads.
+  const writable = operator ? without('/', [...covered, ...code]) : []
+  return [
+    ...readFrom.flatMap((path) => without(path, covered)).flatMap((path) => ['r', path]),
+    ...writable.flatMap((path) => ['w', path]),
+    ...devices.flatMap((path) => ['d', path]),
+    ...(operator ? read : []).flatMap((path) => ['r', path]),
+    ...[...write, folder].flatMap((path) => ['w', path]),
   ]
 }
 

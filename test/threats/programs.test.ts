@@ -497,6 +497,19 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     await rm(shared, { recursive: true })
   })
 
+  it('attack 12: a program of the operator that an agent directs changes no code and sees no secret', async () => {
+    const { text } = await run(
+      'echo x > "$1/other/answer" && echo wrote; ls "$1/plugins"; (: > "$1/plugins/evil.ts"; echo x > "$1/plugins/plugin.ts"; rm -rf "$1/plugins"; mv "$1/plugins" "$1/taken") 2>/dev/null; cat "$1/home/vault.key"; echo end',
+      [ground.base],
+      { trust: 'operator' },
+    )
+    expect(text).toContain('wrote\nplugin.ts\n')
+    expect(text).toContain('end\n')
+    expect(text).not.toContain('the-key')
+    await rm(join(ground.base, 'other', 'answer'))
+    await unharmed()
+  })
+
   it('attack 10: a workspace that lies where code is loaded from runs nothing', async () => {
     const inside = join(ground.plugins, 'workspace')
     await mkdir(inside)
