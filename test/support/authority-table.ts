@@ -47,7 +47,7 @@ export function authorityTable(routes: readonly AnyRoute[], sockets: readonly An
 
 Every route declares what a call leaves behind, and who may call it follows from that: a paired device and somebody who signed in cannot do what
 would outlast their credential. A route that declares nothing, as one of a plugin without types may, takes the API key. Without \`api_key\` in the configuration
-nobody is told apart. This page is made from the routes: \`npx vitest run --config test/vitest.config.ts -u test/architecture/authority.test.ts\`.
+nobody is told apart. This page is made from the routes: \`npx vitest run --config test/vitest.config.ts test/architecture/authority.test.ts -u\`.
 
 ${parts.join('\n')}`
 }
