@@ -5,8 +5,10 @@ export interface WorkspaceFile {
   /** Relative to the workspace, `/` between its parts. */
   readonly name: string
   readonly sizeBytes: number
-  /** ISO 8601 UTC. */
-  readonly modifiedAt: string
+  /** ISO 8601 UTC; `null` when it is unknown. */
+  readonly modifiedAt: string | null
+  /** Why the file, or the folder of this name, cannot be read; its size and time are unknown then. */
+  readonly problem?: string
 }
 
 /**

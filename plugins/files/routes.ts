@@ -52,6 +52,7 @@ export function fileRoutes(
             exists: file !== undefined,
             size_bytes: file?.sizeBytes ?? 0,
             modified_at: file?.modifiedAt ?? null,
+            ...(file?.problem !== undefined && { problem: file.problem }),
           }
         }),
         truncated,

@@ -43,7 +43,14 @@ export const ReadQuery = v.object({ raw: v.optional(v.picklist(['true', 'false']
 
 export const FileList = v.object({
   files: v.array(
-    v.object({ name: v.string(), exists: v.boolean(), size_bytes: v.number(), modified_at: v.nullable(v.string()) }),
+    v.object({
+      name: v.string(),
+      exists: v.boolean(),
+      size_bytes: v.number(),
+      modified_at: v.nullable(v.string()),
+      /** Why it cannot be read. */
+      problem: v.exactOptional(v.string()),
+    }),
   ),
   /** There are more than were asked for. */
   truncated: v.boolean(),

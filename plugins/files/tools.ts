@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -6,187 +7,250 @@ import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from './contract.ts'
-import { hasCode } from './disk.ts'
+import { accessProblem, accessRefusal, hasCode } from './disk.ts'
+import type { Edit } from './patch.ts'
 import { search } from './search.ts'
 
-/** Entries of a folder one answer shows. */
-const SHOWN = 1000
+/** Entries of a folder in one answer. */
+const MAX_ENTRIES = 1000
 /** A file or its name may hold the words of a web page that was read in another session (security facts 1.2). */
 const EXTERNAL = ['ExternalNetwork']
 const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to the workspace'))
 
-export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyTool[] {
-  /** Models write `./a` and, after a look at where they are, the whole path. Returns an empty text for the workspace itself. */
-  const nameIn = async (agentId: string, name: string): Promise<string> => {
-    const root = await workspaces.root(agentId)
-    const inside = name === root || name.startsWith(`${root}/`) ? name.slice(root.length) : name === '/' ? '' : name
-    const plain = (inside === name ? name : inside.replace(/^\//, '')).replace(/^(\.\/)+/, '').replace(/\/+$/, '')
+/** The workspace as the tools of an agent name its files. */
+class AgentFiles {
+  readonly workspaces: Workspaces
+  readonly #audit: Audit
+  constructor(workspaces: Workspaces, audit: Audit) {
+    this.workspaces = workspaces
+    this.#audit = audit
+  }
+
+  /** Models write `./a` and, once they know where they are, the absolute path. Returns an empty text for the workspace itself. */
+  async nameIn(agentId: string, name: string): Promise<string> {
+    const root = await this.workspaces.root(agentId)
+    const isInside = name === root || name.startsWith(`${root}/`)
+    const inside = isInside ? name.slice(root.length).replace(/^\//, '') : name === '/' ? '' : name
+    const plain = inside.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
     return plain === '.' ? '' : plain
   }
-  const fileIn = async (agentId: string, name: string): Promise<string> => {
-    const file = await nameIn(agentId, name)
-    if (file === '') throw new Refusal('invalid_request', 'path: names the workspace itself; a file is needed')
+  /** Throws `invalid_request` for the workspace itself. */
+  async fileIn(agentId: string, name: string): Promise<string> {
+    const file = await this.nameIn(agentId, name)
+    if (file === '') throw new Refusal('invalid_request', 'path: names the workspace itself; name a file in it')
     return file
   }
-  const text = async (agentId: string, name: string): Promise<string> => {
-    const bytes = await workspaces.read(agentId, name)
+  /** Throws `invalid_request` for a file that is no text. */
+  async readText(agentId: string, name: string): Promise<string> {
+    const bytes = await this.workspaces.read(agentId, name)
     if (!isUtf8(bytes) || bytes.includes(0))
       throw new Refusal('invalid_request', `"${name}" is not a text file (${bytes.byteLength} bytes)`)
     return new TextDecoder().decode(bytes)
   }
-  const changed = (agentId: string, details: string): Promise<void> =>
-    audit.write({ event: 'file_access', agentId, details })
+  recordChange(agentId: string, details: string): Promise<void> {
+    return this.#audit.write({ event: 'file_access', agentId, details })
+  }
+}
 
-  const read = defineTool({
+export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyTool[] {
+  const files = new AgentFiles(workspaces, audit)
+  return [readTool(files), writeTool(files), listTool(files), createTool(files), patchTool(files), searchTool(files)]
+}
+
+function readTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'file_read',
     risk: 'read',
     labels: EXTERNAL,
     description: 'Read a text file of the workspace.',
     input: v.object({ path }),
     async run(input, { agentId }) {
-      return text(agentId, await fileIn(agentId, input.path))
+      return files.readText(agentId, await files.fileIn(agentId, input.path))
     },
   })
-  const write = defineTool({
+}
+
+function writeTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'file_write',
     risk: 'write',
     description: 'Write a text file of the workspace, replacing what it holds. Missing folders are made.',
     input: v.object({ path, content: v.string() }),
     assess: () => ({ intent: 'write a file of its workspace' }),
     async run(input, { agentId }) {
-      const name = await fileIn(agentId, input.path)
-      const { created } = await workspaces.write(agentId, name, input.content)
-      await changed(
-        agentId,
-        `${created ? 'created' : 'replaced'} "${name}" (${Buffer.byteLength(input.content)} bytes)`,
-      )
+      const name = await files.fileIn(agentId, input.path)
+      const { created } = await files.workspaces.write(agentId, name, input.content)
+      const bytes = Buffer.byteLength(input.content)
+      await files.recordChange(agentId, `${created ? 'created' : 'replaced'} "${name}" (${bytes} bytes)`)
       return `${created ? 'Created' : 'Replaced'} "${name}".`
     },
   })
-  const list = defineTool({
+}
+
+function listTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'file_list',
     risk: 'read',
     labels: EXTERNAL,
-    description: 'List a folder of the workspace; "." is the workspace itself. Answers JSON.',
+    description:
+      'List a folder of the workspace; "." is the workspace itself. Answers JSON; a file that cannot be read has a `problem`.',
     input: v.object({ path }),
     async run(input, { agentId }) {
-      const name = await nameIn(agentId, input.path)
-      const list = async (folder: string): Promise<string> => {
-        const found = await readdir(folder, { withFileTypes: true })
-        // A link is neither: it may lead anywhere.
-        const entries = found
-          .filter((entry) => entry.isFile() || entry.isDirectory())
-          .sort((a, b) => (a.name < b.name ? -1 : 1))
-        return JSON.stringify({
-          entries: await Promise.all(
-            entries.slice(0, SHOWN).map(async (entry) =>
-              entry.isDirectory()
-                ? { name: entry.name, type: 'folder' }
-                : {
-                    name: entry.name,
-                    type: 'file',
-                    size_bytes: (await lstat(join(folder, entry.name)).catch(() => undefined))?.size ?? null,
-                  },
-            ),
-          ),
-          total: entries.length,
-        })
-      }
-      return workspaces.within(agentId, name, list).catch((error: unknown) => {
+      const name = await files.nameIn(agentId, input.path)
+      return files.workspaces.within(agentId, name, listFolder).catch((error: unknown) => {
         if (hasCode(error, 'ENOENT', 'ENOTDIR'))
           throw new Refusal('file_not_found', `No folder "${input.path}"`, { cause: error })
-        throw error
+        throw accessRefusal(input.path, error) ?? error
       })
     },
   })
-  const create = defineTool({
+}
+
+async function listFolder(folder: string): Promise<string> {
+  const found = await readdir(folder, { withFileTypes: true })
+  // Links are left out: they may lead anywhere.
+  const entries = found
+    .filter((entry) => entry.isFile() || entry.isDirectory())
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  return JSON.stringify({
+    entries: await Promise.all(entries.slice(0, MAX_ENTRIES).map((entry) => toEntry(folder, entry))),
+    total: entries.length,
+  })
+}
+
+async function toEntry(folder: string, entry: Dirent): Promise<object> {
+  const { name } = entry
+  if (entry.isDirectory()) return { name, type: 'folder' }
+  try {
+    return { name, type: 'file', size_bytes: (await lstat(join(folder, name))).size }
+  } catch (error) {
+    const problem = hasCode(error, 'ENOENT') ? 'removed while the folder was listed' : accessProblem(error)
+    if (problem === undefined) throw error
+    return { name, type: 'file', size_bytes: null, problem }
+  }
+}
+
+function createTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'create_directory',
     risk: 'write',
     description: 'Make a folder in the workspace, with those above it.',
     input: v.object({ path }),
     async run(input, { agentId }) {
-      const name = await fileIn(agentId, input.path)
-      const made = await workspaces
+      const name = await files.fileIn(agentId, input.path)
+      const made = await files.workspaces
         .within(agentId, name, (_, isNew) => Promise.resolve(isNew), { make: true })
         .catch((error: unknown) => {
           if (hasCode(error, 'EEXIST', 'ENOTDIR'))
             throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
           throw error
         })
-      if (made) await changed(agentId, `created folder "${name}"`)
+      if (made) await files.recordChange(agentId, `created folder "${name}"`)
       return made ? `Created folder "${name}".` : `"${name}" is there already.`
     },
   })
-  const patch = defineTool({
+}
+
+function patchTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'apply_patch',
     risk: 'write',
     description:
-      'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file "*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
+      'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file ' +
+      '"*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with ' +
+      'lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
     assess: () => ({ intent: 'change files of its workspace' }),
     async run(input, { agentId }) {
-      // What each file holds now and what it is to hold; `undefined` for a file that is not there.
-      const now = new Map<string, string | undefined>()
-      const next = new Map<string, string | undefined>()
-      const current = async (name: string): Promise<string | undefined> => {
-        if (next.has(name)) return next.get(name)
-        const found = await text(agentId, name).catch((error: unknown) => {
-          if (error instanceof Refusal && error.code === 'file_not_found') return undefined
-          throw error
-        })
-        now.set(name, found)
-        return found
-      }
-      const { applyHunks, parsePatch } = await import('./patch.ts')
-      for (const edit of parsePatch(input.patch)) {
-        const name = await fileIn(agentId, edit.path)
-        const held = await current(name)
-        if (edit.kind === 'add') {
-          if (held !== undefined) throw new Refusal('conflict', `"${name}" is there already; use Update File`)
-          next.set(name, edit.content)
-          continue
-        }
-        if (held === undefined) throw new Refusal('file_not_found', `No file "${name}"`)
-        if (edit.kind === 'delete') next.set(name, undefined)
-        else {
-          const to = edit.moveTo === undefined ? name : await fileIn(agentId, edit.moveTo)
-          if (to !== name) {
-            if ((await current(to)) !== undefined) throw new Refusal('conflict', `"${to}" is there already`)
-            next.set(name, undefined)
-          }
-          next.set(to, applyHunks(name, held, edit.hunks))
-        }
-      }
-      await putAll(agentId, now, next)
-      const names = [...next].map(
-        ([name, content]) =>
-          `${content === undefined ? 'deleted' : now.get(name) === undefined ? 'added' : 'changed'} "${name}"`,
-      )
-      await changed(agentId, `patch: ${names.join(', ')}`)
-      return `Done: ${names.join(', ')}.`
+      const { parsePatch } = await import('./patch.ts')
+      const change = new FileChanges(files, agentId)
+      for (const edit of parsePatch(input.patch)) await change.add(edit)
+      await change.apply()
+      const done = change.summary()
+      await files.recordChange(agentId, `patch: ${done}`)
+      return `Done: ${done}.`
     },
   })
-  /** A file that cannot be written brings back those that were. */
-  async function putAll(
-    agentId: string,
-    now: ReadonlyMap<string, string | undefined>,
-    next: ReadonlyMap<string, string | undefined>,
-  ): Promise<void> {
-    const done: string[] = []
-    const put = (name: string, content: string | undefined) =>
-      content === undefined ? workspaces.remove(agentId, name) : workspaces.write(agentId, name, content)
+}
+
+/** The edits of one patch, collected before the first file is written. */
+class FileChanges {
+  readonly #files: AgentFiles
+  readonly #agentId: string
+  /** What each file holds before and after the patch; `undefined` for a file that does not exist. */
+  readonly #before = new Map<string, string | undefined>()
+  readonly #after = new Map<string, string | undefined>()
+  constructor(files: AgentFiles, agentId: string) {
+    this.#files = files
+    this.#agentId = agentId
+  }
+
+  /** Throws `conflict` and `file_not_found` for an edit that does not fit. */
+  async add(edit: Edit): Promise<void> {
+    const name = await this.#files.fileIn(this.#agentId, edit.path)
+    const content = await this.#current(name)
+    if (edit.kind === 'add') {
+      if (content !== undefined) throw new Refusal('conflict', `"${name}" is there already; use Update File`)
+      this.#after.set(name, edit.content)
+      return
+    }
+    if (content === undefined) throw new Refusal('file_not_found', `No file "${name}"`)
+    if (edit.kind === 'delete') this.#after.set(name, undefined)
+    else await this.#update(name, content, edit)
+  }
+
+  async #update(name: string, content: string, { moveTo, hunks }: Extract<Edit, { kind: 'update' }>): Promise<void> {
+    const { applyHunks } = await import('./patch.ts')
+    const target = moveTo === undefined ? name : await this.#files.fileIn(this.#agentId, moveTo)
+    if (target !== name) {
+      if ((await this.#current(target)) !== undefined) throw new Refusal('conflict', `"${target}" is there already`)
+      this.#after.set(name, undefined)
+    }
+    this.#after.set(target, applyHunks(name, content, hunks))
+  }
+
+  /** Writes all files. When one fails, restores those already written. */
+  async apply(): Promise<void> {
+    const written: string[] = []
     try {
-      for (const [name, content] of next) {
-        await put(name, content)
-        done.push(name)
+      for (const [name, content] of this.#after) {
+        await this.#put(name, content)
+        written.push(name)
       }
     } catch (error) {
-      for (const name of done) await put(name, now.get(name))
+      for (const name of written) await this.#put(name, this.#before.get(name))
       throw error
     }
   }
 
-  const find = defineTool({
+  /** Such as `changed "a", deleted "b"`. */
+  summary(): string {
+    return [...this.#after]
+      .map(([name, content]) => {
+        if (content === undefined) return `deleted "${name}"`
+        return `${this.#before.get(name) === undefined ? 'added' : 'changed'} "${name}"`
+      })
+      .join(', ')
+  }
+
+  async #current(name: string): Promise<string | undefined> {
+    if (this.#after.has(name)) return this.#after.get(name)
+    const content = await this.#files.readText(this.#agentId, name).catch((error: unknown) => {
+      if (error instanceof Refusal && error.code === 'file_not_found') return undefined
+      throw error
+    })
+    this.#before.set(name, content)
+    return content
+  }
+  async #put(name: string, content: string | undefined): Promise<void> {
+    const { workspaces } = this.#files
+    if (content === undefined) await workspaces.remove(this.#agentId, name)
+    else await workspaces.write(this.#agentId, name, content)
+  }
+}
+
+function searchTool(files: AgentFiles): AnyTool {
+  return defineTool({
     name: 'code_search',
     risk: 'read',
     labels: EXTERNAL,
@@ -199,18 +263,13 @@ export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyToo
       max_results: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)), 100),
     }),
     async run(input, { agentId, signal }) {
-      return search(
-        workspaces,
-        agentId,
-        {
-          query: input.query,
-          caseSensitive: input.case_sensitive,
-          most: input.max_results,
-          name: await nameIn(agentId, input.path),
-        },
-        signal,
-      )
+      const query = {
+        query: input.query,
+        caseSensitive: input.case_sensitive,
+        maxResults: input.max_results,
+        name: await files.nameIn(agentId, input.path),
+      }
+      return search(files.workspaces, agentId, query, signal)
     },
   })
-  return [read, write, list, create, patch, find]
 }

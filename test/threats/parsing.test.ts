@@ -145,15 +145,13 @@ describe('threats: what is sent', () => {
   })
 
   it('ReDoS in globs and conditions', async () => {
-    // What grows with the square or worse would take minutes.
-    const since = performance.now()
-    for (const [pattern, text] of [
-      [`${'*a'.repeat(200)}b`, 'a'.repeat(20_000)],
-      ['*'.repeat(5_000), 'x'.repeat(20_000)],
-      [`${'a*'.repeat(1_000)}c`, 'a'.repeat(20_000)],
+    // With backtracking these would not end.
+    for (const [pattern, text, matches] of [
+      [`${'*a'.repeat(200)}b`, 'a'.repeat(20_000), false],
+      ['*'.repeat(5_000), 'x'.repeat(20_000), true],
+      [`${'a*'.repeat(1_000)}c`, 'a'.repeat(20_000), false],
     ] as const)
-      matchesWildcard(pattern, text)
-    expect(performance.now() - since).toBeLessThan(3_000)
+      expect(matchesWildcard(pattern, text)).toBe(matches)
     const { result } = await whileServing(() =>
       post(
         '/api/agents',

@@ -237,15 +237,14 @@ describe('the end', () => {
       'odd',
       route('globalThis.process.stderr.write("working\\n"); await new Promise(() => {}); return { ok: true }'),
     )
-    await using daemon = await startDaemon(home, { env: { SVC_PLUGINS__DRAIN_MS: '60000' } })
+    // Longer than a test may take: a daemon that waits for the work fails it.
+    await using daemon = await startDaemon(home, { env: { SVC_PLUGINS__DRAIN_MS: '600000' } })
     const request = fetch(`${daemon.url}/api/odd`, { method: 'POST' }).catch(() => 'cut')
     await daemon.prints(/working/)
     daemon.kill('SIGINT')
     await daemon.prints(/SIGINT: stopping/)
-    const begun = performance.now()
     daemon.kill('SIGINT')
     expect((await daemon.ended).code).toBe(130)
-    expect(performance.now() - begun).toBeLessThan(2000)
     expect(await request).toBe('cut')
   })
   it('comes with code 1 after an exception nobody caught, logged and in order', async () => {

@@ -381,7 +381,8 @@ describe('reloading a plugin', () => {
   })
 
   it('can be asked for by a request of the plugin itself: it starts after the reply', async () => {
-    await using it = await bench({ config: { plugins: { drain_ms: 10_000 } } })
+    // Longer than a test may take: a reload that waits for its own request fails it.
+    await using it = await bench({ config: { plugins: { drain_ms: 600_000 } } })
     const text = pluginText('one', {
       before: `import { Daemon } from 'svc/internal'`,
       members: 'requires: { daemon: Daemon },',
@@ -389,10 +390,8 @@ describe('reloading a plugin', () => {
         handle() { ctx.services.daemon.reload('one'); return { state: ctx.services.daemon.plugins()[0].state } } })); return {}`,
     })
     await it.host.app.host.load(await it.write('one', text))
-    const started = performance.now()
     expect(await it.host.json('POST', '/api/one/reload')).toMatchObject({ status: 202, body: { state: 'loaded' } })
     await it.host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
-    expect(performance.now() - started).toBeLessThan(5_000)
   })
 
   it('can be awaited by a request of a plugin that is not touched', async () => {

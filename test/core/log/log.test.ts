@@ -171,11 +171,11 @@ describe('secrets', () => {
     log.info(text)
     expect(withoutTime(last())).toBe(`info  ${text}\n`)
   })
-  it('masks a long hostile text in linear time', () => {
-    const { log } = capture()
-    const started = performance.now()
+  // A rule that looks at each character twice over would need minutes here, and the time limit of a test ends it.
+  it('masks a long hostile text', () => {
+    const { log, last } = capture()
     for (const part of ['api_key', 'a-', 'https://', 'Bearer ', '?a', 'eyJa']) log.info(part.repeat(20_000))
-    expect(performance.now() - started).toBeLessThan(5000)
+    expect(last()).toContain('eyJaeyJa')
   })
 })
 

@@ -242,7 +242,6 @@ describe('faults', () => {
     const beat = setInterval(() => {
       beats++
     }, 5)
-    const started = performance.now()
     const write = database.sql.run`INSERT INTO file_row (id, body) VALUES (1, 'x')`.then(
       () => undefined,
       (error: unknown) => error,
@@ -252,7 +251,6 @@ describe('faults', () => {
     clearInterval(beat)
     expect(error).toBeInstanceOf(Refusal)
     expect(error).toMatchObject({ code: 'service_unavailable', retryAfterSecs: 1 })
-    expect(performance.now() - started).toBeLessThan(5_000)
     expect(beats).toBeGreaterThan(60)
     const waiting = database.sql.run`INSERT INTO file_row (id, body) VALUES (2, 'y')`
     await database.sql.all`SELECT id FROM file_row`

@@ -7,8 +7,8 @@ import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
-/** Far more than a test may take: who waits for it fails. */
-const DRAIN_MS = 30_000
+/** Longer than a test may take: a daemon that waits for the turn fails it. */
+const DRAIN_MS = 600_000
 let home: string
 let file: string
 beforeEach(async () => {
@@ -47,9 +47,7 @@ async function states(host: TestHost, agent: string): Promise<readonly string[]>
 it('a daemon that stops lets go of a turn that waits for a person at once, and goes on with it when it is back', async () => {
   const host = await boot()
   const { agent, approval, first, second } = await waiting(host)
-  const begun = performance.now()
   await host.stop()
-  expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 3)
   expect(await first).toMatchObject({
     status: 503,
     body: { error: { message: expect.stringContaining('waits for a decision') } },
@@ -66,10 +64,8 @@ it.each(['chat', 'approvals'])(
   async (plugin) => {
     await using host = await boot()
     const { agent, approval, first, second } = await waiting(host)
-    const begun = performance.now()
     await host.json('POST', `/api/plugins/${plugin}/reload`)
     await host.plugin(plugin, 'loaded', ({ reloads }) => reloads === 1)
-    expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 3)
     await expect.poll(() => states(host, agent)).toContain('waiting')
     expect((await host.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
     await expect.poll(() => states(host, agent)).toContain('done')

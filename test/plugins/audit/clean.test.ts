@@ -37,8 +37,8 @@ describe('details of an audit entry', () => {
     expect(clean('x'.repeat(4_096))).toHaveLength(4_096)
   })
 
-  it('takes no longer for hostile text than for any other', () => {
-    const started = performance.now()
+  // A rule that grows with the square would need minutes here, and the time limit of a test ends it.
+  it('cleans hostile text', () => {
     for (const text of [
       '-----BEGIN '.repeat(20_000),
       'token='.repeat(50_000),
@@ -47,7 +47,6 @@ describe('details of an audit entry', () => {
       `${'A'.repeat(500_000)} PRIVATE KEY`,
       'api_key   '.repeat(50_000),
     ])
-      clean(text)
-    expect(performance.now() - started).toBeLessThan(500)
+      expect(Buffer.byteLength(clean(text))).toBeLessThanOrEqual(4_096)
   })
 })

@@ -141,17 +141,12 @@ describe('session repair', () => {
     }
   })
 
-  it('repairs 100,000 messages within 300 ms', () => {
-    const turns = Array.from({ length: 100_000 }, (_, n): Turn =>
+  // A repair that grows with the square would need minutes here, and the time limit of a test ends it.
+  it('repairs 200,000 messages', () => {
+    const turns = Array.from({ length: 200_000 }, (_, n): Turn =>
       n % 3 === 0 ? user('q') : n % 3 === 1 ? assistant('a', `c${n}`) : tool(`c${n - 1}`),
     )
-    const times = Array.from({ length: 3 }, () => {
-      const started = performance.now()
-      expect(repair(turns).turns).toHaveLength(100_000)
-      return performance.now() - started
-    })
-    // The best of three: the machine has other things to do.
-    expect(Math.min(...times)).toBeLessThan(300)
+    expect(repair(turns).turns).toHaveLength(200_000)
   })
 
   it('merges 100,000 neighbours without copying what was merged before', () => {

