@@ -80,30 +80,60 @@ describe('the trail', () => {
         .routes()
         .map((route) => [`${route.method} ${route.path.replaceAll(/(?:\*\*)?:\w+/g, '{}')}`, route.effect]),
     )
-    const lasting = operations(document)
-      .filter(({ method, path }) => effects.get(`${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`) === 'lasting')
+    const changing = operations(document)
+      .filter(({ method, path }) =>
+        /^(lasting|conversation)$/.test(effects.get(`${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`) ?? ''),
+      )
       // These end the daemon, or this very agent.
       .filter(({ path }) => !/shutdown|restart|restore|reload|^\/api\/agents\/(\{id\}|bulk)$/.test(path))
       .toSorted((a, b) => (a.method === 'DELETE' ? 1 : 0) - (b.method === 'DELETE' ? 1 : 0))
     const made: string[] = []
-    const missing: string[] = []
-    for (const operation of lasting) {
+    const unrecorded: string[] = []
+    for (const operation of changing) {
       const path = pathOf(operation)
       const before = (await trail())[0]?.id ?? 0
-      const { status } = await call(operation.method, path, bodyOf(operation))
-      if (status >= 300) continue
+      const body = bodyOf(operation)
+      const response = await host.fetch(path, {
+        method: operation.method,
+        headers: { ...operator, 'content-type': 'application/json', 'x-filename': 'walked.json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      await response.text()
+      if (response.status >= 300) continue
       made.push(`${operation.method} ${operation.path}`)
       const rows = (await trail()).filter(({ id }) => id > before)
-      if (!rows.some(({ actor }) => actor === 'API key at 127.0.0.1')) missing.push(`${operation.method} ${path}`)
+      if (!rows.some(({ actor }) => actor === 'API key at 127.0.0.1'))
+        unrecorded.push(`${operation.method} ${operation.path}`)
     }
-    expect(missing).toEqual([])
-    expect(made.length).toBeGreaterThan(30)
+    // Each of these changes nothing here.
+    expect(unrecorded).toEqual([
+      // The command of the example only shows something.
+      'POST /api/agents/{id}/commands',
+      // The conversation is too short to compact.
+      'POST /api/agents/{id}/session/compact',
+      // Nothing runs that could be stopped.
+      'POST /api/agents/{id}/stop',
+      // A test of a provider leaves nothing behind.
+      'POST /api/providers/{name}/test',
+      'POST /api/sessions/{id}/compact',
+    ])
+    expect(made).toEqual(
+      expect.arrayContaining([
+        'POST /api/agents/{id}/message',
+        'POST /api/agents/{id}/message/stream',
+        'POST /api/agents/{id}/upload',
+        'POST /api/agents/{id}/sessions/{session_id}/switch',
+        'PUT /api/sessions/{id}/label',
+      ]),
+    )
+    expect(made.length).toBeGreaterThan(40)
     expect(await call('GET', '/api/audit/verify')).toMatchObject({ body: { status: 'valid' } })
     host.defects()
 
     function pathOf({ path }: Operation): string {
       return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-        if (name === 'id') return path.includes('/sessions/') ? session : agent
+        if (name === 'session_id') return session
+        if (name === 'id') return path.startsWith('/api/sessions/') ? session : agent
         if (name === 'name') return path.includes('/providers/') ? 'groq' : 'x'
         return name === 'filename' && path.includes('/files/') ? 'notes.md' : name === 'key' ? 'colour' : 'x'
       })
@@ -115,6 +145,7 @@ describe('the trail', () => {
       if (path.endsWith('/update')) return { description: 'walked too' }
       if (path.endsWith('/identity')) return { emoji: 'x' }
       if (path.endsWith('/import')) return { kv: {} }
+      if (path.endsWith('/upload')) return 'the bytes of a file'
       if (example !== undefined) return example
       return body ? sampleOf(body, '', (name) => (name === 'agent_id' ? agent : undefined)) : undefined
     }
