@@ -1,3 +1,4 @@
+import type * as fs from 'node:fs/promises'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +12,7 @@ import type { ToolCallContext } from '../../../core/tools/tool.ts'
 
 // The tests may run as root, whom no permission stops: the system calls answer as they would to anyone else.
 vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>()
+  const real = await original<typeof fs>()
   const fail = (code: string): never => {
     throw Object.assign(new Error(code), { code })
   }
