@@ -11,6 +11,7 @@ export type {
   PluginConfig,
   Sections,
   Migration,
+  PageDeclaration,
   PluginDefinition,
   Services,
   ServiceToken,

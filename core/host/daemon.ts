@@ -2,6 +2,7 @@ import type { OwnPort } from '../http/own-port.ts'
 import type { Entry } from '../scope/scope.ts'
 import { notify } from '../hooks/hook.ts'
 import { defineService } from './define.ts'
+import type { PageDeclaration } from './define.ts'
 
 export interface PluginStatus {
   readonly name: string
@@ -12,6 +13,9 @@ export interface PluginStatus {
   readonly requires: readonly string[]
   readonly provides: readonly string[]
   readonly ledger: readonly Entry[]
+  /** The pages of a loaded plugin, and the folder their files are relative to. */
+  readonly pages: readonly PageDeclaration[]
+  readonly folder: string
   readonly reloads: number
   /** Why it is not loaded, or why the last change to it failed while the old code goes on. */
   readonly error: string | undefined

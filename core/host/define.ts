@@ -26,6 +26,18 @@ export interface Migration {
   readonly sql: string
 }
 
+/** A page of a plugin. It has the strict policy of every answer: no inline script or style, nothing of another origin. */
+export interface PageDeclaration {
+  /** The part of its address after `/pages/<plugin>/`, kebab-case. */
+  readonly path: string
+  /** As the chat page lists it, one line. */
+  readonly title: string
+  /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
+  readonly file: string
+  /** Scripts, styles and images the page loads, relative to the folder of `file`. Nothing else of the folder is served. */
+  readonly assets?: readonly string[]
+}
+
 /** What a plugin gets that works for the command line without being set up. */
 export interface OfflineParts {
   readonly databaseSnapshots: DatabaseSnapshots
@@ -71,6 +83,8 @@ export interface PluginDefinition<
   /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
   readonly hooks?: readonly Hook<any>[]
   readonly migrations?: readonly Migration[]
+  /** Pages that the chat page lists. Their files are read when somebody opens them. */
+  readonly pages?: readonly PageDeclaration[]
   /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
   readonly offline?: Readonly<Record<string, OfflineWork>>
   /** Registers everything and returns what the plugin provides. A throw leaves nothing behind. */

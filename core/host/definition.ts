@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { coreKeys, reservedPluginNames } from '../config/schema.ts'
 import { knownKeys } from '../config/shape.ts'
+import { line } from '../schema/line.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
 /** What is wrong with a plugin's folder or definition, told to its author. */
@@ -10,6 +11,17 @@ export class PluginProblem extends Error {
 
 const Token = v.object({ id: v.pipe(v.string(), v.minLength(1)) })
 const TokenRecord = v.optional(v.record(v.string(), Token))
+const relativePath = v.pipe(
+  v.string(),
+  v.regex(/^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/, 'must be a relative path of plain names, such as "page/index.html"'),
+)
+const Page = v.object({
+  path: v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be kebab-case, such as "overview"')),
+  title: line(64),
+  file: v.pipe(relativePath, v.endsWith('.html', 'must be an HTML file')),
+  assets: v.optional(v.array(relativePath)),
+})
+
 const Definition = v.object({
   name: v.pipe(
     v.string('must be a string'),
@@ -46,6 +58,12 @@ const Definition = v.object({
     v.pipe(
       v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), sql: v.pipe(v.string(), v.minLength(1)) })),
       v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
+    ),
+  ),
+  pages: v.optional(
+    v.pipe(
+      v.array(Page),
+      v.check((pages) => new Set(pages.map(({ path }) => path)).size === pages.length, 'paths must be unique'),
     ),
   ),
   offline: v.optional(v.record(v.string(), v.function())),

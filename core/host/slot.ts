@@ -1,4 +1,4 @@
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import type { PluginStatus } from './daemon.ts'
 import type { AnyPlugin } from './define.ts'
 import { providedIds, requiredIds } from './definition.ts'
@@ -30,6 +30,8 @@ export function statusOf(slot: Slot, source: string): PluginStatus {
     requires: requiredBy(slot),
     provides: providedBy(slot),
     ledger: slot.instance?.scope.ledger() ?? [],
+    pages: slot.instance ? (slot.definition?.pages ?? []) : [],
+    folder: /\.m?[jt]s$/.test(slot.folder) ? dirname(slot.folder) : slot.folder,
     reloads: slot.reloads,
     error: slot.error,
   }

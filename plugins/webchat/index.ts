@@ -1,6 +1,8 @@
 import * as v from 'valibot'
+import { Daemon } from 'svc/internal'
 import { definePlugin, fileOnly } from 'svc/sdk'
 import { findPage, Page } from './assets.ts'
+import { pluginPageRoutes } from './plugin-pages.ts'
 import { pageRoutes } from './routes.ts'
 
 export default definePlugin({
@@ -10,9 +12,13 @@ export default definePlugin({
     /** Folder of a built page to serve instead of the one that comes with the daemon. */
     page_dir: v.optional(fileOnly('says whose page gets the key', v.pipe(v.string(), v.minLength(1)))),
   }),
-  setup({ config, routes }) {
+  requires: { daemon: Daemon },
+  setup({ config, routes, services }) {
     // Nothing is read here: the page costs no start time until someone opens it.
-    routes.add(...pageRoutes(new Page(() => config.page_dir ?? findPage(import.meta.url))))
+    routes.add(
+      ...pageRoutes(new Page(() => config.page_dir ?? findPage(import.meta.url))),
+      ...pluginPageRoutes(services.daemon),
+    )
     return {}
   },
 })

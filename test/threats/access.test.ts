@@ -61,7 +61,13 @@ describe('threats: who may call', () => {
       }),
     )
     const open = answers.filter(({ status }) => status !== 401).map(({ what }) => what)
-    expect(open.toSorted()).toEqual(['GET /', 'GET /api/health', 'GET /assets/x', 'GET /favicon.svg'])
+    expect(open.toSorted()).toEqual([
+      'GET /',
+      'GET /api/health',
+      'GET /assets/x',
+      'GET /favicon.svg',
+      'GET /pages/x/x/x',
+    ])
     expect(
       answers.filter(
         ({ status, text }) =>

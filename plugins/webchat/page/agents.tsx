@@ -21,6 +21,7 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
   const signedIn = useValue(client.signedIn)
   const kept = useValue(client.kept)
   const chat = useValue(client.selected)
+  const pages = useValue(client.pages)
   const asking = new Set(useValue(client.approvals.pending).map(({ agent_id }) => agent_id))
   const drawer = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -75,6 +76,22 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
           <PlusIcon /> New agent
         </button>
         {chat && <SessionList chat={chat} onOpen={onClose} />}
+        {pages.length > 0 && (
+          <section class="pages" aria-labelledby="pages-title">
+            <h2 id="pages-title" class="section">
+              Pages
+            </h2>
+            <ul>
+              {pages.map(({ plugin, title, url }) => (
+                <li key={url}>
+                  <a class="page-link" href={url} target="_blank" rel="noopener" title={`From the plugin ${plugin}`}>
+                    {title}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
         {(signedIn !== undefined || kept) && (
           <div class="signed-in">
             <span title={signedIn}>{signedIn ?? 'Key kept on this device'}</span>

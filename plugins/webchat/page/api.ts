@@ -7,6 +7,7 @@ import {
   CommandPage,
   GrantPage,
   Status,
+  PluginPageList,
   Problem,
   EndedTurn,
   SessionPage,
@@ -15,7 +16,7 @@ import {
   Ticket,
   TurnPage,
 } from './wire.ts'
-import type { AgentSummary, Approval, Grant, ServerFrame, SessionItem, SlashCommand, Turn } from './wire.ts'
+import type { AgentSummary, Approval, Grant, PluginPage, ServerFrame, SessionItem, SlashCommand, Turn } from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
 
@@ -92,6 +93,10 @@ export class Api {
   async *follow(sessionId: string, signal: AbortSignal): AsyncGenerator<Followed> {
     const path = `/api/sessions/${encodeURIComponent(sessionId)}/stream`
     yield* readFollowed(await this.#send('GET', path, undefined, signal))
+  }
+  /** The pages that plugins bring. */
+  async pages(): Promise<readonly PluginPage[]> {
+    return (await this.#json('GET', '/api/pages', PluginPageList)).pages
   }
   async retryTurn(turnId: string): Promise<void> {
     await this.#json('POST', `/api/turns/${encodeURIComponent(turnId)}/retry`, v.unknown(), {})

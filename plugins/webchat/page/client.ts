@@ -6,7 +6,7 @@ import { forgetQueues } from './queue.ts'
 import { forget, recall, remember } from './remembered.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
-import type { AgentSummary, SlashCommand, Status } from './wire.ts'
+import type { AgentSummary, PluginPage, SlashCommand, Status } from './wire.ts'
 
 /** `key`: the daemon wants one, or a sign-in; `problem` when what was given is wrong. */
 export type Gate =
@@ -29,6 +29,8 @@ export class Client {
   readonly status = new Observable<Status | undefined>(undefined)
   /** The commands that can be typed into the message box. */
   readonly commands = new Observable<readonly SlashCommand[]>([])
+  /** The pages that plugins bring. */
+  readonly pages = new Observable<readonly PluginPage[]>([])
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
@@ -67,12 +69,19 @@ export class Client {
     this.gate.set({ state: 'ready' })
     this.selected.value?.show()
     this.approvals.start()
-    await Promise.all([this.readStatus(), this.#readCommands()])
+    await Promise.all([this.readStatus(), this.#readCommands(), this.readPages()])
   }
   /** Without an answer to these the page is of use all the same. */
   async readStatus(): Promise<void> {
     try {
       this.status.set(await this.api.status())
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+  async readPages(): Promise<void> {
+    try {
+      this.pages.set(await this.api.pages())
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
     }
@@ -125,6 +134,7 @@ export class Client {
       this.#take(await this.api.agents())
       // The daemon may be another one than before.
       void this.readStatus()
+      void this.readPages()
       return true
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) throw error

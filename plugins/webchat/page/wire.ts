@@ -192,3 +192,12 @@ export const Spawned = v.object({ agent_id: v.string(), name: v.string() })
 export const Problem = v.object({
   error: v.union([v.string(), v.object({ code: v.optional(v.string()), message: v.string() })]),
 })
+
+/** A page of a plugin, which the navigation lists. */
+const PluginPage = v.object({
+  plugin: v.string(),
+  title: v.string(),
+  url: v.pipe(v.string(), v.startsWith('/pages/')),
+})
+export type PluginPage = v.InferOutput<typeof PluginPage>
+export const PluginPageList = v.object({ pages: v.array(PluginPage) })
