@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createHealth, provideServices, unknownSections } from './app/services.ts'
 import type { Home } from './app/home.ts'
 import { isDatabaseFile, openHome } from './app/home.ts'
-import type { Kernel } from './app/kernel.ts'
+import type { Kernel, KernelSettings } from './app/kernel.ts'
 import { createKernel } from './app/kernel.ts'
 import type { AppOptions } from './app/options.ts'
 import { PartStack } from './app/part-stack.ts'
@@ -35,6 +35,8 @@ export interface App extends AsyncDisposable {
   readonly defect: OnDefect
   /** What all plugins have registered now, one line each; compared before and after to find leaks. */
   registrations(): readonly string[]
+  /** What the parts of the core read of the configuration at this moment. */
+  settings(): KernelSettings
   /** The routes that are live. */
   routes(): readonly AnyRoute[]
   sockets(): readonly AnySocketRoute[]
@@ -142,6 +144,10 @@ class RunningApp implements App {
   }
   sockets(): readonly AnySocketRoute[] {
     return this.#deps.kernel.http.sockets()
+  }
+
+  settings(): KernelSettings {
+    return this.#deps.kernel.settings()
   }
 
   registrations(): readonly string[] {

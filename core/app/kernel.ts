@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readBuild } from '../build/info.ts'
 import type { LiveConfig } from '../config/live.ts'
-import { daemonFolders, httpSettings, outboundSettings, proxySettings } from '../config/parts.ts'
+import { daemonFolders, httpSettings, outboundSettings, proxySettings, toolLimits } from '../config/parts.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { HookBus } from '../hooks/bus.ts'
@@ -13,7 +13,8 @@ import { createHttp } from '../http/server.ts'
 import type { HttpServer, HttpSettings } from '../http/server.ts'
 import { MetricRegistry } from '../metrics/registry.ts'
 import { createOutbound } from '../net/outbound.ts'
-import type { Outbound } from '../net/outbound.ts'
+import type { Outbound, OutboundSettings } from '../net/outbound.ts'
+import type { ProxySettings } from '../net/proxy.ts'
 import { ProgramNetwork } from '../net/program-network.ts'
 import type { DaemonFolders } from '../process/folders.ts'
 import { readVariable } from '../process/inherited.ts'
@@ -22,6 +23,7 @@ import { Scope } from '../scope/scope.ts'
 import type { Database } from '../storage/database.ts'
 import { openReservations } from '../storage/reservations.ts'
 import { ToolRegistry } from '../tools/registry.ts'
+import type { ToolLimits } from '../tools/registry.ts'
 import { SecretScanner } from '../tools/secret-scanner.ts'
 import type { AppOptions } from './options.ts'
 import type { PartStack } from './part-stack.ts'
@@ -45,8 +47,18 @@ export interface Kernel {
   readonly folders: DaemonFolders
   /** Ports the daemon listens on: outbound requests to them are refused. */
   readonly ownPorts: Set<number>
+  /** What the parts of the core read of the configuration at this moment, each by the function it was given. */
+  settings(): KernelSettings
   /** Applies a new configuration to everything that keeps a copy of a value. */
   reconfigure(config: Config): void
+}
+
+export interface KernelSettings {
+  readonly http: HttpSettings
+  readonly outbound: OutboundSettings
+  readonly programs: ProxySettings
+  readonly tools: ToolLimits
+  readonly drainMs: number
 }
 
 export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
@@ -96,6 +108,13 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     programNetwork,
     folders: daemonFolders(config, loaded.files),
     ownPorts,
+    settings: () => ({
+      http: settings,
+      outbound: outboundSettings(live.current),
+      programs: proxySettings(live.current),
+      tools: toolLimits(live.current),
+      drainMs: live.current.plugins.drain_ms,
+    }),
     reconfigure(next) {
       settings = httpSettings(next)
       limitNesting(settings.maxJsonDepth)
@@ -129,10 +148,7 @@ function openOutbound({ log }: AppOptions, live: LiveConfig, ownPorts: ReadonlyS
 
 function createTools({ log }: AppOptions, live: LiveConfig, defects: Defects, scanner: SecretScanner): ToolRegistry {
   return new ToolRegistry({
-    limits: () => ({
-      timeoutSecs: live.current.tools.timeout_secs,
-      outputChars: live.current.tools.output_chars,
-    }),
+    limits: () => toolLimits(live.current),
     onDefect: defects.report,
     secrets: scanner,
     onSecret: (tool, { agentId }) => log.warn(`a call of ${tool} by agent ${agentId} held a secret and was refused`),

@@ -4,6 +4,7 @@ import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
 import type { DaemonFolders } from '../process/folders.ts'
+import type { ToolLimits } from '../tools/registry.ts'
 import { parseListenAddr } from './listen.ts'
 import type { Config } from './schema.ts'
 
@@ -63,6 +64,10 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
     connectTimeoutMs: outbound.connect_timeout_ms,
     totalTimeoutMs: outbound.total_timeout_ms,
   }
+}
+
+export function toolLimits({ tools }: Config): ToolLimits {
+  return { timeoutSecs: tools.timeout_secs, outputChars: tools.output_chars }
 }
 
 /** Limits of the proxy that one program has. */

@@ -13,6 +13,9 @@ export interface Mask {
   value(value: unknown, withStack: boolean): unknown
 }
 
+/** What messages of ours say of a key after its name and a colon: "token: expected a text". None of it is a value. */
+const saidOfKeys = 'cannot|expected|invalid|missing|must|needs|other|required|unknown|wrong'
+
 // Each pattern is linear: no nested quantifiers, since the text may come from outside.
 const rules: readonly [pattern: RegExp, replacement: string][] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${hidden}`],
@@ -22,7 +25,11 @@ const rules: readonly [pattern: RegExp, replacement: string][] = [
   [/\b([a-z][a-z\d+.-]{1,20}:\/\/)[^\s/?#@]{1,256}@/gi, `$1${hidden}@`],
   [/([?&;](?:[\w-]{0,40}(?:key|token|secret|password|passwd|signature|sig|auth|code))=)[^&#\s"']+/gi, `$1${hidden}`],
   [
-    /\b((?:[\w-]{0,40}[_-])?(?:api[_-]?key|token|secret|password|passwd|passphrase|authorization))(["']?\s{0,3}[=:]\s{0,3}["']?)(?!Bearer|Basic|\*\*\*)[^\s"',;&}\]]{4,}/gi,
+    new RegExp(
+      '\\b((?:[\\w-]{0,40}[_-])?(?:api[_-]?key|token|secret|password|passwd|passphrase|authorization))' +
+        `(["']?\\s{0,3}[=:]\\s{0,3}["']?)(?!Bearer|Basic|\\*\\*\\*|(?<=: )(?:${saidOfKeys}) [a-z])[^\\s"',;&}\\]]{4,}`,
+      'gi',
+    ),
     `$1$2${hidden}`,
   ],
 ]

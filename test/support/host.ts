@@ -7,7 +7,7 @@ import type { Fetch } from 'svc/sdk'
 import { createApp } from '../../core/app.ts'
 import type { App } from '../../core/app.ts'
 import { loadConfig } from '../../core/config/load.ts'
-import type { ConfigInput } from '../../core/config/schema.ts'
+import type { Config, ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
 import { LogFeed } from '../../core/log/feed.ts'
 import { createLog } from '../../core/log/log.ts'
@@ -54,6 +54,8 @@ export interface TestHost extends AsyncDisposable {
   json<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>
   /** The defects so far, taken: they do not fail the test any more. */
   defects(): readonly Defect[]
+  /** The configuration that the owner of the app was told of last, for the level and the format of the log. */
+  readonly announced: Config
   /** Lines of the log so far, debug lines too. */
   readonly log: readonly string[]
   /** Settles when the plugin is as described; looks after every change of the host. */
@@ -82,13 +84,15 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
   const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(options) })
   const loaded = await reread()
   const builtIns = options.plugins ? await findFolders(options.plugins) : await builtInFolders()
+  let announced = loaded.config
   const app = await createApp({
     loaded,
     log,
     logs,
     builtIns,
     reread,
-    onConfig: (_, secrets) => {
+    onConfig: (config, secrets) => {
+      announced = config
       for (const secret of secrets) log.registerSecret(secret)
     },
     onDefect: (error, where) => {
@@ -106,6 +110,9 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
     home,
     url,
     log: lines,
+    get announced() {
+      return announced
+    },
     fetch: request,
     async json(method, path, body, headers = {}) {
       const response = await request(path, {

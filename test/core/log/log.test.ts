@@ -165,6 +165,20 @@ describe('secrets', () => {
       password: '',
     })
   })
+  it('does not take what a message says of a key for its value', () => {
+    const { log, last } = capture()
+    for (const text of [
+      'plugins.try.token: expected a text, found the number 5',
+      'api_key: other machines reach 0.0.0.0, so a key has to be set',
+      'plugins.try.password: unknown key; the plugin knows none',
+      'webhook_triggers.token: missing and required',
+    ]) {
+      log.warn(text)
+      expect(last()).toContain(text)
+    }
+    log.warn('token: expectedly-hidden-1, password: other, secret: unknown1')
+    expect(last()).not.toMatch(/expectedly|unknown1/)
+  })
   it('leaves ordinary text alone', () => {
     const { log, last } = capture()
     const text = 'task-runner sketched a keyboard; https://example.org/a?page=2#token and 5 tokens: 10 of 20'
