@@ -78,7 +78,7 @@ export class BudgetDesk implements Budgets {
   }
 
   /** The gate before a call of a model. Throws `rate_limit` when a limit has no room for it. */
-  async admit({ agent, model, most, held }: ModelCallAttempt): Promise<void> {
+  async admit({ agent, model, maxTokens: most, onRelease: held }: ModelCallAttempt): Promise<void> {
     const { spending, herald, config, now } = this.#parts
     const { set, kin } = await this.#read()
     const [all, own] = [this.#ofAll(set), this.#ofAgent(set, agent)]

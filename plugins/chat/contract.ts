@@ -192,13 +192,13 @@ export interface ModelCallAttempt {
   readonly turnId: string
   readonly sessionId: string
   readonly model: ResolvedModel
-  /** Tokens it can take at most: what is sent, counted rather too high, and the longest answer. */
-  readonly most: { readonly input: number; readonly output: number }
+  /** Upper bounds: what is sent, counted rather too high, and the longest answer. */
+  readonly maxTokens: { readonly input: number; readonly output: number }
   /**
-   * For a listener that sets something aside for the call: what gives it back. Asked once, when the call is over; the statements go into
-   * the batch that records what was used, or into one of their own when nothing was.
+   * For a listener that reserves something for the call: registers what releases it. Called once, when the call is over; the statements
+   * go into the batch that records the usage, or into one of their own when nothing was used.
    */
-  readonly held: (giveBack: () => readonly Statement[]) => void
+  readonly onRelease: (release: () => readonly Statement[]) => void
 }
 /** A `Refusal` ends the turn. Asked only of agents that something limits, and always while the budgets are being loaded. */
 export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')

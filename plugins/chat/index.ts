@@ -13,10 +13,9 @@ import { Screening } from '../screening/contract.ts'
 import { ProbesListed } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
-import { ApprovalFeed } from './entry/approval-feed.ts'
-import { commandRoutes } from './entry/command-routes.ts'
-import { compactRoutes } from './entry/compact-routes.ts'
+import { composeChat } from './composition.ts'
 import { ChatConfig } from './config.ts'
+import { measureSession } from './context/measure-session.ts'
 import {
   Chat,
   ModelCallStarting,
@@ -28,14 +27,15 @@ import {
   Turns,
   TurnStarting,
 } from './contract.ts'
-import { feedRoutes } from './entry/session-stream-routes.ts'
-import { measureSession } from './context/measure-session.ts'
-import { composeChat } from './composition.ts'
-import { migrations } from './migrations.ts'
-import { chatProbes } from './probes.ts'
-import { chatRoutes } from './entry/message-routes.ts'
+import { commandRoutes } from './entry/command-routes.ts'
+import { compactRoutes } from './entry/compact-routes.ts'
+import { messageRoutes } from './entry/message-routes.ts'
+import { sessionStreamRoutes } from './entry/session-stream-routes.ts'
+import { ApprovalFeed } from './entry/socket-feeds.ts'
 import { chatSocket } from './entry/socket.ts'
 import { turnRoutes } from './entry/turn-routes.ts'
+import { migrations } from './migrations.ts'
+import { chatProbes } from './probes.ts'
 import { TurnLookup } from './turn/lookup.ts'
 
 export default definePlugin({
@@ -57,75 +57,67 @@ export default definePlugin({
   provides: { chat: Chat, turns: Turns },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
-    const { chat, feed, agentListFeed, background, onDefect, pace, resumeTurns } = composeChat({
-      ...ctx,
+    const { agents, sessions } = services
+    const optional = {
       usage: () => ctx.optional('usage'),
       budgets: () => ctx.optional('budgets'),
-    })
-    const [usage, uploads, approvals, catalog] = [
-      () => ctx.optional('usage'),
-      () => ctx.optional('uploads'),
-      () => ctx.optional('approvals'),
-      () => ctx.optional('catalog'),
-    ]
-    const [turns, attached] = [
-      new TurnLookup({ ...services, chat, usage }),
-      {
-        screening: { policy: config.screening, service: services.screening },
-        attachmentChars: config.attachment_chars,
-      },
-    ]
-    routes.add(
-      ...chatRoutes({ chat, turns, agents: services.agents, uploads, attached }),
-      ...turnRoutes(turns, services.agents, chat),
-    )
-    routes.add(...feedRoutes(feed, services.agents, services.sessions))
-    routes.add(...compactRoutes(chat, services.agents, services.sessions))
-    hooks.on(SessionMeasured, (context) =>
-      measureSession({ ...ctx, ...services, historyMessages: config.history_messages }, context),
-    )
-    hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
+      uploads: () => ctx.optional('uploads'),
+      approvals: () => ctx.optional('approvals'),
+      catalog: () => ctx.optional('catalog'),
+    }
+    const composed = composeChat({ ...ctx, ...optional })
+    const { chat, sessionStream, agentListFeed, toolCallRate } = composed
+    const turns = new TurnLookup({ ...services, ...optional, chat })
     const approvalFeed = new ApprovalFeed()
-    const commandParts = { ...services, chat, approvals, usage, catalog }
-    routes.add(...commandRoutes(commandParts))
-    routes.addSocket(
-      chatSocket({
-        ...commandParts,
-        uploads,
-        approvalFeed,
-        agentListFeed,
-        background,
-        onDefect,
-        attached,
-        textFlushMs: config.text_flush_ms,
-        textFlushChars: config.text_flush_chars,
-      }),
-    )
-    jobs.every('agents-updated', config.agents_updated_ms, () => agentListFeed.tick())
-    hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.tell(approval))
-    hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.tell(approval))
-    hooks.on(AgentKilled, ({ agent }) => chat.abandon({ agentId: agent.id }))
-    hooks.on(AgentKilled, ({ agent }) => pace.forget(agent.id))
+    const entryDeps = {
+      ...services,
+      ...optional,
+      ...composed,
+      turns,
+      approvalFeed,
+      attachmentRules: {
+        screening: { policy: config.screening, service: services.screening },
+        maxChars: config.attachment_chars,
+      },
+      textFlushMs: config.text_flush_ms,
+      textFlushChars: config.text_flush_chars,
+    }
+    routes.add(...messageRoutes(entryDeps))
+    routes.add(...turnRoutes(turns, agents, chat))
+    routes.add(...sessionStreamRoutes(sessionStream, agents, sessions))
+    routes.add(...compactRoutes(chat, agents, sessions))
+    routes.add(...commandRoutes(entryDeps))
+    routes.addSocket(chatSocket(entryDeps))
+    jobs.every('agents-updated', config.agents_updated_ms, () => agentListFeed.sendToAll())
+
+    const { history_messages: historyMessages } = config
+    hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages }, context))
+    hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
+    hooks.on(SessionReset, ({ agentId, previousId }) => chat.cancelAll({ agentId, sessionId: previousId }))
+    hooks.on(SessionCleared, (session) => {
+      chat.cancelAll({ ...session, forget: true })
+      sessionStream.cleared(session.sessionId)
+    })
+    hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.send(approval))
+    hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.send(approval))
+    hooks.on(AgentKilled, ({ agent }) => {
+      chat.cancelAll({ agentId: agent.id })
+      toolCallRate.forget(agent.id)
+    })
     hooks.on(AgentChanged, ({ agent }) => {
-      if (agent.state === 'Stopped') chat.abandon({ agentId: agent.id })
+      if (agent.state === 'Stopped') chat.cancelAll({ agentId: agent.id })
+      sessionStream.activeChanged(agent.id, agent.sessionId)
     })
-    hooks.on(SessionReset, ({ agentId, previousId }) => chat.abandon({ agentId, sessionId: previousId }))
-    hooks.on(SessionCleared, (where) => {
-      chat.abandon({ ...where, forget: true })
-      feed.cleared(where.sessionId)
-    })
-    hooks.on(AgentChanged, ({ agent }) => feed.active(agent.id, agent.sessionId))
     // Nobody knows this value; the probe of the secret scanner looks for it.
     const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
-    metrics.observed('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => [
-      { value: chat.activeSessions },
-    ])
-    metrics.observed('svc_chat_session_followers', 'Open streams that follow a session', () => [
-      { value: feed.followers },
-    ])
-    metrics.observed('svc_chat_open_turns', 'Turns that wait or run', () => [{ value: chat.open }])
-    await resumeTurns()
+    const gauge = (name: `svc_${string}`, help: string, value: () => number): void => {
+      metrics.observed(name, help, () => [{ value: value() }])
+    }
+    gauge('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => chat.activeSessions)
+    gauge('svc_chat_session_followers', 'Open streams that follow a session', () => sessionStream.followers)
+    gauge('svc_chat_open_turns', 'Turns that wait or run', () => chat.open)
+    await composed.resumeTurns()
     return { chat, turns }
   },
 })

@@ -89,8 +89,8 @@ export function visionTools({
         turnId: call.turnId,
         sessionId: call.sessionId,
         model: resolved,
-        most,
-        held: (giveBack) => {
+        maxTokens: most,
+        onRelease: (giveBack) => {
           held.push(giveBack)
         },
       })

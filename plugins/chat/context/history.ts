@@ -1,32 +1,33 @@
 import type { Part, Turn } from 'svc/providers'
+import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Message } from '../../sessions/contract.ts'
 
-/** The turns of messages that are asked for again with every turn of their session; they go with their messages. */
-const known = new WeakMap<Message, readonly Turn[]>()
-/** The last list that was asked for: a turn asks for its own twice in a row. */
+/** Converted messages. They are converted once: every turn of a session needs its messages again. */
+const converted = new WeakMap<Message, readonly Turn[]>()
+/** The last conversion: a turn asks for its own twice in a row. */
 let latest: { readonly messages: readonly Message[]; readonly turns: readonly Turn[] } | undefined
 
 /**
- * Stored messages as a provider takes them. With the id of a turn that goes on, its own answers carry what their provider wants back;
- * those of other turns never do.
+ * Stored messages as a provider takes them. `resumed` is a turn that goes on: its own answers keep the data that their provider wants
+ * back, those of other turns never do.
  */
-export function toTurns(messages: readonly Message[], running?: string): readonly Turn[] {
-  if (running !== undefined)
+export function toTurns(messages: readonly Message[], resumed?: string): readonly Turn[] {
+  if (resumed !== undefined)
     return messages.flatMap((message) =>
-      message.turnId === running ? toOwn(message).map((turn) => withReplay(turn, message)) : toTurns([message]),
+      message.turnId === resumed ? convert(message).map((turn) => withReplay(turn, message)) : toTurns([message]),
     )
   if (latest?.messages === messages) return latest.turns
   const turns: Turn[] = []
   for (const message of messages) {
-    let own = known.get(message)
-    if (!own) known.set(message, (own = toOwn(message)))
+    let own = converted.get(message)
+    if (!own) converted.set(message, (own = convert(message)))
     for (const turn of own) turns.push(turn)
   }
   latest = { messages, turns }
   return turns
 }
 
-function toOwn(message: Message): readonly Turn[] {
+function convert(message: Message): readonly Turn[] {
   switch (message.role) {
     case 'user':
       return [
@@ -53,7 +54,7 @@ function toOwn(message: Message): readonly Turn[] {
           ? [{ role: 'tool', callId: block.callId, tool: block.tool, text: block.text, failed: block.failed }]
           : [],
       )
-    // What the daemon notes of a conversation is told beside what the user says.
+    // Notes of the daemon go to the model beside the user's words.
     case 'system':
       return [{ role: 'user', parts: message.blocks.filter((block) => block.type === 'text') }]
   }
@@ -64,4 +65,28 @@ function withReplay(turn: Turn, { blocks }: Message): Turn {
   for (const block of blocks)
     if (block.type === 'call' && block.replay !== undefined) return { ...turn, replay: block.replay }
   return turn
+}
+
+type ModelName = Pick<ResolvedModel, 'provider' | 'model'>
+/** Characters of replay data that are kept; more is dropped, and the answer itself stays. */
+const MAX_REPLAY_CHARS = 1_048_576
+
+/** Tags what a provider wants back with its own name: no other provider may be given it. Too much of it becomes `''`. */
+export function tagReplay(of: ModelName, replay: string): string {
+  return replay.length > MAX_REPLAY_CHARS ? '' : replayTag(of) + replay
+}
+
+/** The same turns; replay data for this model is untagged, that for other models removed. */
+export function untagReplay(of: ModelName, turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some((turn) => turn.role === 'assistant' && turn.replay !== undefined)) return turns
+  const tag = replayTag(of)
+  return turns.map((turn): Turn => {
+    if (turn.role !== 'assistant' || turn.replay === undefined) return turn
+    const { replay, ...plain } = turn
+    return replay.startsWith(tag) ? { ...plain, replay: replay.slice(tag.length) } : plain
+  })
+}
+
+function replayTag({ provider, model }: ModelName): string {
+  return `${provider}/${model}\n`
 }

@@ -130,7 +130,7 @@ export function countTool(tool: CompletionRequest['tools'][number], family: Fami
 }
 
 /** More than the tokens of these turns can be, without looking at the texts. */
-export function mostTokens(turns: readonly Turn[]): number {
+export function maxTokens(turns: readonly Turn[]): number {
   let chars = 0
   let rest = 0
   for (const turn of turns) {

@@ -1,6 +1,6 @@
 import type { CompletionRequest, Turn } from 'svc/providers'
 import type { ContextPressure } from '../contract.ts'
-import { countTokens, countTool, countTurn, familyOf, mostTokens } from './tokens.ts'
+import { countTokens, countTool, countTurn, familyOf, maxTokens } from './tokens.ts'
 
 /** What of the window goes where, in tokens. */
 export interface WindowUse {
@@ -54,7 +54,7 @@ function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number 
  * user, what came after it and the system rules always stay. What is stored is not touched.
  */
 export function fit(request: CompletionRequest, window: number): CompletionRequest {
-  if (mostTokens(request.turns) + request.system.length < window / 8) return request
+  if (maxTokens(request.turns) + request.system.length < window / 8) return request
   const family = familyOf(request.model)
   const fixed =
     countTokens(request.system, family) +

@@ -7,10 +7,10 @@ import type { OutsideScreening } from '../safety/screening.ts'
 import { pictureTypes } from 'svc/providers'
 
 export type Attachments = readonly { readonly file_id: string }[]
-/** `attachmentChars`: of the text of one attached file. */
 export interface AttachmentRules {
   readonly screening: OutsideScreening
-  readonly attachmentChars: number
+  /** Characters of one attached text file that are quoted. */
+  readonly maxChars: number
 }
 
 /**
@@ -22,7 +22,7 @@ export async function withAttachments(
   agentId: string,
   text: string,
   attachments: Attachments,
-  { screening, attachmentChars }: AttachmentRules,
+  { screening, maxChars }: AttachmentRules,
 ): Promise<Pick<TurnRequest, 'text' | 'images'>> {
   if (attachments.length === 0) return { text }
   if (!uploads)
@@ -39,7 +39,7 @@ export async function withAttachments(
       images.push({ mime: contentType, fileId: id, filename, base64 })
       notes.push(note)
     } else if (isText(contentType)) {
-      const quoted = quote(Buffer.from(await uploads.read(upload)).toString('utf8'), attachmentChars)
+      const quoted = quote(Buffer.from(await uploads.read(upload)).toString('utf8'), maxChars)
       notes.push(`${note}\n${(await screenOutside(`the file ${path}`, quoted, screening)).text}`)
     } else
       notes.push(
@@ -50,6 +50,6 @@ export async function withAttachments(
 }
 
 const isText = (type: string): boolean => type.startsWith('text/') || type === 'application/json'
-function quote(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}\n[cut: the rest is in the file]` : text
+function quote(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${text.slice(0, maxChars)}\n[cut: the rest is in the file]` : text
 }

@@ -1,22 +1,24 @@
-import { defineRoute, Refusal, reply } from 'svc/sdk'
+import * as v from 'valibot'
+import { defineRoute, omitUndefined, Refusal, reply } from 'svc/sdk'
+import { orAbsent } from 'svc/internal'
 import type { AnyRoute, EventStream } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import type { Agents } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
+import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, Turns } from '../contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
-import type { Chat, TurnEvent, TurnRequest, Turns } from '../contract.ts'
 import { encodeJson, MessageAnswer } from './encode-json.ts'
 import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
-import { MessageQuery, NewMessage, OptionalMessage, Stopped } from './schema.ts'
+import { MessageQuery, NewMessage, OptionalMessage, SessionId, Stopped } from './schema.ts'
 
 export interface MessageRouteDeps {
   readonly chat: Chat
   readonly turns: Turns
   readonly agents: Agents
-  /** While they are there. */
+  /** `undefined` while the plugin is not loaded. */
   readonly uploads: () => Uploads | undefined
-  readonly attached: AttachmentRules
+  readonly attachmentRules: AttachmentRules
 }
 
 const errors = [
@@ -31,26 +33,24 @@ const errors = [
 const example = { body: { message: 'What time is it?' } }
 const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
 
-export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRouteDeps): readonly AnyRoute[] {
-  async function accept(
-    agentId: string,
-    body: NewMessage,
-    entryPoint: TurnRequest['entryPoint'],
-    id: string | undefined,
-  ) {
-    const said = await withAttachments(uploads(), agentId, body.message, body.attachments ?? [], attached)
-    return chat.accept({
-      agentId,
-      entryPoint,
-      ...said,
-      ...(id === undefined ? {} : { id }),
-      ...(body.session_id === undefined ? {} : { sessionId: body.session_id }),
-      ...(body.thinking === undefined ? {} : { thinking: body.thinking }),
-      ...(body.response_format === undefined ? {} : { responseFormat: body.response_format }),
-    })
-  }
+export function messageRoutes(deps: MessageRouteDeps): readonly AnyRoute[] {
+  return [messageRoute(deps), streamRoute(deps), eventSourceRoute(deps), stopRoute(deps)]
+}
 
-  const message = defineRoute({
+async function accept(
+  { chat, uploads, attachmentRules }: MessageRouteDeps,
+  agentId: string,
+  body: NewMessage,
+  entryPoint: TurnRequest['entryPoint'],
+  id: string | undefined,
+): Promise<AcceptedTurn> {
+  const { message, attachments = [], session_id: sessionId, thinking, response_format: responseFormat } = body
+  const content = await withAttachments(uploads(), agentId, message, attachments ?? [], attachmentRules)
+  return chat.accept({ agentId, entryPoint, ...content, ...omitUndefined({ id, sessionId, thinking, responseFormat }) })
+}
+
+function messageRoute(deps: MessageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/message',
     summary: 'Send a message and wait for the whole answer',
@@ -65,19 +65,26 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRo
     example,
     idempotent: true,
     async handle({ params, body, effectId }) {
-      const turn = await accept(params.id, body, 'rest', effectId)
+      const turn = await accept(deps, params.id, body, 'rest', effectId)
       return encodeJson(await turn.result())
     },
     async recall(id) {
-      const turn = await turns.replay(id)
+      const turn = await deps.turns.replay(id)
       return turn && encodeJson(await turn.result())
     },
   })
-  const streamed = defineRoute({
+}
+
+function streamRoute(deps: MessageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/message/stream',
     summary: 'Send a message and read the answer as it is written',
-    description: `Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; error when it fails underway. What fails before the first event answers with its status, unless that takes longer than \`[http] stream_status_ms\`. The header \`X-Turn-Id\` and the first event name the turn. Disconnecting stops nothing that was accepted: \`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
+    description:
+      'Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; error when it fails underway. What fails ' +
+      'before the first event answers with its status, unless that takes longer than `[http] stream_status_ms`. The header ' +
+      '`X-Turn-Id` and the first event name the turn. Disconnecting stops nothing that was accepted: ' +
+      `\`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -89,20 +96,27 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRo
     example,
     idempotent: true,
     async handle({ params, body, effectId }): Promise<EventStream> {
-      const turn = await accept(params.id, body, 'sse', effectId)
+      const turn = await accept(deps, params.id, body, 'sse', effectId)
       return encodeSse(turn.events(), turn.id)
     },
     async recall(id) {
-      const turn = await turns.replay(id)
+      const turn = await deps.turns.replay(id)
       return turn && encodeSse(turn.events(), id)
     },
   })
-  const listed = defineRoute({
+}
+
+function eventSourceRoute(deps: MessageRouteDeps): AnyRoute {
+  const { agents, turns } = deps
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/stream',
     summary: 'Send a message and read the answer as it is written (alternate listing)',
     description:
-      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it. The id is sent at once, so what the provider refuses is an `error` event and no status. With `idempotency_key` (or the header) also a line that was lost before the id came sends nothing twice: the answer is read again.',
+      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again ' +
+      'whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends ' +
+      'it. The id is sent at once, so what the provider refuses is an `error` event and no status. With `idempotency_key` (or the ' +
+      'header) also a line that was lost before the id came sends nothing twice: the answer is read again.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -120,7 +134,7 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRo
       const { id } = await agents.require(params.id)
       const before = header('last-event-id')
       if (before !== undefined && (await turns.find(before))?.agentId === id) return reply(null, {}, 204)
-      const turn = await accept(id, { ...query, ...body, message: text }, 'sse', effectId)
+      const turn = await accept(deps, id, { ...query, ...body, message: text }, 'sse', effectId)
       return encodeEventSource(turn.events(), turn.id)
     },
     async recall(id, { header }) {
@@ -134,23 +148,29 @@ export function chatRoutes({ chat, turns, agents, uploads, attached }: MessageRo
       }
     },
   })
-  const stop = defineRoute({
+}
+
+function stopRoute({ chat, agents }: MessageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/stop',
     summary: 'Cancel what an agent is doing',
-    description: 'What was said so far is kept and marked as cancelled. Messages that wait are answered.',
+    description:
+      'Cancels the running answers of all sessions of the agent, or with `session_id` that of one. What was said so far is kept and ' +
+      'marked as cancelled. Messages that wait are answered.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 5,
     params: AgentParams,
+    body: v.optional(v.object({ session_id: orAbsent(SessionId) })),
     returns: Stopped,
     errors: ['agent_not_found'],
-    async handle({ params }) {
+    async handle({ params, body }) {
       const agent = await agents.require(params.id)
-      return { status: 'stopped' as const, message: chat.stop(agent.id) ? 'Agent run cancelled' : 'No active run' }
+      const found = chat.stop(agent.id, body?.session_id)
+      return { status: 'stopped' as const, message: found ? 'Agent run cancelled' : 'No active run' }
     },
   })
-  return [message, streamed, listed, stop]
 }
 
 function failing(error: Refusal): AsyncIterable<TurnEvent> {

@@ -8,8 +8,9 @@ const message = v.pipe(
   v.check((text) => text.trim() !== '', 'must not be empty'),
 )
 const uuid = (what: string) => v.pipe(v.string(), v.uuid(`Invalid ${what} ID`), v.toLowerCase())
+export const SessionId = uuid('session')
 const options = {
-  session_id: orAbsent(uuid('session')),
+  session_id: orAbsent(SessionId),
   thinking: orAbsent(v.boolean()),
   attachments: orAbsent(v.pipe(v.array(v.object({ file_id: uuid('file') })), v.maxLength(16, 'at most 16'))),
   response_format: orAbsent(FormatInput),
@@ -20,7 +21,7 @@ export type NewMessage = v.InferOutput<typeof NewMessage>
 export const OptionalMessage = v.optional(withoutPictures({ message: orAbsent(message), ...options }))
 export const MessageQuery = withoutPictures({
   message: v.optional(message),
-  session_id: v.optional(uuid('session')),
+  session_id: v.optional(SessionId),
   idempotency_key: v.optional(v.string()),
 })
 export const RetriedTurn = v.object({

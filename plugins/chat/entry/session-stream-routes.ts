@@ -37,7 +37,7 @@ const FeedEvent = v.variant('type', [
 ])
 
 /** The events of a session, for whoever looks at it: a page, a second tab, a screen in another room. */
-export function feedRoutes(feed: SessionStream, agents: Agents, sessions: Sessions): readonly AnyRoute[] {
+export function sessionStreamRoutes(stream: SessionStream, agents: Agents, sessions: Sessions): readonly AnyRoute[] {
   const follow = defineRoute({
     method: 'GET',
     path: '/api/sessions/:id/stream',
@@ -58,7 +58,7 @@ export function feedRoutes(feed: SessionStream, agents: Agents, sessions: Sessio
         ? await agents.find(session.agentId)
         : (await agents.list()).find(({ sessionId }) => sessionId === params.id)
       if (!agent) throw new Refusal('session_not_found', `No session ${params.id}`)
-      return feed.follow({ sessionId: params.id, agentId: agent.id, activeId: agent.sessionId }, signal)
+      return stream.follow({ sessionId: params.id, agentId: agent.id, activeId: agent.sessionId }, signal)
     },
   })
   return [follow]

@@ -6,20 +6,19 @@ import type { TurnEvent } from '../contract.ts'
 import { encodeEvent, encodeFailure } from './encode-sse.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
 
-/** Turns a follower may be behind; with more it is sent away and comes back for a snapshot. */
-const MOST_TURNS = 16
-/** Other events a follower may be behind. */
-const MOST_WAITING = 64
+/** A follower further behind is disconnected and comes back for a snapshot. */
+const MAX_TURNS_BEHIND = 16
+const MAX_EVENTS_BEHIND = 64
 
 export interface SessionStreamDeps {
   /** The turns of a session that wait or run, the running one first. */
   readonly turns: (sessionId: string) => readonly LiveTurn[]
   readonly message: (turn: LiveTurn) => Promise<Message | undefined>
   /** Followers of all sessions together. */
-  readonly most: number
+  readonly max: number
 }
 
-/** Whoever follows a session hears of its turns, whatever entry point they came by. */
+/** Streams the turns of a session to its followers, whatever entry point they came by. */
 export class SessionStream {
   readonly #deps: SessionStreamDeps
   readonly #followers = new Map<string, Set<Follower>>()
@@ -32,24 +31,24 @@ export class SessionStream {
     return this.#count
   }
 
-  /** A turn is in its session's line; it is shown once it is on disk. */
+  /** A turn is in its session's queue; followers see it once it is on disk. */
   accepted(turn: LiveTurn, onDisk: Promise<unknown>): void {
     if (!this.#followers.has(turn.sessionId)) return
     onDisk.then(
       () => {
         for (const follower of this.#followers.get(turn.sessionId) ?? []) follower.add(turn)
       },
-      () => undefined /* It was refused, which is told where it came in. */,
+      () => undefined /* It was refused; its entry point reports that. */,
     )
   }
   /** Another session of the agent is the active one. */
-  active(agentId: string, sessionId: string): void {
+  activeChanged(agentId: string, sessionId: string): void {
     for (const followers of this.#followers.values())
-      for (const follower of followers) if (follower.agentId === agentId) follower.active(sessionId)
+      for (const follower of followers) if (follower.agentId === agentId) follower.activeChanged(sessionId)
   }
   /** The messages of a session are gone. */
   cleared(sessionId: string): void {
-    for (const follower of this.#followers.get(sessionId) ?? []) follower.tell('cleared', {})
+    for (const follower of this.#followers.get(sessionId) ?? []) follower.send('cleared', {})
   }
 
   /** Throws `rate_limit` when too many follow. `activeId` is the agent's active session. */
@@ -61,10 +60,10 @@ export class SessionStream {
     }: { readonly sessionId: string; readonly agentId: string; readonly activeId: string },
     signal: AbortSignal,
   ): AsyncIterable<ServerSentEvent> {
-    if (this.#count >= this.#deps.most)
+    if (this.#count >= this.#deps.max)
       throw new Refusal(
         'rate_limit',
-        `${this.#deps.most} followers of sessions are the most (plugins.chat.session_followers)`,
+        `${this.#deps.max} followers of sessions are the most (plugins.chat.session_followers)`,
         {
           retryAfterSecs: 5,
         },
@@ -86,7 +85,7 @@ export class SessionStream {
 /** One stream. It holds what its reader has not taken: a few events, and for every turn a place in that turn's own log. */
 class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSentEvent> {
   readonly agentId: string
-  readonly #deps: Omit<SessionStreamDeps, 'most'> & { readonly sessionId: string; readonly activeId: string }
+  readonly #deps: Omit<SessionStreamDeps, 'max'> & { readonly sessionId: string; readonly activeId: string }
   readonly #leave: () => void
   readonly #known = new Set<string>()
   readonly #waiting: ServerSentEvent[] = []
@@ -99,7 +98,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
   #behind = false
 
   constructor(
-    deps: Omit<SessionStreamDeps, 'most'> & {
+    deps: Omit<SessionStreamDeps, 'max'> & {
       readonly sessionId: string
       readonly agentId: string
       readonly activeId: string
@@ -118,24 +117,24 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
     return this
   }
 
-  /** Told of every change of the agent, of which only this one matters. */
-  active(sessionId: string): void {
+  /** Called for every change of the agent; only a new active session matters here. */
+  activeChanged(sessionId: string): void {
     if (this.#activeId === sessionId) return
     this.#activeId = sessionId
-    if (this.#begun) this.tell('active', { session_id: sessionId })
+    if (this.#begun) this.send('active', { session_id: sessionId })
   }
-  tell(event: string, data: object): void {
-    if (this.#waiting.length >= MOST_WAITING) this.#behind = true
+  send(event: string, data: object): void {
+    if (this.#waiting.length >= MAX_EVENTS_BEHIND) this.#behind = true
     else this.#waiting.push(encode(event, data))
     this.#wake?.()
   }
   add(turn: LiveTurn): void {
     if (this.#known.has(turn.id) || this.#left) return
     this.#known.add(turn.id)
-    if (this.#turns.length >= MOST_TURNS) this.#behind = true
+    if (this.#turns.length >= MAX_TURNS_BEHIND) this.#behind = true
     else this.#turns.push({ turn, reader: turn.events()[Symbol.asyncIterator]() })
     this.#deps.message(turn).then(
-      (message) => this.tell('message', describe(turn, message)),
+      (message) => this.send('message', describe(turn, message)),
       () => {
         // The follower comes back for a snapshot.
         this.#behind = true
@@ -192,14 +191,14 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
 
   /** What is there now. What was said of the running turn comes with it, so that a reader that joins sees the whole answer. */
   async #snapshot(): Promise<ServerSentEvent> {
-    const live = this.#deps.turns(this.#deps.sessionId).slice(0, MOST_TURNS)
+    const live = this.#deps.turns(this.#deps.sessionId).slice(0, MAX_TURNS_BEHIND)
     for (const { id } of live) this.#known.add(id)
     const messages = await Promise.all(live.map((turn) => this.#deps.message(turn)))
-    const told: ServerSentEvent[] = []
+    const sent: ServerSentEvent[] = []
     this.#turns = [
       ...live.map((turn, at) => {
         const { events, rest } = at === 0 ? turn.snapshot() : { events: [], rest: turn.events() }
-        told.push(...events.flatMap((event) => encodeEvent(event, turn.id) ?? []))
+        sent.push(...events.flatMap((event) => encodeEvent(event, turn.id) ?? []))
         return { turn, reader: rest[Symbol.asyncIterator]() }
       }),
       ...this.#turns,
@@ -209,7 +208,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
       agent_id: this.agentId,
       active_session_id: this.#activeId,
       turns: live.map((turn, at) => describe(turn, messages[at])),
-      events: told.map(({ event, data }) => ({ event, data: readOwnJson(data) })),
+      events: sent.map(({ event, data }) => ({ event, data: readOwnJson(data) })),
     })
   }
 }

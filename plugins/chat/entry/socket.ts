@@ -6,17 +6,16 @@ import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
 import { Conversation, isCommand, runCommand } from './commands.ts'
 import type { CommandDeps } from './commands.ts'
-import type { ApprovalFeed } from './approval-feed.ts'
 import type { AcceptedTurn } from '../contract.ts'
 import { decodeFrame } from './decode-socket.ts'
 import { Coalescer, encodeDelta, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
 import type { FrameNames } from './encode-socket.ts'
 import { explain } from '../turn/failure.ts'
-import type { AgentListFeed } from './agent-list-feed.ts'
+import type { AgentListFeed, ApprovalFeed } from './socket-feeds.ts'
 
 export interface SocketDeps extends CommandDeps {
   readonly uploads: () => Uploads | undefined
-  readonly attached: AttachmentRules
+  readonly attachmentRules: AttachmentRules
   readonly agentListFeed: AgentListFeed
   readonly approvalFeed: ApprovalFeed
   readonly textFlushMs: number
@@ -64,7 +63,13 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
           return
         }
         const { agentId, thinking } = conversation
-        const said = await withAttachments(deps.uploads(), agentId, frame.text, frame.attachments ?? [], deps.attached)
+        const said = await withAttachments(
+          deps.uploads(),
+          agentId,
+          frame.text,
+          frame.attachments ?? [],
+          deps.attachmentRules,
+        )
         const turn = await chat.accept({
           agentId,
           ...said,

@@ -1,23 +1,23 @@
-/** How many turns of one agent may run at a time, across its sessions. Who comes first goes first. */
+/** Limits how many turns of one agent run at a time, across its sessions. First come, first served. */
 export class AgentSemaphore {
-  readonly #taken = new Map<string, number>()
+  readonly #running = new Map<string, number>()
   readonly #waiting = new Map<string, (() => void)[]>()
 
-  /** Settles with a place; at once when one is free. Rejects with the reason of the signal, without one. */
-  async take(agentId: string, most: number, signal: AbortSignal): Promise<void> {
+  /** Settles at once when a slot is free. Rejects with the reason of the signal, and then holds no slot. */
+  async acquire(agentId: string, limit: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#count(agentId) < most) {
-      this.#taken.set(agentId, this.#count(agentId) + 1)
+    if (this.#count(agentId) < limit) {
+      this.#running.set(agentId, this.#count(agentId) + 1)
       return
     }
-    const queue = this.#waiting.get(agentId) ?? []
-    this.#waiting.set(agentId, queue)
+    const waiting = this.#waiting.get(agentId) ?? []
+    this.#waiting.set(agentId, waiting)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const stop = (): void => {
-      queue.splice(queue.indexOf(resolve), 1)
+      waiting.splice(waiting.indexOf(resolve), 1)
       reject(signal.reason)
     }
-    queue.push(resolve)
+    waiting.push(resolve)
     signal.addEventListener('abort', stop, { once: true })
     try {
       await promise
@@ -26,17 +26,17 @@ export class AgentSemaphore {
     }
   }
 
-  /** Gives a place to the next one. */
-  leave(agentId: string): void {
+  /** Hands the slot to the next waiting turn. */
+  release(agentId: string): void {
     const next = this.#waiting.get(agentId)?.shift()
     if (this.#waiting.get(agentId)?.length === 0) this.#waiting.delete(agentId)
     if (next) return next()
     const left = this.#count(agentId) - 1
-    if (left > 0) this.#taken.set(agentId, left)
-    else this.#taken.delete(agentId)
+    if (left > 0) this.#running.set(agentId, left)
+    else this.#running.delete(agentId)
   }
 
   #count(agentId: string): number {
-    return this.#taken.get(agentId) ?? 0
+    return this.#running.get(agentId) ?? 0
   }
 }

@@ -3,13 +3,14 @@ import type { Hooks, Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Budgets } from '../../budgets/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
-import { ModelCallStarting } from '../contract.ts'
 import { measure } from '../context/window.ts'
+import { ModelCallStarting } from '../contract.ts'
 
-/** The counts are rules of thumb, and what is set aside must rather be too much. */
+/** Token counts are estimates, and a reservation must rather be too high. */
 const MARGIN = 1.1
-/** An answer may be this long when the request does not say. */
+/** Length of an answer when the request does not limit it. */
 const ANSWER_TOKENS = 4096
+/** Statements that release a reservation. */
 export type ReleaseReservation = () => readonly Statement[]
 export interface BudgetRequest {
   readonly agent: Agent
@@ -19,7 +20,7 @@ export interface BudgetRequest {
   readonly request: CompletionRequest
 }
 
-/** What every call of a model passes that somebody limits. */
+/** Reserves the budget for each call of a model. */
 export class BudgetGate {
   readonly #hooks: Hooks
   readonly #budgets: () => Budgets | undefined
@@ -28,25 +29,22 @@ export class BudgetGate {
     this.#budgets = budgets
   }
 
-  /** Whether to pass at all: most agents have no limit and pay nothing. While the budgets are away the gate waits for them. */
-  due(agent: Agent): boolean {
+  /** Most agents have no limit and skip the gate. While the budgets are being loaded the gate waits for them. */
+  isRequired(agent: Agent): boolean {
     return this.#budgets()?.limits(agent) ?? true
   }
 
-  /** Settles with what gives back all that was set aside. Throws the refusal. */
-  async pass({ agent, turnId, sessionId, model, request }: BudgetRequest): Promise<ReleaseReservation | undefined> {
-    const held: ReleaseReservation[] = []
-    const { used } = measure(request, request.system, model.contextWindow)
+  /** Throws the refusal. */
+  async reserve({ request, ...call }: BudgetRequest): Promise<ReleaseReservation | undefined> {
+    const releases: ReleaseReservation[] = []
+    const { used } = measure(request, request.system, call.model.contextWindow)
     await this.#hooks.check(ModelCallStarting, {
-      agent,
-      turnId,
-      sessionId,
-      model,
-      most: { input: Math.ceil(used * MARGIN), output: request.maxTokens ?? ANSWER_TOKENS },
-      held: (giveBack) => {
-        held.push(giveBack)
+      ...call,
+      maxTokens: { input: Math.ceil(used * MARGIN), output: request.maxTokens ?? ANSWER_TOKENS },
+      onRelease: (release) => {
+        releases.push(release)
       },
     })
-    return held.length === 0 ? undefined : () => held.flatMap((giveBack) => giveBack())
+    return releases.length === 0 ? undefined : () => releases.flatMap((release) => release())
   }
 }

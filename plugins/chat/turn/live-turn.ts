@@ -1,12 +1,15 @@
+import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
 import { currentActor } from 'svc/internal'
+import { omitUndefined } from 'svc/sdk'
 import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from '../contract.ts'
-import { EventLog } from './event-log.ts'
 import type { ToolCallCounter } from '../safety/loop-guard.ts'
+import { EventLog } from './event-log.ts'
+import { FormatInput } from './response-format.ts'
 
 /** Why a turn was ended from outside. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped'
+export class TurnStopped extends Error {
+  override readonly name = 'TurnStopped'
   readonly by: 'cancel' | 'unload'
   constructor(by: 'cancel' | 'unload') {
     super(by === 'cancel' ? 'the turn was cancelled' : 'the service is being replaced')
@@ -14,37 +17,46 @@ export class Stopped extends Error {
   }
 }
 
-/** What a turn runs with beside its messages; kept in the journal, so that it can go on after a restart. */
+/** What a turn runs with beside its messages. The journal keeps it, so that the turn can resume after a restart. */
 export type TurnOptions = Pick<
   TurnRequest,
   'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model'
 >
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
-export function toOptions({
-  temperature,
-  maxTokens,
-  thinking,
-  responseFormat,
-  instructions,
-  model,
-}: Loose<TurnOptions>): TurnOptions {
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxTokens === undefined ? {} : { maxTokens }),
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(responseFormat === undefined ? {} : { responseFormat }),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(model === undefined ? {} : { model }),
-  }
+export function toOptions(request: Loose<TurnOptions>): TurnOptions {
+  const { temperature, maxTokens, thinking, responseFormat, instructions, model } = request
+  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model })
 }
 
-const usual: ReadonlySet<TurnPhase['phase']> = new Set([
+/** Reads the options that the journal keeps of a turn. */
+export function readOptions(json: string): TurnOptions {
+  return toOptions(v.parse(StoredOptions, json))
+}
+const StoredOptions = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    temperature: v.optional(v.number()),
+    maxTokens: v.optional(v.number()),
+    thinking: v.optional(v.boolean()),
+    responseFormat: v.optional(FormatInput),
+    instructions: v.optional(v.string()),
+    model: v.optional(v.object({ provider: v.string(), model: v.string() })),
+  }),
+)
+
+const USUAL_PHASES: ReadonlySet<TurnPhase['phase']> = new Set([
   'queued',
   'waiting_for_model',
   'streaming',
   'running_tools',
 ] as const)
-const usualWords = { streaming: 'the model is answering', running_tools: 'tools are running' } as const
+const DETAILS = { streaming: 'the model is answering', running_tools: 'tools are running' } as const
+
+type LiveTurnFacts = Pick<
+  LiveTurn,
+  'id' | 'agentId' | 'sessionId' | 'entryPoint' | 'options' | 'resumed' | 'resumable'
+> & { readonly waiting?: boolean; readonly toolCalls?: ToolCallCounter | undefined }
 
 /** A turn that waits, runs or has just ended, in this process. */
 export class LiveTurn implements AcceptedTurn {
@@ -54,18 +66,18 @@ export class LiveTurn implements AcceptedTurn {
   readonly entryPoint: TurnRequest['entryPoint']
   readonly options: TurnOptions
   /** Who sent the message, when it was in this process. */
-  readonly asker = currentActor()
-  /** It was begun by an earlier process, so what is recorded of it counts. */
+  readonly sender = currentActor()
+  /** An earlier process began it, so what is recorded of it counts. */
   readonly resumed: boolean
-  /** Nobody waits for its answer, so it may go on later. */
+  /** No caller waits for its answer, so it may resume later. */
   readonly resumable: boolean
-  /** A person has to decide about a call. So it is on disk, and so it stays when this process ends. */
+  /** A person has to decide about a call. The journal knows, and the turn waits on when this process ends. */
   waiting: boolean
-  /** Its messages were deleted while it ran: nothing more of it is written to the session. */
+  /** Its messages were deleted while it ran: nothing more is written to the session. */
   forgotten = false
-  /** Calls of tools in the run this turn belongs to. */
-  readonly tally: ToolCallCounter
-  /** What the answer must be. */
+  /** Shared with the turns that agents run for this one. */
+  readonly toolCalls: ToolCallCounter
+  /** The required format of the answer. */
   format: ResponseFormat | undefined
   /** What it does now. */
   phase: TurnPhase & { readonly since: string } = { phase: 'queued', detail: '', since: new Date().toISOString() }
@@ -73,12 +85,7 @@ export class LiveTurn implements AcceptedTurn {
   readonly #abort = new AbortController()
   readonly #result = Promise.withResolvers<TurnResult>()
 
-  constructor(
-    facts: Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint' | 'options' | 'resumed' | 'resumable'> & {
-      readonly waiting?: boolean
-      readonly tally?: ToolCallCounter | undefined
-    },
-  ) {
+  constructor(facts: LiveTurnFacts) {
     this.id = facts.id
     this.agentId = facts.agentId
     this.sessionId = facts.sessionId
@@ -87,16 +94,16 @@ export class LiveTurn implements AcceptedTurn {
     this.resumed = facts.resumed
     this.resumable = facts.resumable
     this.waiting = facts.waiting ?? false
-    this.tally = facts.tally ?? { calls: 0 }
-    // Nobody has to ask for the result; the failure is recorded and in the events as well.
+    this.toolCalls = facts.toolCalls ?? { calls: 0 }
+    // Not every caller asks for the result; the failure is recorded and in the events as well.
     this.#result.promise.catch(() => undefined)
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal
   }
-  get stopped(): Stopped | undefined {
-    return this.signal.reason instanceof Stopped ? this.signal.reason : undefined
+  get stopped(): TurnStopped | undefined {
+    return this.signal.reason instanceof TurnStopped ? this.signal.reason : undefined
   }
 
   events(): AsyncIterable<TurnEvent> {
@@ -111,8 +118,8 @@ export class LiveTurn implements AcceptedTurn {
   cancel(): void {
     this.stop('cancel')
   }
-  stop(by: Stopped['by']): void {
-    this.#abort.abort(new Stopped(by))
+  stop(by: TurnStopped['by']): void {
+    this.#abort.abort(new TurnStopped(by))
   }
 
   push(event: TurnEvent): void {
@@ -121,15 +128,15 @@ export class LiveTurn implements AcceptedTurn {
     else if (event.type === 'tool-started') this.#begin('running_tools')
     this.#log.push(event)
   }
-  /** Readers are told of the usual course only when they were told of something else before. */
+  /** Readers hear of usual phases only after they heard of an unusual one. */
   enter({ phase, detail, retryAt, attempt }: TurnPhase): void {
-    const told = usual.has(this.phase.phase) && usual.has(phase)
-    const next = { phase, detail, ...(retryAt !== undefined && { retryAt }), ...(attempt !== undefined && { attempt }) }
+    const unremarkable = USUAL_PHASES.has(this.phase.phase) && USUAL_PHASES.has(phase)
+    const next = omitUndefined({ phase, detail, retryAt, attempt })
     this.phase = { ...next, since: new Date().toISOString() }
-    if (!told) this.#log.push({ type: 'phase', ...next })
+    if (!unremarkable) this.#log.push({ type: 'phase', ...next })
   }
   #begin(phase: 'streaming' | 'running_tools'): void {
-    if (this.phase.phase !== phase) this.enter({ phase, detail: usualWords[phase] })
+    if (this.phase.phase !== phase) this.enter({ phase, detail: DETAILS[phase] })
   }
   finish(result: TurnResult): void {
     this.#log.push({ type: 'end', result })

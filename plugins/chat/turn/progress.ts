@@ -13,50 +13,49 @@ import type { Carried } from '../safety/taint.ts'
 import type { ReleaseReservation } from './budget-gate.ts'
 import { pressureOf } from '../context/window.ts'
 
-const INPUT_CHARS = 1000
-const OUTPUT_CHARS = 200
+const MAX_INPUT_CHARS = 1000
+const MAX_OUTPUT_CHARS = 200
 type NewTrace = Omit<Trace, 'id' | 'agentId' | 'sessionId' | 'turnId' | 'iteration'>
 
-/** What is so far known of a turn that runs; what its last batch is made of, however it ends. */
-export class Progress {
+/** What is known so far of a running turn. Its last batch is made of this, however it ends. */
+export class TurnProgress {
   readonly #live: LiveTurn
   agent: Agent | undefined
-  /** The model that answers, which a fallback may have taken over from another. */
+  /** The model that answers; a fallback replaces it. */
   model: ResolvedModel | undefined
-  /** Everything that was said. */
-  said = ''
-  /** What was said since the last record. */
-  step = ''
-  /** Everything that was thought, where it is shown. */
-  thought = ''
-  /** What of it was thought since the last record. */
-  #reasoning = ''
-  /** The request that is being answered, to count what it cost when the answer is cut. */
+  /** The whole answer so far. */
+  text = ''
+  /** The part of the answer that is not recorded yet. */
+  unrecordedText = ''
+  /** The model's whole reasoning, where it is shown. */
+  reasoning = ''
+  #unrecordedReasoning = ''
+  /** The request that is being answered, to estimate its cost when the answer is cut. */
   request: CompletionRequest | undefined
-  /** Characters the model wrote in the call that runs, what it thought included. */
+  /** Characters the model wrote in the current call, reasoning included. */
   written = 0
   /** Time the models took, in all calls. */
   modelMs = 0
-  /** What was set aside for the call that runs. */
-  held: ReleaseReservation | undefined
+  /** Releases the budget that is reserved for the current call. */
+  reservation: ReleaseReservation | undefined
   iterations = 0
-  /** Calls that are recorded and not answered. */
+  /** Recorded tool calls without recorded results. */
   calls: readonly ToolCall[] = []
-  readonly begun = new Set<string>()
+  readonly startedCalls = new Set<string>()
   readonly outcomes = new Map<string, Outcome>()
   /** Tools that ran and may have changed something. */
   readonly effects: string[] = []
-  /** What the model's words carry now: all that was ever in its window in this turn. */
+  /** Labels of the model's next words: of all that was ever in its window in this turn. */
   carried: Carried = new Map()
-  /** After a compaction within the turn: what stands for the first `count` of the loop's turns. */
-  replaced: { readonly turns: readonly Turn[]; readonly count: number } | undefined
-  /** The window turned out smaller than it is said to be: this part of it is used. */
-  shrink = 1
-  /** What was found in text from outside: from then on the turn asks before what is risky. */
+  /** After a compaction within the turn: what replaces the first `count` turns of the loop. */
+  compactedTurns: { readonly turns: readonly Turn[]; readonly count: number } | undefined
+  /** Part of the model's window that is used; smaller after the provider said that the window is full. */
+  windowShare = 1
+  /** What was found in text from outside: from then on the turn asks a person before risky calls. */
   suspicion: string | undefined
-  /** Calls that wait for a person. */
-  waiting = 0
-  #spent: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
+  /** Tool calls that wait for a person. */
+  waitingCalls = 0
+  #usages: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
   #traces: Trace[] = []
   constructor(live: LiveTurn) {
     this.#live = live
@@ -69,29 +68,33 @@ export class Progress {
     return [...this.carried.keys()]
   }
 
-  /** Keeps what was thought, up to so many characters in a turn. */
-  think(delta: string, most: number): void {
-    const kept = delta.slice(0, Math.max(0, most - this.thought.length))
-    this.thought += kept
-    this.#reasoning += kept
+  addText(delta: string): void {
+    this.text += delta
+    this.unrecordedText += delta
   }
-  /** What was thought, for the next record. */
+  /** Keeps at most so many characters in a turn. */
+  addReasoning(delta: string, maxChars: number): void {
+    const kept = delta.slice(0, Math.max(0, maxChars - this.reasoning.length))
+    this.reasoning += kept
+    this.#unrecordedReasoning += kept
+  }
+  /** The reasoning for the next record. */
   takeReasoning(): string {
-    const text = this.#reasoning
-    this.#reasoning = ''
+    const text = this.#unrecordedReasoning
+    this.#unrecordedReasoning = ''
     return text
   }
-  spend(usage: Usage): void {
-    if (this.model) this.#spent.push({ model: this.model, usage })
+  addUsage(usage: Usage): void {
+    if (this.model) this.#usages.push({ model: this.model, usage })
   }
   /** For the batch that records what the call used, or that it used nothing. */
-  giveBack(): readonly Statement[] {
-    const { held } = this
-    this.held = undefined
-    return held ? held() : []
+  releaseReservation(): readonly Statement[] {
+    const { reservation } = this
+    this.reservation = undefined
+    return reservation ? reservation() : []
   }
 
-  trace(trace: NewTrace): void {
+  addTrace(trace: NewTrace): void {
     const { id, agentId, sessionId } = this.#live
     this.#traces.push({
       ...trace,
@@ -100,8 +103,8 @@ export class Progress {
       sessionId,
       turnId: id,
       iteration: this.iterations,
-      input: trace.input.slice(0, INPUT_CHARS),
-      output: trace.output.slice(0, OUTPUT_CHARS),
+      input: trace.input.slice(0, MAX_INPUT_CHARS),
+      output: trace.output.slice(0, MAX_OUTPUT_CHARS),
     })
   }
   /** The traces for the next batch. */
@@ -111,50 +114,53 @@ export class Progress {
 
   result(stop: TurnResult['stop']): TurnResult {
     const { model } = this
-    const last = this.#spent.at(-1)?.usage
+    const last = this.#usages.at(-1)?.usage
     return {
       turnId: this.#live.id,
       sessionId: this.#live.sessionId,
-      text: this.said,
-      ...(this.thought === '' ? {} : { reasoning: this.thought }),
-      usage: sum(this.#spent.map(({ usage }) => usage)),
+      text: this.text,
+      usage: sum(this.#usages.map(({ usage }) => usage)),
       iterations: this.iterations,
-      costUsd: toUsd(
-        this.#spent.reduce<number | null>((total, each) => {
-          const cost = costNano(each.model.price, each.usage)
-          return total === null || cost === null ? null : total + cost
-        }, 0),
-      ),
+      costUsd: this.#costUsd(),
       provider: model?.provider ?? '',
       model: model?.model ?? '',
       stop,
-      // Of the last call alone: what a turn used altogether says nothing of its window.
-      ...(last && model ? { contextPressure: pressureOf((last.input + last.output) / model.contextWindow) } : {}),
+      ...(this.reasoning !== '' && { reasoning: this.reasoning }),
+      // Of the last call alone: the sum over a turn says nothing about its window.
+      ...(last && model && { contextPressure: pressureOf((last.input + last.output) / model.contextWindow) }),
     }
+  }
+
+  /** `null` when the price of a model is not known. */
+  #costUsd(): number | null {
+    let total = 0
+    for (const { model, usage } of this.#usages) {
+      const cost = costNano(model.price, usage)
+      if (cost === null) return null
+      total += cost
+    }
+    return toUsd(total)
   }
 }
 
 function sum(usages: readonly Usage[]): Usage {
-  let input = 0
-  let output = 0
-  let cachedInput = 0
-  let thinking = 0
-  let cacheWrite = 0
+  const total = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, thinking: 0 }
   let estimated = false
   for (const usage of usages) {
-    input += usage.input
-    output += usage.output
-    cachedInput += usage.cachedInput ?? 0
-    cacheWrite += usage.cacheWrite ?? 0
-    thinking += usage.thinking ?? 0
+    total.input += usage.input
+    total.output += usage.output
+    total.cachedInput += usage.cachedInput ?? 0
+    total.cacheWrite += usage.cacheWrite ?? 0
+    total.thinking += usage.thinking ?? 0
     estimated ||= usage.estimated ?? false
   }
+  const { input, output, cachedInput, cacheWrite, thinking } = total
   return {
     input,
     output,
-    ...(cachedInput > 0 ? { cachedInput } : {}),
-    ...(cacheWrite > 0 ? { cacheWrite } : {}),
-    ...(thinking > 0 ? { thinking } : {}),
-    ...(estimated ? { estimated } : {}),
+    ...(cachedInput > 0 && { cachedInput }),
+    ...(cacheWrite > 0 && { cacheWrite }),
+    ...(thinking > 0 && { thinking }),
+    ...(estimated && { estimated }),
   }
 }

@@ -1,16 +1,17 @@
 import { v7 } from 'uuid'
 import { costNano, toUsd } from 'svc/providers'
 import type { ToolCall, Usage } from 'svc/providers'
+import { omitUndefined } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Journal, Trace, TurnFailure, TurnState } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
-import type { LiveTurn } from './live-turn.ts'
-import type { Outcome } from './loop.ts'
 import type { Declassification } from '../safety/taint.ts'
 import type { ReleaseReservation } from './budget-gate.ts'
+import type { LiveTurn } from './live-turn.ts'
+import type { Outcome, ToolOutcome } from './loop.ts'
 
 export interface TurnRecordDeps {
   readonly sessions: Sessions
@@ -25,42 +26,42 @@ export interface SummaryCall {
   readonly startedAt: string
   readonly durationMs: number
   readonly output: string
-  readonly giveBack?: ReleaseReservation | undefined
+  readonly release?: ReleaseReservation | undefined
 }
-/** What the model said before its calls. */
-interface Said {
+/** What the model wrote, and the calls it asks for. */
+interface ModelStep {
   readonly text: string
   readonly reasoning?: string | undefined
   readonly calls: readonly ToolCall[]
   readonly replay?: string | undefined
 }
-type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint'> & { readonly asker?: LiveTurn['asker'] }
+type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint'> & {
+  readonly sender?: LiveTurn['sender']
+}
+type Traces = { takeTraces(): readonly Trace[] }
 
-/** Says what is written for each thing that happens in a turn. Only statements: who calls decides what goes into one batch. */
+/** The statements for each thing that happens in a turn. The caller decides which of them go into one batch. */
 export class TurnRecord {
   readonly #deps: TurnRecordDeps
   constructor(deps: TurnRecordDeps) {
     this.#deps = deps
   }
 
-  /** Without an audit entry: a turn that is on disk ends, in this process or the next, and its end has one in every case. */
+  /** Without an audit entry: a turn that is on disk ends, in this process or the next, and every end has one. */
   accepted(
-    turn: TurnFacts,
+    turn: TurnFacts & Pick<LiveTurn, 'options' | 'resumable'>,
     blocks: readonly Block[],
-    options: string,
-    onCrash: 'resume' | 'interrupt',
-    starts: boolean,
+    state: 'running' | 'queued',
   ): Statement[] {
     const { sessions, journal } = this.#deps
-    const { id, agentId, sessionId, entryPoint } = turn
+    const { id, agentId, sessionId, entryPoint, resumable } = turn
+    const onCrash = resumable ? 'resume' : 'interrupt'
+    const options = JSON.stringify(turn.options)
     const createdAt = this.#deps.now()
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
-      journal.accept(
-        { id, agentId, sessionId, entryPoint, onCrash, options, createdAt },
-        starts ? 'running' : 'queued',
-      ),
+      journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt }, state),
     ]
   }
   waiting(turnId: string): Statement {
@@ -69,33 +70,34 @@ export class TurnRecord {
   running(turnId: string): Statement {
     return this.#deps.journal.move(turnId, 'running')
   }
-  release(turnId: string): Statement {
+  released(turnId: string): Statement {
     return this.#deps.journal.release(turnId)
   }
 
-  /** `labels` is what the model's words carry. */
-  said(
+  /** `labels` are those of the model's words. */
+  answer(
     turn: TurnFacts,
-    { text, reasoning = '' }: Pick<Said, 'text' | 'reasoning'>,
+    { text, reasoning = '' }: Pick<ModelStep, 'text' | 'reasoning'>,
     labels: readonly Label[],
     mark?: Message['mark'],
   ): readonly Statement[] {
-    const message = this.#message(turn, 'assistant', [
-      ...thought(reasoning),
-      ...(text === '' ? [] : [labelled(text, labels)]),
-    ])
+    const message = this.#message(turn, 'assistant', toBlocks(text, reasoning, labels))
     return this.#deps.sessions.append(turn.sessionId, mark === undefined ? message : { ...message, mark })
   }
-  calls(turn: TurnFacts, { text, reasoning = '', calls, replay }: Said, labels: readonly Label[]): Statement[] {
+  toolCalls(
+    turn: TurnFacts,
+    { text, reasoning = '', calls, replay }: ModelStep,
+    labels: readonly Label[],
+  ): Statement[] {
     const { sessions, journal } = this.#deps
-    const blocks: Block[] = [...thought(reasoning), ...(text === '' ? [] : [labelled(text, labels)])]
-    for (const { id, name, args } of calls)
+    const blocks = toBlocks(text, reasoning, labels)
+    for (const [index, { id, name, args }] of calls.entries())
       blocks.push({
         type: 'call',
         id,
         tool: name,
         args: args ?? null,
-        ...(replay !== undefined && id === calls[0]?.id && { replay }),
+        ...(index === 0 && omitUndefined({ replay })),
       })
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'assistant', blocks)),
@@ -111,13 +113,11 @@ export class TurnRecord {
     ]
   }
   receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome): Statement {
-    return this.#deps.journal.settle(
-      effectKey(turn.id, call.id),
-      outcome.failed ? 'failed' : 'done',
-      JSON.stringify({ text: outcome.text, failed: outcome.failed, ...labelsOf(outcome) }),
-    )
+    const { text, failed } = outcome
+    const result = JSON.stringify({ text, failed, ...labelsOf(outcome) })
+    return this.#deps.journal.settle(effectKey(turn.id, call.id), failed ? 'failed' : 'done', result)
   }
-  results(turn: TurnFacts, results: readonly { readonly call: ToolCall; readonly outcome: Outcome }[]): Statement[] {
+  toolResults(turn: TurnFacts, results: readonly ToolOutcome[]): Statement[] {
     const { sessions, audit } = this.#deps
     const blocks = results.map(({ call, outcome }): Block => ({
       type: 'result',
@@ -138,7 +138,7 @@ export class TurnRecord {
       ),
     ]
   }
-  traces(progress: { takeTraces(): readonly Trace[] }): readonly Statement[] {
+  traces(progress: Traces): readonly Statement[] {
     return this.#deps.journal.trace(progress.takeTraces())
   }
   /** A label that was let through to a sink, by whom, for exactly which arguments. Never the value. */
@@ -149,69 +149,72 @@ export class TurnRecord {
       details: `turn ${id}: ${label} declassified for ${sink} by ${by}, arguments ${argumentHash}`,
     })
   }
-  suspected({ id, agentId }: TurnFacts, text: string): Statement {
+  injectionSuspected({ id, agentId }: TurnFacts, text: string): Statement {
     return this.#deps.audit.entry({ event: 'injection_suspected', agentId, details: `turn ${id}: ${text}` })
   }
-  withheld({ id, agentId }: TurnFacts, text: string): Statement {
+  callWithheld({ id, agentId }: TurnFacts, text: string): Statement {
     return this.#deps.audit.entry({ event: 'taint_violation', agentId, details: `turn ${id}: refused: ${text}` })
   }
-  compacted(agentId: string, sessionId: string, summarized: number, kept: number, because: string): Statement {
+  compacted(
+    session: { readonly agentId: string; readonly sessionId: string },
+    summarized: number,
+    kept: number,
+    reason: string,
+  ): Statement {
+    const { agentId, sessionId } = session
     return this.#deps.audit.entry({
       event: 'session_changed',
       agentId,
-      details: `session ${sessionId} compacted (${because}): ${summarized} messages summarized, ${kept} kept`,
+      details: `session ${sessionId} compacted (${reason}): ${summarized} messages summarized, ${kept} kept`,
     })
   }
-  /** What a summary cost, in the turn that had to wait for it or by itself. Settles when durable. */
-  async summarised(
-    of: { readonly agentId: string; readonly sessionId: string; readonly turnId: string },
+  /** Records what a summary cost, by itself or for the turn that waits for it. Settles when durable. */
+  async commitSummary(
+    turn: { readonly agentId: string; readonly sessionId: string; readonly turnId: string },
     model: ResolvedModel,
-    call: SummaryCall,
+    { usage, startedAt, durationMs, output, release }: SummaryCall,
   ): Promise<void> {
-    const { turnId } = of
+    const trace: Trace = {
+      ...turn,
+      id: v7(),
+      kind: 'model',
+      name: `${model.provider}/${model.model}`,
+      iteration: 1,
+      startedAt,
+      durationMs,
+      failed: false,
+      tokens: { input: usage.input, output: usage.output },
+      input: '',
+      output,
+    }
     await this.#deps.commit([
-      ...(call.giveBack?.() ?? []),
-      ...this.spent({ ...of, id: turnId, entryPoint: 'rest' }, model, call.usage),
-      ...this.#deps.journal.trace([
-        {
-          ...of,
-          id: v7(),
-          kind: 'model',
-          name: `${model.provider}/${model.model}`,
-          iteration: 1,
-          startedAt: call.startedAt,
-          durationMs: call.durationMs,
-          failed: false,
-          tokens: { input: call.usage.input, output: call.usage.output },
-          input: '',
-          output: call.output,
-        },
-      ]),
+      ...(release?.() ?? []),
+      ...this.usage({ ...turn, id: turn.turnId }, model, usage),
+      ...this.#deps.journal.trace([trace]),
     ])
   }
-  spent(turn: TurnFacts, model: ResolvedModel, usage: Usage): Statement[] {
+  usage(turn: Pick<TurnFacts, 'id' | 'agentId' | 'sessionId'>, model: ResolvedModel, usage: Usage): Statement[] {
     const ledger = this.#deps.usage()
     if (!ledger) return []
-    return [
-      ledger.entry({
-        agentId: turn.agentId,
-        sessionId: turn.sessionId,
-        turnId: turn.id,
-        provider: model.provider,
-        model: model.model,
-        inputTokens: usage.input,
-        outputTokens: usage.output,
-        cachedInputTokens: usage.cachedInput ?? 0,
-        costUsd: toUsd(costNano(model.price, usage)),
-        estimated: usage.estimated ?? false,
-      }),
-    ]
+    const entry = ledger.entry({
+      agentId: turn.agentId,
+      sessionId: turn.sessionId,
+      turnId: turn.id,
+      provider: model.provider,
+      model: model.model,
+      inputTokens: usage.input,
+      outputTokens: usage.output,
+      cachedInputTokens: usage.cachedInput ?? 0,
+      costUsd: toUsd(costNano(model.price, usage)),
+      estimated: usage.estimated ?? false,
+    })
+    return [entry]
   }
   ended(
     turn: TurnFacts,
     state: Exclude<TurnState, 'queued' | 'running' | 'waiting'>,
     details: string,
-    progress?: { takeTraces(): readonly Trace[] },
+    progress?: Traces,
     failure?: TurnFailure,
   ): Statement[] {
     const { journal, audit } = this.#deps
@@ -221,19 +224,16 @@ export class TurnRecord {
         event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
         agentId: turn.agentId,
         details: `turn ${turn.id} by ${turn.entryPoint} ${state}: ${details}`,
-        actor: turn.asker,
+        actor: turn.sender,
       }),
     ]
   }
 
-  /**
-   * The turn failed: its messages are shown with the reason, and no model is given them again. What its tools did stays done, so that is
-   * noted in their place.
-   */
+  /** The messages of a failed turn are shown with the reason, and no model gets them again. A note names what its tools did. */
   failed(turn: TurnFacts, failure: TurnFailure, effects: readonly string[]): readonly Statement[] {
     return [...this.#deps.sessions.fail(turn.sessionId, turn.id, failure), ...this.#effects(turn, 'failed', effects)]
   }
-  /** A turn that failed was asked again or dropped by a person. `effects`: what no note says yet. */
+  /** A person retried or dropped a failed turn. `effects`: tools that no note names yet. */
   hidden(turn: TurnFacts, because: 'retried' | 'dropped', effects: readonly string[]): readonly Statement[] {
     return [
       ...this.#deps.sessions.hide(turn.sessionId, turn.id, because),
@@ -248,7 +248,8 @@ export class TurnRecord {
 
   #effects(turn: TurnFacts, how: string, effects: readonly string[]): readonly Statement[] {
     if (effects.length === 0) return []
-    const text = `[A message ${how} here before it was answered. Tools had run by then: ${[...new Set(effects)].join(', ')}.]`
+    const tools = [...new Set(effects)].join(', ')
+    const text = `[A message ${how} here before it was answered. Tools had run by then: ${tools}.]`
     return this.#deps.sessions.append(turn.sessionId, this.#message(turn, 'system', [{ type: 'text', text }]))
   }
   #message(turn: TurnFacts, role: Message['role'], blocks: readonly Block[]): Message {
@@ -256,14 +257,14 @@ export class TurnRecord {
   }
 }
 
-function labelsOf({ labels }: Outcome): Pick<Outcome, 'labels'> {
-  return labels === undefined || labels.length === 0 ? {} : { labels }
+function labelsOf({ labels = [] }: Outcome): Pick<Outcome, 'labels'> {
+  return labels.length === 0 ? {} : { labels }
 }
-function thought(text: string): Block[] {
-  return text === '' ? [] : [{ type: 'reasoning', text }]
-}
-function labelled(text: string, labels: readonly Label[]): Block {
-  return { type: 'text', text, ...(labels.length > 0 && { labels }) }
+function toBlocks(text: string, reasoning: string, labels: readonly Label[]): Block[] {
+  const blocks: Block[] = []
+  if (reasoning !== '') blocks.push({ type: 'reasoning', text: reasoning })
+  if (text !== '') blocks.push({ type: 'text', text, ...(labels.length > 0 && { labels }) })
+  return blocks
 }
 
 /** The same whenever the call is made again: a call's id is unique within its turn. */

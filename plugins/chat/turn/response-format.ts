@@ -46,6 +46,9 @@ function toFormat({ name, schema: given, strict }: v.InferOutput<typeof Named>):
   return { type: 'json_schema', name, schema: given, ...(typeof strict === 'boolean' ? { strict } : {}) }
 }
 
+export const TEXT_ONLY =
+  'response_format: the built-in offline model writes text only; configure a provider to ask for a form'
+
 /** Told to every model, because not every provider can be told by a parameter. */
 export function instruction(format: ResponseFormat): string {
   const shape =

@@ -1,45 +1,54 @@
-import { estimateUsage } from 'svc/providers'
-import type { ResponseFormat } from 'svc/providers'
 import * as v from 'valibot'
 import { runAs } from 'svc/internal'
+import { estimateUsage } from 'svc/providers'
+import type { ResponseFormat, Usage } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { Hooks, Statement } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
+import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Message } from '../../sessions/contract.ts'
-import { ModelCaller, chooseModel, showsReasoning, TEXT_ONLY } from './model-call.ts'
-import type { ModelCallerDeps } from './model-call.ts'
+import { toTurns } from '../context/history.ts'
+import { countTurn, familyOf, maxTokens } from '../context/tokens.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
-import { explain, failureOf, naming } from './failure.ts'
-import { checkAnswer, FormatInput } from './response-format.ts'
 import { createGuard, guardLimits } from '../safety/loop-guard.ts'
-import { toTurns } from '../context/history.ts'
+import { carriedBy } from '../safety/taint.ts'
+import { explain, failureOf, naming } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
-import type { LoopInput, LoopPorts, Outcome } from './loop.ts'
-import { Progress } from './progress.ts'
-import type { TurnRecord } from './record.ts'
-import { recall } from './recall.ts'
-import type { Effects } from './recall.ts'
-import { isRouted, routed, withModel } from './model-routing.ts'
-import { carriedBy } from '../safety/taint.ts'
-import { countTurn, familyOf, mostTokens } from '../context/tokens.ts'
+import type { LoopEnd, LoopEvent, LoopInput, LoopPorts, Outcome } from './loop.ts'
+import { ModelCaller, reasoningPolicy } from './model-caller.ts'
+import type { ModelCallerDeps } from './model-caller.ts'
+import { chooseModel, isRouted, routed, withModel } from './model-choice.ts'
+import { TurnProgress } from './progress.ts'
+import { checkAnswer, FormatInput, TEXT_ONLY } from './response-format.ts'
+import { INTERRUPTED, resumePoint } from './resume.ts'
+import type { Effects } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
 
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   readonly effects: Effects
-  readonly hooks: Hooks
-  readonly record: TurnRecord
   readonly limits: { readonly maxIterations: number; readonly toolCalls: number; readonly reasoningChars: number }
-  /** Runs what must end before the plugin goes, and that nobody waits for. */
+  /** Runs work that nobody waits for and that must end before the plugin unloads. */
   readonly background: (work: () => Promise<void>) => void
   readonly onDefect: (error: unknown, turnId: string) => void
 }
+/** A turn with what is known of it, and the statements that start the next turn of its session. */
+interface Run {
+  readonly live: LiveTurn
+  readonly progress: TurnProgress
+  readonly startNext: () => Statement[]
+}
+/** A turn with the agent that answers and the place of its model among the agent's choices. */
+interface Prepared extends Run {
+  readonly agent: Agent
+  readonly model: ResolvedModel
+  readonly choice: number
+}
 
-/** Messages a turn may add before the next one looks whether there are too many. */
-const BEYOND = 20
-const INTERRUPTED = '[Interrupted: the service stopped before this was answered.]'
+/** Messages a turn may add before the next turn compacts the session. */
+const MESSAGES_OF_A_TURN = 20
 
 export class TurnRunner {
   readonly #deps: TurnRunnerDeps
@@ -47,192 +56,177 @@ export class TurnRunner {
     this.#deps = deps
   }
 
-  /** Runs a turn to whatever end and records it. Never rejects. `next` is the turn that follows in the session. */
+  /** Runs a turn to its end, whatever that is, and records it. Never rejects. `next` is the turn that follows in the session. */
   run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
-    // What is done in a turn is done by the agent, whoever sent the message and whoever's message came before it.
+    // The agent is the actor of its turn, whoever sent the message.
     return runAs({ kind: 'agent', id: live.agentId }, () => this.#run(live, next))
   }
   async #run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
-    const started = performance.now()
-    const progress = new Progress(live)
-    const follow = (): Statement[] => {
-      const after = next()
-      return after ? [this.#deps.record.running(after.id)] : []
+    const start = performance.now()
+    const progress = new TurnProgress(live)
+    const startNext = (): Statement[] => {
+      const following = next()
+      return following ? [this.#deps.record.running(following.id)] : []
     }
+    const run = { live, progress, startNext }
     try {
-      const result = await this.#turn(live, progress, follow)
+      const result = await this.#answer(run)
       live.finish(result)
-      const { agent } = progress
-      if (agent)
-        this.#deps.background(() =>
-          this.#deps.hooks.emit(TurnEnded, {
-            agent,
-            entryPoint: live.entryPoint,
-            result,
-            durationMs: performance.now() - started,
-          }),
-        )
+      this.#announceEnd(run, result, performance.now() - start)
     } catch (error) {
-      await this.#broken(live, progress, naming(error, progress.model?.provider), follow)
+      await this.#break(run, naming(error, progress.model?.provider))
     }
   }
+  #announceEnd({ live: { entryPoint }, progress: { agent } }: Run, result: TurnResult, durationMs: number): void {
+    const { background, hooks } = this.#deps
+    if (agent) background(() => hooks.emit(TurnEnded, { agent, entryPoint, result, durationMs }))
+  }
 
-  async #turn(live: LiveTurn, progress: Progress, follow: () => Statement[]): Promise<TurnResult> {
-    const { db, agents, inference, hooks, record, limits } = this.#deps
+  async #answer(run: Run): Promise<TurnResult> {
+    const { live, progress } = run
+    const { hooks, agents, limits } = this.#deps
     live.signal.throwIfAborted()
     const named = (progress.agent = await agents.requireRunning(live.agentId))
     live.push({ type: 'thinking' })
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
-    const wanted = live.options.model
-    const asked = wanted === undefined && isRouted(named) ? await this.#messages(live, named) : undefined
-    const agent = wanted ? withModel(named, wanted, []) : asked ? await routed(named, asked, inference.choose) : named
-    const [{ model, index }, messages] = await Promise.all([
-      chooseModel(inference, agent),
-      asked ?? this.#messages(live, agent),
-    ])
-    progress.model = model
-    live.format = live.options.responseFormat ?? formatOf(agent)
-    if (live.format && model.provider === 'builtin') throw new Refusal('service_unavailable', TEXT_ONLY)
-    const window = await this.#compacted(live, agent, progress, messages)
+    const { messages, ...turn } = await this.#prepare(run, named)
+    const window = await this.#compactIfNeeded(turn, messages)
     progress.carried = carriedBy(window)
-    const input = await this.#input(live, agent, window, progress)
+    const input = await this.#loopInput(turn, window)
     progress.iterations = input.iterations
     progress.calls = input.pending?.calls ?? []
-    const shown = showsReasoning(live.options, agent)
-    const loop = runLoop(input, this.#ports(live, agent, progress, index, input.pending?.known))
-    for (;;) {
-      const { done, value } = await loop.next()
-      if (done) {
-        progress.iterations = value.iterations
-        progress.request = undefined
-        if (value.usage) progress.spend(value.usage)
-        const result = progress.result(value.stop)
-        await db.batch([
-          ...record.said(live, { text: value.text, reasoning: progress.takeReasoning() }, progress.labels),
-          ...(value.usage && progress.model ? record.spent(live, progress.model, value.usage) : []),
-          ...progress.giveBack(),
-          ...record.ended(live, 'done', `${result.usage.input} tokens in, ${result.usage.output} out`, progress),
-          ...follow(),
-        ])
-        return result
+    const reasoning = reasoningPolicy(live.options, turn.agent)
+    const emit = (event: LoopEvent): void => {
+      if (event.type === 'reasoning') {
+        if (reasoning.kept) progress.addReasoning(event.delta, limits.reasoningChars)
+        if (!reasoning.streamed) return
       }
-      if (value.type === 'reasoning') {
-        if (!shown.kept) continue
-        progress.think(value.delta, limits.reasoningChars)
-        if (!shown.streamed) continue
-      }
-      if (value.type === 'text') {
-        progress.said += value.delta
-        progress.step += value.delta
-      }
-      live.push(value)
+      if (event.type === 'text') progress.addText(event.delta)
+      live.push(event)
     }
+    return this.#finish(run, await runLoop(input, this.#ports(turn, emit, input.pending?.known)))
+  }
+
+  /** Chooses the agent's model and reads the messages for it. */
+  async #prepare(run: Run, named: Agent): Promise<Prepared & { readonly messages: readonly Message[] }> {
+    const { live, progress } = run
+    const { inference } = this.#deps
+    const { options } = live
+    let agent = named
+    let question: readonly Message[] | undefined
+    if (options.model !== undefined) agent = withModel(named, options.model, [])
+    else if (isRouted(named)) {
+      question = await this.#messages(live, named)
+      agent = await routed(named, question, inference.choose)
+    }
+    const [{ model, index }, messages] = await Promise.all([
+      chooseModel(inference, agent),
+      question ?? this.#messages(live, agent),
+    ])
+    progress.model = model
+    live.format = options.responseFormat ?? formatOf(agent)
+    if (live.format && model.provider === 'builtin') throw new Refusal('service_unavailable', TEXT_ONLY)
+    return { ...run, agent, model, choice: index, messages }
+  }
+
+  async #finish({ live, progress, startNext }: Run, end: LoopEnd): Promise<TurnResult> {
+    const { db, record } = this.#deps
+    progress.iterations = end.iterations
+    progress.request = undefined
+    if (end.usage) progress.addUsage(end.usage)
+    const result = progress.result(end.stop)
+    const details = `${result.usage.input} tokens in, ${result.usage.output} out`
+    await db.batch([
+      ...record.answer(live, { text: end.text, reasoning: progress.takeReasoning() }, progress.labels),
+      ...(end.usage && progress.model ? record.usage(live, progress.model, end.usage) : []),
+      ...progress.releaseReservation(),
+      ...record.ended(live, 'done', details, progress),
+      ...startNext(),
+    ])
+    return result
   }
 
   async #messages(live: LiveTurn, agent: Agent): Promise<readonly Message[]> {
     const { sessions, compactor, historyMessages } = this.#deps
-    // More than are compacted, or those in between would be neither read nor summarised.
-    const most = Math.max(historyMessages, compactor.limits(agent).threshold_messages + BEYOND)
-    return sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? most)
+    // More than the compaction threshold, or the messages in between would be neither read nor summarised.
+    const limit = Math.max(historyMessages, compactor.limits(agent).threshold_messages + MESSAGES_OF_A_TURN)
+    return sessions.tail(live.sessionId, live.id, agent.manifest.max_history_messages ?? limit)
   }
 
-  /** The messages for the model, after the older ones were summarised if they are too many or too long. Nothing is lost when that fails. */
-  async #compacted(
-    live: LiveTurn,
-    agent: Agent,
-    progress: Progress,
-    messages: readonly Message[],
-  ): Promise<readonly Message[]> {
+  /** The messages for the model. Too many or too long ones are summarised first; nothing is lost when that fails. */
+  async #compactIfNeeded(turn: Prepared, messages: readonly Message[]): Promise<readonly Message[]> {
+    const { live, agent, model, progress } = turn
     const { compactor, log } = this.#deps
-    const { model } = progress
+    const { sessionId, id: before, signal } = live
+    if (model.provider === 'builtin') return messages
     const limits = compactor.limits(agent)
-    if (!model || model.provider === 'builtin') return messages
-    const most = model.contextWindow * limits.token_threshold_ratio
-    const many = messages.length > limits.threshold_messages
-    const turns = toTurns(messages)
-    const family = familyOf(model.model)
-    const long = mostTokens(turns) > most && turns.reduce((sum, turn) => sum + countTurn(turn, family), 0) > most
-    if (!many && !long) return messages
+    const overflow = exceeds(toTurns(messages), model, limits.token_threshold_ratio)
+    if (!overflow && messages.length <= limits.threshold_messages) return messages
     live.enter({ phase: 'compacting', detail: 'older messages are being summarised' })
     try {
-      const { status } = await compactor.compact({
-        agent,
-        sessionId: live.sessionId,
-        model,
-        before: live.id,
-        signal: live.signal,
-        because: long ? 'overflow' : 'threshold',
-        payer: progress,
-      })
+      const reason = overflow ? 'overflow' : 'threshold'
+      const { status } = await compactor.compact({ agent, sessionId, model, before, signal, reason, turn: progress })
       return status === 'compacted' ? await this.#messages(live, agent) : messages
     } catch (error) {
-      live.signal.throwIfAborted()
-      log.warn(
-        `session ${live.sessionId} could not be compacted and stays as it is: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      signal.throwIfAborted()
+      const why = error instanceof Error ? error.message : String(error)
+      log.warn(`session ${sessionId} could not be compacted and stays as it is: ${why}`)
       return messages
     }
   }
 
-  async #input(live: LiveTurn, agent: Agent, messages: readonly Message[], progress: Progress): Promise<LoopInput> {
-    const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, this.#deps.limits.maxIterations)
-    const base = {
+  async #loopInput({ live, agent, progress }: Prepared, messages: readonly Message[]): Promise<LoopInput> {
+    const { limits, effects, tools } = this.#deps
+    const input = {
       turns: toTurns(messages, live.resumed ? live.id : undefined),
-      maxIterations,
+      maxIterations: Math.min(agent.manifest.autonomous.max_iterations, limits.maxIterations),
       signal: live.signal,
       iterations: 0,
     }
-    if (!live.resumed) return base
-    const recalled = await recall(this.#deps.effects, live.id, messages, live.waiting)
-    for (const { tool } of recalled.earlier ?? [])
-      if (this.#deps.tools.find(tool)?.risk !== 'read') progress.effects.push(tool)
-    for (const { labels = [] } of recalled.pending?.known.values() ?? []) {
-      progress.carried = new Map([
-        ...labels.map((label) => [label, 'the answer of a tool'] as const),
-        ...progress.carried,
-      ])
+    if (!live.resumed) return input
+    const point = await resumePoint(effects, live.id, messages, live.waiting)
+    for (const { tool } of point.earlier ?? []) if (tools.find(tool)?.risk !== 'read') progress.effects.push(tool)
+    for (const { labels = [] } of point.pending?.known.values() ?? []) {
+      const known = labels.map((label) => [label, 'the answer of a tool'] as const)
+      progress.carried = new Map([...known, ...progress.carried])
     }
-    return { ...base, ...recalled }
+    return { ...input, ...point }
   }
 
-  #ports(
-    live: LiveTurn,
-    agent: Agent,
-    progress: Progress,
-    choice: number,
-    known: ReadonlyMap<string, Outcome> | undefined,
-  ): LoopPorts {
+  #ports(turn: Prepared, emit: (event: LoopEvent) => void, known: ReadonlyMap<string, Outcome> | undefined): LoopPorts {
+    const { live, progress } = turn
     const { db, record, limits } = this.#deps
-    const executor = new ToolExecutor(this.#deps, { live, agent, progress })
-    const models = new ModelCaller(this.#deps, { live, agent, progress, offered: executor.offered(), choice })
+    const { format } = live
+    const executor = new ToolExecutor(this.#deps, turn)
+    const models = new ModelCaller(this.#deps, { ...turn, tools: executor.offered() })
     return {
-      guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }, live.tally),
-      complete: (turns, signal) => models.complete(turns, signal),
+      guard: createGuard({ ...guardLimits, callsPerTurn: limits.toolCalls }, live.toolCalls),
+      emit,
+      complete: (turns, signal, onEvent) => models.complete(turns, signal, onEvent),
       offer: (name) => executor.offer(name),
       call: (call, signal) => executor.call(call, signal),
-      check: live.format && ((text, usage, again) => this.#check(live, progress, live.format, { text, usage, again })),
-      async recordCalls({ text, calls, usage, replay }) {
+      check: format && ((text, usage, again) => this.#checkFormat(turn, format, { text, usage, again })),
+      recordCalls: async ({ usage, ...step }) => {
+        const { calls } = step
         progress.request = undefined
-        progress.spend(usage)
+        progress.addUsage(usage)
         await db.batch([
-          ...record.calls(live, { text, reasoning: progress.takeReasoning(), calls, replay }, progress.labels),
-          ...(progress.model ? record.spent(live, progress.model, usage) : []),
-          ...progress.giveBack(),
-          ...record.traces(progress),
+          ...record.toolCalls(live, { ...step, reasoning: progress.takeReasoning() }, progress.labels),
+          ...this.#spent(turn, usage),
         ])
-        progress.step = ''
+        progress.unrecordedText = ''
         progress.calls = calls
-        progress.begun.clear()
+        progress.startedCalls.clear()
         progress.outcomes.clear()
       },
-      async recordReceipt(call, outcome) {
+      recordReceipt: async (call, outcome) => {
         await db.batch([record.receipt(live, call, outcome)])
       },
-      async recordResults(results) {
-        // What is known of an earlier process has its receipt, or stays unknown.
+      recordResults: async (results) => {
+        // Outcomes of an earlier process have their receipt, or stay unknown.
         const fresh = results.filter(({ call }) => !known?.has(call.id))
         await db.batch([
-          ...record.results(live, results),
+          ...record.toolResults(live, results),
           ...fresh.map(({ call, outcome }) => record.receipt(live, call, outcome)),
           ...record.traces(progress),
         ])
@@ -241,23 +235,28 @@ export class TurnRunner {
     }
   }
 
-  async #check(
-    live: LiveTurn,
-    progress: Progress,
-    format: ResponseFormat | undefined,
-    { text, usage, again }: { text: string; usage: Parameters<Progress['spend']>[0]; again: boolean },
-  ) {
-    const checked = format ? checkAnswer(text, format) : { text }
-    if (!('fault' in checked)) return checked
-    const { db, record } = this.#deps
-    progress.request = undefined
-    progress.spend(usage)
-    await db.batch([
-      ...(progress.model ? record.spent(live, progress.model, usage) : []),
-      ...progress.giveBack(),
+  /** Statements for a call of the model that did not end the turn. */
+  #spent({ live, progress }: Run, usage: Usage): Statement[] {
+    const { record } = this.#deps
+    return [
+      ...(progress.model ? record.usage(live, progress.model, usage) : []),
+      ...progress.releaseReservation(),
       ...record.traces(progress),
-    ])
-    if (!again) return checked
+    ]
+  }
+
+  async #checkFormat(
+    turn: Prepared,
+    format: ResponseFormat,
+    answer: { readonly text: string; readonly usage: Usage; readonly again: boolean },
+  ) {
+    const { progress } = turn
+    const checked = checkAnswer(answer.text, format)
+    if (!('fault' in checked)) return checked
+    progress.request = undefined
+    progress.addUsage(answer.usage)
+    await this.#deps.db.batch(this.#spent(turn, answer.usage))
+    if (!answer.again) return checked
     const provider = progress.model?.provider ?? 'the model'
     throw new UpstreamFailure(
       provider,
@@ -266,87 +265,103 @@ export class TurnRunner {
     )
   }
 
-  /** The turn was stopped, or something failed: what was said and done is kept, marked as not being all. */
-  async #broken(live: LiveTurn, progress: Progress, error: unknown, follow: () => Statement[]): Promise<void> {
-    const { record, hooks, onDefect, db, background } = this.#deps
-    const stopped = live.stopped
+  /** The turn was stopped or failed: its text and its effects are kept and marked as incomplete. */
+  async #break(run: Run, error: unknown): Promise<void> {
+    const { live, progress } = run
+    const { hooks, onDefect, background } = this.#deps
+    const { stopped, entryPoint } = live
     const message = stopped ? stopped.message : explain(error)
     if (message === undefined) onDefect(error, live.id)
     const reason = message ?? 'internal error'
-    const state = stopped ? (stopped.by === 'cancel' ? 'cancelled' : 'interrupted') : 'failed'
-    const failure = state === 'failed' ? failureOf(error) : undefined
-    const shown = stopped?.by === 'unload' ? interrupted(live) : error
-    const cut =
-      progress.request !== undefined && progress.written > 0
-        ? estimateUsage(progress.request, progress.written)
-        : undefined
-    if (cut) progress.spend(cut)
-    const paid = [...(cut && progress.model ? record.spent(live, progress.model, cut) : []), ...progress.giveBack()]
     try {
-      if (state === 'interrupted' && (live.resumable || live.waiting)) {
-        const known = progress.calls.flatMap((call) => {
-          const outcome = progress.outcomes.get(call.id)
-          return outcome ? [record.receipt(live, call, outcome)] : []
-        })
-        await db.batch([...known, ...paid, ...record.traces(progress), record.release(live.id)])
-      } else {
-        await db.batch([
-          ...(live.forgotten ? [] : [...this.#unanswered(live, progress), ...this.#partial(live, progress, state)]),
-          ...(failure && !live.forgotten ? record.failed(live, failure, progress.effects) : []),
-          ...paid,
-          ...record.ended(live, state, reason, progress, failure),
-          ...follow(),
-        ])
-      }
+      await this.#recordBroken(run, error, reason)
     } catch (unrecorded) {
-      // The turn stays open in the journal, and the next boot marks it: nothing is lost, only told later.
+      // The turn stays open in the journal, and the next start marks it: nothing is lost, only reported later.
       onDefect(unrecorded, live.id)
     }
-    if (state === 'cancelled') {
-      const { agent } = progress
+    if (stopped?.by === 'cancel') {
       const result = progress.result('cancelled')
       live.finish(result)
-      if (agent) background(() => hooks.emit(TurnEnded, { agent, entryPoint: live.entryPoint, result, durationMs: 0 }))
+      this.#announceEnd(run, result, 0)
       return
     }
-    live.fail(shown)
+    live.fail(stopped?.by === 'unload' ? unloading(live) : error)
     const { agent } = progress
-    if (agent)
-      background(() => hooks.emit(TurnFailed, { agent, entryPoint: live.entryPoint, turnId: live.id, message: reason }))
+    if (agent) background(() => hooks.emit(TurnFailed, { agent, entryPoint, turnId: live.id, message: reason }))
   }
 
-  #partial(live: LiveTurn, progress: Progress, state: 'cancelled' | 'interrupted' | 'failed'): readonly Statement[] {
-    const text = progress.step.trimStart()
-    const { labels } = progress
-    const said = {
-      text: text === '' && state === 'interrupted' ? INTERRUPTED : text,
-      reasoning: progress.takeReasoning(),
+  async #recordBroken({ live, progress, startNext }: Run, error: unknown, reason: string): Promise<void> {
+    const { record, db } = this.#deps
+    const { stopped, forgotten } = live
+    const state = stopped ? STATE_AFTER_STOP[stopped.by] : 'failed'
+    const failure = stopped ? undefined : failureOf(error)
+    const cut = progress.request && progress.written > 0 ? estimateUsage(progress.request, progress.written) : undefined
+    if (cut) progress.addUsage(cut)
+    const paid = [
+      ...(cut && progress.model ? record.usage(live, progress.model, cut) : []),
+      ...progress.releaseReservation(),
+    ]
+    if (state === 'interrupted' && (live.resumable || live.waiting)) {
+      const receipts = progress.calls.flatMap((call) => {
+        const outcome = progress.outcomes.get(call.id)
+        return outcome ? [record.receipt(live, call, outcome)] : []
+      })
+      await db.batch([...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
+      return
     }
-    if (state !== 'failed') return this.#deps.record.said(live, said, labels, state)
-    return text === '' ? [] : this.#deps.record.said(live, said, labels, 'cut')
+    const messages = forgotten
+      ? []
+      : [...this.#openCallResults(live, progress), ...this.#partial(live, progress, state)]
+    await db.batch([
+      ...messages,
+      ...(failure && !forgotten ? record.failed(live, failure, progress.effects) : []),
+      ...paid,
+      ...record.ended(live, state, reason, progress, failure),
+      ...startNext(),
+    ])
+  }
+
+  #partial(
+    live: LiveTurn,
+    progress: TurnProgress,
+    state: 'cancelled' | 'interrupted' | 'failed',
+  ): readonly Statement[] {
+    const { record } = this.#deps
+    const text = progress.unrecordedText.trimStart()
+    const reasoning = progress.takeReasoning()
+    if (state === 'failed') return text === '' ? [] : record.answer(live, { text, reasoning }, progress.labels, 'cut')
+    const shown = text === '' && state === 'interrupted' ? INTERRUPTED : text
+    return record.answer(live, { text: shown, reasoning }, progress.labels, state)
   }
 
   /** Every recorded call gets a result, or the transcript could not be sent to a model again. */
-  #unanswered(live: LiveTurn, progress: Progress): Statement[] {
-    if (progress.calls.length === 0) return []
+  #openCallResults(live: LiveTurn, { calls, outcomes, startedCalls }: TurnProgress): readonly Statement[] {
+    if (calls.length === 0) return []
     const { record } = this.#deps
-    const results = progress.calls.map((call) => ({
-      call,
-      outcome: progress.outcomes.get(call.id) ?? {
-        text: progress.begun.has(call.id)
-          ? 'stopped: it is not known how far this got'
-          : 'not run: the turn was stopped before',
-        failed: true,
-      },
-    }))
+    const results = calls.map((call) => {
+      const text = startedCalls.has(call.id)
+        ? 'stopped: it is not known how far this got'
+        : 'not run: the turn was stopped before'
+      return { call, outcome: outcomes.get(call.id) ?? { text, failed: true } }
+    })
     return [
-      ...record.results(live, results),
+      ...record.toolResults(live, results),
       ...results.map(({ call, outcome }) => record.receipt(live, call, outcome)),
     ]
   }
 }
 
-function interrupted({ waiting }: LiveTurn): Refusal {
+const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted' } as const
+
+/** Whether the messages fill more than this part of the model's window. */
+function exceeds(turns: ReturnType<typeof toTurns>, { model, contextWindow }: ResolvedModel, ratio: number): boolean {
+  const limit = contextWindow * ratio
+  if (maxTokens(turns) <= limit) return false
+  const family = familyOf(model)
+  return turns.reduce((sum, turn) => sum + countTurn(turn, family), 0) > limit
+}
+
+function unloading({ waiting }: LiveTurn): Refusal {
   return new Refusal(
     'service_unavailable',
     waiting

@@ -1,25 +1,25 @@
-import { v7 } from 'uuid'
 import { randomUUID } from 'node:crypto'
+import { v7 } from 'uuid'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { EntryPoint, Journal, Turn } from '../../journal/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
-import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
-import { chooseModel, TEXT_ONLY } from './model-call.ts'
-import type { Compactor } from '../context/compactor.ts'
+import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
+import type { Compactor } from '../context/compactor.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
-import { explain } from './failure.ts'
-import { TurnQueue } from './turn-queue.ts'
-import { LiveTurn, Stopped, toOptions } from './live-turn.ts'
-import { readOptions } from './options.ts'
-import { holdsPersonalData } from '../safety/personal-data.ts'
 import { AgentSemaphore } from './agent-semaphore.ts'
+import { explain } from './failure.ts'
+import { LiveTurn, readOptions, toOptions, TurnStopped } from './live-turn.ts'
+import { chooseModel } from './model-choice.ts'
 import { isAutomated, quietFor } from './quiet-hours.ts'
 import type { TurnRecord } from './record.ts'
+import { TEXT_ONLY } from './response-format.ts'
 import type { TurnRunner } from './runner.ts'
+import { TurnQueue } from './turn-queue.ts'
+import { toUserMessage } from './user-message.ts'
 
 export interface ChatServiceDeps {
   readonly config: ChatConfig
@@ -38,12 +38,12 @@ export interface ChatServiceDeps {
   readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
-  /** Told of every turn that takes a place in its session's line. */
-  readonly accepted?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
+  /** Called for every turn that enters its session's queue. */
+  readonly onQueued?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
 }
 
-/** Entry points that answer later, so that nobody's connection is lost with the process. */
-const later: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
+/** Entry points that answer later: their turns resume after a restart, because no connection is lost with the process. */
+const RESUMABLE: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
   'channel',
   'schedule',
   'trigger',
@@ -52,30 +52,17 @@ const later: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
   'a2a',
 ])
 
-/** Whose words come in at an entry point. A schedule's or a workflow's are the operator's own. */
-const entryPointLabels: Readonly<Partial<Record<EntryPoint, readonly Label[]>>> = {
-  rest: ['UserInput'],
-  sse: ['UserInput'],
-  websocket: ['UserInput'],
-  openai: ['UserInput'],
-  cli: ['UserInput'],
-  channel: ['UserInput'],
-  hook: ['UserInput'],
-  trigger: ['UserInput'],
-  agent: ['UntrustedAgent'],
-  a2a: ['UntrustedAgent'],
-}
-
-/** How many turns the agent may run at a time. What another agent waits for is not held back: two that ask each other would wait for ever. */
+/** Turns that an agent may run at a time. A turn that another agent waits for is not held back: two agents that ask each other would deadlock. */
 function maxConcurrentTurns({ manifest }: Agent, entryPoint: EntryPoint): number | undefined {
   return entryPoint === 'agent' ? undefined : manifest.max_concurrent_invocations
 }
 
+/** Accepts turns, queues them by session, and knows those that wait or run. */
 export class ChatService implements Chat {
   readonly #deps: ChatServiceDeps
   readonly #queue: TurnQueue<LiveTurn>
   readonly #semaphore = new AgentSemaphore()
-  /** Turns that wait for a place of their agent. */
+  /** Turns that wait for the semaphore of their agent. */
   readonly #held = new Set<LiveTurn>()
   /** Turns that are being retried or dropped. */
   readonly #settling = new Set<string>()
@@ -84,11 +71,11 @@ export class ChatService implements Chat {
     this.#queue = new TurnQueue((turn, next) => this.#run(turn, next))
   }
 
-  /** Turns that wait or run. */
+  /** Number of turns that wait or run. */
   get open(): number {
     return this.#queue.total
   }
-  /** Sessions with a turn that waits or runs. */
+  /** Number of sessions with such turns. */
   get activeSessions(): number {
     return this.#queue.size
   }
@@ -97,58 +84,49 @@ export class ChatService implements Chat {
     return this.#queue.length(sessionId) > 0
   }
 
-  accept(request: TurnRequest): Promise<AcceptedTurn> {
-    return this.#accept(request)
-  }
-  /** `also`: what is written with it. */
-  async #accept(request: TurnRequest, also: readonly Statement[] = []): Promise<AcceptedTurn> {
-    const { db, record, agents } = this.#deps
-    const blocks = this.#blocks(request)
+  /** `also`: statements for the same batch. */
+  async accept(request: TurnRequest, also: readonly Statement[] = []): Promise<AcceptedTurn> {
+    const { db, record, agents, config } = this.#deps
+    const { entryPoint } = request
+    const blocks = toUserMessage(request, config)
     const agent = await agents.requireRunning(request.agentId)
-    await this.#awake(agent, request.entryPoint)
-    if (request.responseFormat) await this.#checkForm(agent)
-    const fresh = isAutomated(request.entryPoint) && agent.manifest.session_mode === 'new'
+    await this.#checkQuietHours(agent, entryPoint)
+    if (request.responseFormat) await this.#checkFormat(agent)
+    const fresh = isAutomated(entryPoint) && agent.manifest.session_mode === 'new'
     const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
-    if (sessionId !== agent.sessionId) await this.#own(sessionId, agent.id)
-    this.#room(sessionId)
-    const options = toOptions(request)
-    const resumable = later.has(request.entryPoint)
+    if (sessionId !== agent.sessionId) await this.#checkOwner(sessionId, agent.id)
+    this.#checkQueueLength(sessionId)
     const turn = new LiveTurn({
       id: request.id ?? v7(),
       agentId: agent.id,
       sessionId,
-      entryPoint: request.entryPoint,
-      options,
+      entryPoint,
+      options: toOptions(request),
       resumed: false,
-      resumable,
-      tally: request.within === undefined ? undefined : this.#find(request.within)?.tally,
+      resumable: RESUMABLE.has(entryPoint),
+      toolCalls: request.within === undefined ? undefined : this.attach(request.within)?.toolCalls,
     })
-    // Nothing is awaited between taking a place in line and handing in the batch: the order on disk is the order in line.
-    const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, request.entryPoint) === undefined
-    const accepted = db.batch([
-      ...record.accepted(turn, blocks, JSON.stringify(options), resumable ? 'resume' : 'interrupt', starts),
-      ...also,
-    ])
-    this.enqueue(turn, accepted)
-    await accepted
+    // Nothing is awaited between entering the queue and handing in the batch: the order on disk is the order of the queue.
+    const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, entryPoint) === undefined
+    const onDisk = db.batch([...record.accepted(turn, blocks, starts ? 'running' : 'queued'), ...also])
+    this.enqueue(turn, onDisk)
+    await onDisk
     return turn
   }
 
   async retry(turnId: string, entryPoint: EntryPoint): Promise<AcceptedTurn> {
-    return this.#settle(turnId, 'retried', async (turn, message, statements) => {
-      const said = message.blocks.flatMap((block) => (block.type === 'text' ? [block] : []))
-      return this.#accept(
-        {
-          ...readOptions(turn.options),
-          agentId: turn.agentId,
-          sessionId: turn.sessionId,
-          entryPoint,
-          text: said.map(({ text }) => text).join('\n\n'),
-          images: message.blocks.filter((block) => block.type === 'image'),
-          labels: said.flatMap(({ labels = [] }) => labels),
-        },
-        statements,
-      )
+    return this.#settle(turnId, 'retried', async (turn, { blocks }, statements) => {
+      const texts = blocks.filter((block) => block.type === 'text')
+      const request: TurnRequest = {
+        ...readOptions(turn.options),
+        agentId: turn.agentId,
+        sessionId: turn.sessionId,
+        entryPoint,
+        text: texts.map(({ text }) => text).join('\n\n'),
+        images: blocks.filter((block) => block.type === 'image'),
+        labels: texts.flatMap(({ labels = [] }) => labels),
+      }
+      return this.accept(request, statements)
     })
   }
   async drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
@@ -157,7 +135,7 @@ export class ChatService implements Chat {
       return turn
     })
   }
-  /** One at a time for a turn, so that a message is asked again once. */
+  /** Retries or drops a turn once, however many requests ask for it at a time. */
   async #settle<T>(
     turnId: string,
     how: 'retried' | 'dropped',
@@ -175,7 +153,7 @@ export class ChatService implements Chat {
       if (turn.state !== 'failed' && turn.state !== 'interrupted')
         throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
       if (await sessions.isHidden(turn.sessionId, turnId)) throw settled()
-      // What the tools of a failed turn did was noted when it failed.
+      // A failed turn has a note of what its tools did already.
       const done = turn.state === 'interrupted' ? await effects(turnId) : []
       return await settle(turn, message, record.hidden(turn, how, done))
     } finally {
@@ -183,40 +161,40 @@ export class ChatService implements Chat {
     }
   }
 
-  /** Runs the next turn of a session, when its agent may run one more. */
+  /** Runs the next turn of a session when its agent may run one more. */
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const { agents, runner, db, record } = this.#deps
     const agent = await agents.find(turn.agentId)
-    const most = agent && maxConcurrentTurns(agent, turn.entryPoint)
-    if (most === undefined) return runner.run(turn, next)
-    let placed = false
+    const limit = agent && maxConcurrentTurns(agent, turn.entryPoint)
+    if (limit === undefined) return runner.run(turn, next)
+    let acquired = false
     this.#held.add(turn)
     try {
-      await this.#semaphore.take(turn.agentId, most, turn.signal)
-      placed = true
+      await this.#semaphore.acquire(turn.agentId, limit, turn.signal)
+      acquired = true
       if (!turn.waiting) await db.batch([record.running(turn.id)])
     } catch {
-      // It was stopped while it waited, or nothing can be written: the runner meets the same, and says so as of any other turn.
+      // The turn was stopped while it waited, or nothing can be written: the runner fails in the same way and records it.
     }
     this.#held.delete(turn)
     try {
-      // Whether the one that follows may begin is found out when it is its turn.
+      // The turn that follows has to acquire its own slot.
       await runner.run(turn, () => undefined)
     } finally {
-      if (placed) this.#semaphore.leave(turn.agentId)
+      if (acquired) this.#semaphore.release(turn.agentId)
     }
   }
 
-  /** Puts a turn that is on disk, or about to be, into its session's line. */
-  enqueue(turn: LiveTurn, ready: Promise<unknown>): void {
-    this.#deps.background(() => this.#queue.add(turn.sessionId, turn, ready))
-    this.#deps.accepted?.(turn, ready)
+  /** Puts a turn that is on disk, or about to be, into its session's queue. */
+  enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
+    this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
+    this.#deps.onQueued?.(turn, onDisk)
   }
 
   stop(agentId: string, sessionId?: string): boolean {
     let found = false
     for (const turn of this.#queue.heads()) {
-      if (turn.agentId !== agentId || (sessionId !== undefined && turn.sessionId !== sessionId)) continue
+      if (!belongsTo(turn, agentId, sessionId)) continue
       turn.cancel()
       found = true
     }
@@ -228,69 +206,49 @@ export class ChatService implements Chat {
   }
   /** The turns that this one waits for, the first one first. */
   ahead(turnId: string): readonly string[] {
-    const turn = this.#find(turnId)
+    const turn = this.attach(turnId)
     if (!turn) return []
-    const before: string[] = []
-    for (const each of this.#queue.items()) {
-      if (each === turn) break
-      if (each.sessionId === turn.sessionId) before.push(each.id)
-    }
-    if (!this.#held.has(turn)) return before
-    // The first of its line, but its agent answers as many others as it may.
-    for (const each of this.#queue.heads())
-      if (each.agentId === turn.agentId && !this.#held.has(each)) before.push(each.id)
-    return before
+    const queue = this.#queue.of(turn.sessionId)
+    const ahead = queue.slice(0, queue.indexOf(turn)).map(({ id }) => id)
+    if (!this.#held.has(turn)) return ahead
+    // It is the first of its session, and waits for other sessions of its agent.
+    for (const head of this.#queue.heads())
+      if (head.agentId === turn.agentId && !this.#held.has(head)) ahead.push(head.id)
+    return ahead
   }
   attach(turnId: string): LiveTurn | undefined {
-    return this.#find(turnId)
-  }
-  #find(turnId: string): LiveTurn | undefined {
     for (const turn of this.#queue.items()) if (turn.id === turnId) return turn
     return undefined
   }
-  /** Ends what waits as well as what runs, where a session or an agent is gone. `forget`: its messages too, so what was said so far is not kept. */
-  abandon({
-    agentId,
-    sessionId,
-    forget = false,
-  }: {
-    readonly agentId: string
-    readonly sessionId?: string
-    readonly forget?: boolean
-  }): void {
+  /** Cancels what waits as well as what runs, where a session or an agent is gone. `forget`: its messages are gone too. */
+  cancelAll(where: { readonly agentId: string; readonly sessionId?: string; readonly forget?: boolean }): void {
     for (const turn of this.#queue.items()) {
-      if (turn.agentId !== agentId || (sessionId !== undefined && turn.sessionId !== sessionId)) continue
-      turn.forgotten ||= forget
+      if (!belongsTo(turn, where.agentId, where.sessionId)) continue
+      turn.forgotten ||= where.forget ?? false
       turn.cancel()
     }
   }
-  /** Lets go of the turns that wait for a person: they are on disk and go on when the plugin is back. What stands behind them cannot begin before. */
+  /** Ends turns that wait for a person in this process, and those queued behind them. They go on when the plugin is back. */
   releaseWaiting(): void {
-    const held = new Set([...this.#queue.heads()].filter((turn) => turn.waiting).map((turn) => turn.sessionId))
-    for (const turn of this.#queue.items()) if (held.has(turn.sessionId)) turn.stop('unload')
+    const sessions = new Set([...this.#queue.heads()].filter(({ waiting }) => waiting).map((turn) => turn.sessionId))
+    for (const turn of this.#queue.items()) if (sessions.has(turn.sessionId)) turn.stop('unload')
   }
-  /** Ends everything in this process. */
-  end(by: Stopped['by']): void {
+  /** Ends every turn in this process. */
+  stopAll(by: TurnStopped['by']): void {
     for (const turn of this.#queue.items()) turn.stop(by)
   }
 
   async compact(agentId: string, sessionId?: string): Promise<Compaction> {
     const { agents, compactor, inference, signal } = this.#deps
     const agent = await agents.require(agentId)
-    const of = sessionId ?? agent.sessionId
+    const target = sessionId ?? agent.sessionId
     const { model } = await chooseModel(inference, agent)
+    const before = this.#queue.running(target)?.id
     try {
-      return await compactor.compact({
-        agent,
-        sessionId: of,
-        model,
-        before: this.#queue.running(of)?.id,
-        signal,
-        because: 'request',
-      })
+      return await compactor.compact({ agent, sessionId: target, model, before, signal, reason: 'request' })
     } catch (error) {
-      // It may have been a turn's, which was cancelled, or this plugin is being replaced.
-      if (error instanceof Stopped || signal.aborted)
+      // It may have joined the compaction of a turn that was cancelled, or this plugin is being replaced.
+      if (error instanceof TurnStopped || signal.aborted)
         throw new Refusal('service_unavailable', 'The summary was not finished; everything is as it was', {
           retryAfterSecs: 1,
           cause: error,
@@ -300,80 +258,55 @@ export class ChatService implements Chat {
   }
   async undoCompaction(agentId: string, sessionId?: string): Promise<number> {
     const { agents, sessions } = this.#deps
-    const of = sessionId ?? (await agents.require(agentId)).sessionId
-    const before = await sessions.restore(of)
-    if (!before) return 0
-    return before.messageCount - ((await sessions.summary(of))?.messageCount ?? 0)
+    const target = sessionId ?? (await agents.require(agentId)).sessionId
+    const undone = await sessions.restore(target)
+    if (!undone) return 0
+    return undone.messageCount - ((await sessions.summary(target))?.messageCount ?? 0)
   }
 
-  /** Throws when the answer can have no form, while nothing is written yet. */
-  async #checkForm(agent: Agent): Promise<void> {
+  /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */
+  async #checkFormat(agent: Agent): Promise<void> {
     let provider: string
     try {
       provider = (await chooseModel(this.#deps.inference, agent)).model.provider
     } catch (error) {
-      // That no model can be had now is told by the turn, when it is its turn.
+      // The turn reports that there is no model, when it runs.
       if (explain(error) === undefined) throw error
       return
     }
     if (provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
   }
-  /** Throws when a clock or an event wants something from an agent in its quiet hours. Whoever sent it may try again when they end. */
-  async #awake({ id, name, manifest }: Agent, entryPoint: EntryPoint): Promise<void> {
-    const secs = isAutomated(entryPoint) ? quietFor(manifest.autonomous.quiet_hours, new Date()) : 0
+  /** Throws when an automated turn comes in the agent's quiet hours. The sender may try again when they end. */
+  async #checkQuietHours({ id, name, manifest }: Agent, entryPoint: EntryPoint): Promise<void> {
+    const { quiet_hours: hours } = manifest.autonomous
+    const secs = isAutomated(entryPoint) ? quietFor(hours, new Date()) : 0
     if (secs === 0) return
     await this.#deps.audit.write({
       event: 'agent_message',
       agentId: id,
-      details: `a turn by ${entryPoint} was refused in the quiet hours ${manifest.autonomous.quiet_hours}`,
+      details: `a turn by ${entryPoint} was refused in the quiet hours ${hours}`,
     })
-    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${manifest.autonomous.quiet_hours})`, {
+    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${hours})`, {
       retryAfterSecs: secs,
-      details: { quiet_hours: manifest.autonomous.quiet_hours },
+      details: { quiet_hours: hours },
     })
   }
-  #blocks({ text, images = [], entryPoint, labels = [] }: TurnRequest): Block[] {
-    const { message_bytes: bytes, message_chars: chars, images_per_message: most } = this.#deps.config
-    if (text.trim() === '' && images.length === 0) throw new Refusal('invalid_request', 'message: must not be empty')
-    if (text.length > chars)
-      throw new Refusal(
-        'payload_too_large',
-        `The message is longer than ${chars} characters (plugins.chat.message_chars)`,
-      )
-    if (text.length * 3 > bytes && Buffer.byteLength(text) > bytes)
-      throw new Refusal('payload_too_large', `The message is larger than ${bytes} bytes (plugins.chat.message_bytes)`)
-    if (images.length > most)
-      throw new Refusal(
-        'payload_too_large',
-        `The message has more than ${most} images (plugins.chat.images_per_message)`,
-      )
-    const carried = [
-      ...new Set<Label>([
-        ...(entryPointLabels[entryPoint] ?? []),
-        ...labels,
-        ...(holdsPersonalData(text, this.#deps.config.personal_data) ? (['Pii'] as const) : []),
-      ]),
-    ]
-    // An image has no place for labels; an empty text beside it carries them.
-    const blocks: Block[] =
-      text === '' && carried.length === 0
-        ? []
-        : [{ type: 'text', text, ...(carried.length > 0 && { labels: carried }) }]
-    for (const image of images) blocks.push({ type: 'image', ...image })
-    return blocks
-  }
-  async #own(sessionId: string, agentId: string): Promise<void> {
+  async #checkOwner(sessionId: string, agentId: string): Promise<void> {
     const session = await this.#deps.sessions.find(sessionId)
     if (session && session.agentId !== agentId)
       throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
   }
-  #room(sessionId: string): void {
-    const { queue_length: most } = this.#deps.config
-    if (this.#queue.length(sessionId) < most) return
+  #checkQueueLength(sessionId: string): void {
+    const { queue_length: max } = this.#deps.config
+    if (this.#queue.length(sessionId) < max) return
     throw new Refusal(
       'rate_limit',
-      `This session has ${most} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
+      `This session has ${max} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
       { retryAfterSecs: 5 },
     )
   }
+}
+
+function belongsTo(turn: LiveTurn, agentId: string, sessionId: string | undefined): boolean {
+  return turn.agentId === agentId && (sessionId === undefined || turn.sessionId === sessionId)
 }

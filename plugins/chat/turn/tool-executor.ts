@@ -1,22 +1,20 @@
-import type { Logger } from 'svc/sdk'
 import { enforced, findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
-import type { Hooks, PluginDatabase, ToolDescription, Tools } from 'svc/sdk'
 import type { ToolCall } from 'svc/providers'
+import { omitUndefined, Refusal } from 'svc/sdk'
+import type { Hooks, Logger, PluginDatabase, ToolDescription, ToolResult, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import { ToolCallEnded, ToolCallStarting } from '../contract.ts'
 import type { ToolCallAttempt } from '../contract.ts'
-import type { LiveTurn } from './live-turn.ts'
-import type { Offer, Outcome } from './loop.ts'
-import type { Pace } from '../safety/tool-call-rate.ts'
 import { holdsPersonalData } from '../safety/personal-data.ts'
 import type { PersonalData } from '../safety/personal-data.ts'
-import type { Progress } from './progress.ts'
 import { screenOutside } from '../safety/screening.ts'
 import type { OutsideScreening } from '../safety/screening.ts'
 import { argumentHash, checkFlow, isLabel, union } from '../safety/taint.ts'
-import type { Declassification } from '../safety/taint.ts'
+import type { ToolCallRate } from '../safety/tool-call-rate.ts'
+import type { LiveTurn } from './live-turn.ts'
+import type { Offer, Outcome } from './loop.ts'
+import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
 
@@ -26,102 +24,76 @@ export interface ToolExecutorDeps {
   readonly tools: Tools
   readonly hooks: Hooks
   readonly record: TurnRecord
-  readonly pace: Pace
+  readonly toolCallRate: ToolCallRate
   readonly personalData: PersonalData
-  /** Told of each call that was refused for what its arguments carry. */
-  readonly withheld: (agent: Agent, label: string, tool: string) => void
+  /** Called for each tool call that was refused because of the labels of its arguments. */
+  readonly onWithheld: (agent: Agent, label: string, tool: string) => void
   readonly waitingAfterMs: number
   readonly screening: OutsideScreening
-  /** Told when a turn has begun to wait for a person. */
-  readonly waits: () => void
+  /** Called when a turn begins to wait for a person. */
+  readonly onWaiting: () => void
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
-  readonly loaded: (signal: AbortSignal) => Promise<void>
+  readonly pluginsLoaded: (signal: AbortSignal) => Promise<void>
   readonly log: Pick<Logger, 'warn'>
 }
+/** The gate's plugin is being replaced, so the call has to be checked again. */
+const CHECK_AGAIN = Symbol('check again')
+const OUTSIDE_LABELS: ReadonlySet<string> = new Set<Label>(['ExternalNetwork', 'UntrustedAgent'])
 
-/** The one way from a model's call to a tool: right, pace, labels, gate, then the call and its trace. */
+/** The only way from a model's call to a tool: grant, rate, labels, gate, then the call and its trace. */
 export class ToolExecutor {
   readonly #deps: ToolExecutorDeps
   readonly #live: LiveTurn
   readonly #agent: Agent
-  readonly #progress: Progress
-  constructor(deps: ToolExecutorDeps, facts: { live: LiveTurn; agent: Agent; progress: Progress }) {
+  readonly #progress: TurnProgress
+  /** Settles when the journal knows that the turn waits. */
+  #markedWaiting: Promise<unknown> = Promise.resolve()
+  constructor(deps: ToolExecutorDeps, turn: { live: LiveTurn; agent: Agent; progress: TurnProgress }) {
     this.#deps = deps
-    this.#live = facts.live
-    this.#agent = facts.agent
-    this.#progress = facts.progress
+    this.#live = turn.live
+    this.#agent = turn.agent
+    this.#progress = turn.progress
   }
 
-  /** What the model is told of. */
+  /** The tools that are described to the model. */
   offered(): readonly ToolDescription[] {
-    return this.#agent.manifest.capabilities.tools.length === 0
-      ? []
-      : this.#deps.tools.list().filter((tool) => this.#deps.agents.mayUse(this.#agent, tool))
+    if (this.#agent.manifest.capabilities.tools.length === 0) return []
+    return this.#deps.tools.list().filter((tool) => this.#deps.agents.mayUse(this.#agent, tool))
   }
   offer(name: string): Offer {
     const { tools, agents } = this.#deps
-    const found = tools.find(name)
-    if (!found) {
-      const names = this.offered().map((tool) => tool.name)
-      return `There is no tool "${name}"${suggest(findNearest(name, names)) || '.'}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
+    const tool = tools.find(name)
+    if (!tool) {
+      const names = this.offered().map((each) => each.name)
+      const nearest = suggest(findNearest(name, names)) || '.'
+      return `There is no tool "${name}"${nearest}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
-    if (!agents.mayUse(this.#agent, found)) {
-      const needs =
-        found.needs === undefined
-          ? ''
-          : ` It needs capabilities.${found.needs} of the manifest besides its name in capabilities.tools.`
-      return `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.${needs}`
-    }
-    return { risk: found.risk, polls: found.polls ?? false }
+    if (agents.mayUse(this.#agent, tool)) return { risk: tool.risk, polls: tool.polls ?? false }
+    const needs =
+      tool.needs === undefined
+        ? ''
+        : ` It needs capabilities.${tool.needs} of the manifest besides its name in capabilities.tools.`
+    return (
+      `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.` +
+      needs
+    )
   }
 
   /** Rejects only when the signal aborts. */
   async call(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
-    const from = performance.now()
-    const at = new Date().toISOString()
-    const { tools, hooks, pace } = this.#deps
-    const progress = this.#progress
-    const most = this.#agent.manifest.resources.max_tool_calls_per_minute
-    const waitSecs = pace.take(this.#agent.id, most)
-    const refusal =
-      waitSecs > 0
-        ? `this agent made ${most} tool calls in the last minute; wait ${waitSecs} seconds`
-        : await this.#admit(call, signal)
+    const start = performance.now()
+    const startedAt = new Date().toISOString()
+    const refusal = this.#exceedsRate() ?? (await this.#admit(call, signal))
     signal.throwIfAborted()
-    let outcome: Outcome
-    if (refusal === undefined) {
-      progress.begun.add(call.id)
-      const result = await tools.call(call.name, call.args, {
-        agentId: this.#agent.id,
-        agentName: this.#agent.name,
-        sessionId: this.#live.sessionId,
-        turnId: this.#live.id,
-        callId: effectKey(this.#live.id, call.id),
-        signal,
-        labels: progress.labels,
-      })
-      if (!result.failed && tools.find(call.name)?.risk !== 'read') progress.effects.push(call.name)
-      this.#label(call.name, result.text)
-      if (result.refused !== undefined) {
-        this.#deps.withheld(this.#agent, result.refused, call.name)
-        await this.#deps.db.batch([this.#deps.record.withheld(this.#live, result.text)])
-      }
-      outcome = { text: await this.#screen(call.name, result.text), failed: result.failed, labels: progress.labels }
-      await hooks.emit(ToolCallEnded, {
-        agent: this.#agent,
-        turnId: this.#live.id,
-        tool: call.name,
-        failed: result.failed,
-        durationMs: result.durationMs,
-      })
-    } else outcome = { text: `refused: ${refusal}`, failed: true }
-    progress.outcomes.set(call.id, outcome)
-    progress.trace({
+    const outcome =
+      refusal === undefined ? await this.#run(call, signal) : { text: `refused: ${refusal}`, failed: true }
+    this.#progress.outcomes.set(call.id, outcome)
+    this.#progress.addTrace({
       kind: 'tool',
       name: call.name,
       callId: call.id,
-      startedAt: at,
-      durationMs: performance.now() - from,
+      startedAt,
+      durationMs: performance.now() - start,
       failed: outcome.failed,
       input: JSON.stringify(call.args ?? null),
       output: outcome.text,
@@ -129,126 +101,158 @@ export class ToolExecutor {
     return outcome
   }
 
-  /** What the tool's answer brings into the window from now on. */
-  #label(tool: string, text: string): void {
-    const labels = this.#deps.tools.find(tool)?.labels ?? []
-    const brought = new Map<Label, string>(labels.filter(isLabel).map((label) => [label, `the answer of ${tool}`]))
-    if (holdsPersonalData(text, this.#deps.personalData)) brought.set('Pii', `the answer of ${tool}`)
-    if (brought.size > 0) this.#progress.carried = union(this.#progress.carried, brought)
+  #exceedsRate(): string | undefined {
+    const max = this.#agent.manifest.resources.max_tool_calls_per_minute
+    const waitSecs = this.#deps.toolCallRate.take(this.#agent.id, max)
+    if (waitSecs === 0) return undefined
+    return `this agent made ${max} tool calls in the last minute; wait ${waitSecs} seconds`
   }
 
-  /** Answers from outside are looked through, and what is found follows the turn. */
+  async #run(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
+    const { tools, hooks, db, record } = this.#deps
+    const { id: turnId, sessionId } = this.#live
+    const agent = this.#agent
+    const progress = this.#progress
+    progress.startedCalls.add(call.id)
+    const result = await tools.call(call.name, call.args, {
+      agentId: agent.id,
+      agentName: agent.name,
+      sessionId,
+      turnId,
+      callId: effectKey(turnId, call.id),
+      signal,
+      labels: progress.labels,
+    })
+    if (!result.failed && tools.find(call.name)?.risk !== 'read') progress.effects.push(call.name)
+    this.#addLabels(call.name, result)
+    if (result.refused !== undefined) {
+      this.#deps.onWithheld(agent, result.refused, call.name)
+      await db.batch([record.callWithheld(this.#live, result.text)])
+    }
+    const text = await this.#screen(call.name, result.text)
+    const { failed, durationMs } = result
+    await hooks.emit(ToolCallEnded, { agent, turnId, tool: call.name, failed, durationMs })
+    return { text, failed, labels: progress.labels }
+  }
+
+  /** Adds the labels that the tool's answer brings into the window. */
+  #addLabels(tool: string, { text }: ToolResult): void {
+    const source = `the answer of ${tool}`
+    const labels = this.#deps.tools.find(tool)?.labels ?? []
+    const added = new Map<Label, string>(labels.filter(isLabel).map((label) => [label, source]))
+    if (holdsPersonalData(text, this.#deps.personalData)) added.set('Pii', source)
+    if (added.size > 0) this.#progress.carried = union(this.#progress.carried, added)
+  }
+
+  /** Answers from outside are screened. A suspicion stays with the turn. */
   async #screen(name: string, text: string): Promise<string> {
     const { tools, screening, db, record } = this.#deps
-    if (
-      screening.policy === 'off' ||
-      !tools.find(name)?.labels?.some((label) => label === 'ExternalNetwork' || label === 'UntrustedAgent')
-    )
-      return text
+    const labels = tools.find(name)?.labels ?? []
+    if (screening.policy === 'off' || !labels.some((label) => OUTSIDE_LABELS.has(label))) return text
     const screened = await screenOutside(`the answer of ${name}`, text, screening)
-    if (screened.suspicion === undefined) return screened.text
-    this.#progress.suspicion ??= screened.suspicion
-    await db.batch([record.suspected(this.#live, screened.suspicion)])
+    if (screened.suspicion !== undefined) {
+      this.#progress.suspicion ??= screened.suspicion
+      await db.batch([record.injectionSuspected(this.#live, screened.suspicion)])
+    }
     return screened.text
   }
 
   /** Why the call may not be made, in words for the model; `undefined` when it may. */
   async #admit(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
     const { tools, db, record } = this.#deps
-    const tool = tools.find(call.name)
-    const flow = {
-      tool: call.name,
-      args: call.args,
-      refuses: tool?.refuses ?? [],
-      carried: this.#progress.carried,
-      commands: this.#agent.manifest.capabilities.shell,
-    }
+    const { name: toolName, args } = call
+    const agent = this.#agent
+    const { carried, labels, suspicion } = this.#progress
+    const tool = tools.find(toolName)
+    const commands = agent.manifest.capabilities.shell
+    const flow = { tool: toolName, args, refuses: tool?.refuses ?? [], carried, commands }
     const verdict = checkFlow(flow)
     let approver: string | undefined
-    const attempt = {
-      agent: this.#agent,
+    const refusal = await this.#passGate({
+      agent,
       turnId: this.#live.id,
       sessionId: this.#live.sessionId,
       callId: call.id,
-      tool: call.name,
-      args: call.args,
-      risk: tool?.risk ?? ('execute' as const),
+      tool: toolName,
+      args,
+      risk: tool?.risk ?? 'execute',
       signal,
-      labels: this.#progress.labels,
-      approve: (by: string) => {
+      labels,
+      approve: (by) => {
         approver = by
       },
-      ...(verdict.allowed ? {} : { refusal: verdict.text }),
-      ...(this.#progress.suspicion === undefined ? {} : { suspicion: this.#progress.suspicion }),
-    }
-    const refusal = await this.#gate(attempt, signal)
+      ...(!verdict.allowed && { refusal: verdict.text }),
+      ...omitUndefined({ suspicion }),
+    })
     if (refusal !== undefined) {
-      if (!verdict.allowed) this.#deps.withheld(this.#agent, verdict.label, call.name)
+      if (!verdict.allowed) this.#deps.onWithheld(agent, verdict.label, toolName)
       return refusal
     }
     const decided =
       verdict.allowed || approver === undefined
         ? verdict
-        : checkFlow({ ...flow, approved: new Map([[argumentHash(call.name, call.args), approver]]) })
+        : checkFlow({ ...flow, approved: new Map([[argumentHash(toolName, args), approver]]) })
     if (!decided.allowed) {
       enforced('taint_tracking')
-      this.#deps.withheld(this.#agent, decided.label, call.name)
-      await db.batch([record.withheld(this.#live, decided.text)])
+      this.#deps.onWithheld(agent, decided.label, toolName)
+      await db.batch([record.callWithheld(this.#live, decided.text)])
       return decided.text
     }
     // The record is on disk before the labelled value is anywhere else.
     if (decided.declassified.length > 0)
-      await db.batch(decided.declassified.map((each: Declassification) => record.declassified(this.#live, each)))
+      await db.batch(decided.declassified.map((each) => record.declassified(this.#live, each)))
     return undefined
   }
 
-  async #gate(attempt: ToolCallAttempt, signal: AbortSignal): Promise<string | undefined> {
+  /** Asks the listeners, which may wait for a person; meanwhile the turn is a waiting one. */
+  async #passGate(attempt: ToolCallAttempt): Promise<string | undefined> {
+    const { signal } = attempt
     let waits = false
     const timer = setTimeout(() => {
       waits = true
-      this.#wait()
+      this.#beginWaiting()
     }, this.#deps.waitingAfterMs).unref()
     try {
       for (;;) {
         signal.throwIfAborted()
-        try {
-          await this.#deps.hooks.check(ToolCallStarting, attempt)
-          return undefined
-        } catch (error) {
-          if (!(error instanceof Refusal)) {
-            if (!signal.aborted)
-              this.#deps.log.warn(
-                `a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`,
-                error,
-              )
-            return 'the check of this call failed'
-          }
-          if (error.details['ask_again'] !== true) return error.message
-          // Whoever asks is being replaced. Nothing may slip through while nobody stands at the gate.
-          await this.#deps.loaded(signal)
-        }
+        const refusal = await this.#check(attempt)
+        if (refusal !== CHECK_AGAIN) return refusal
+        // The asking plugin is being replaced. No call may pass while the gate is away.
+        await this.#deps.pluginsLoaded(signal)
       }
     } finally {
       clearTimeout(timer)
-      if (waits) this.#progress.waiting--
-      await this.#resume(signal)
+      if (waits) this.#progress.waitingCalls--
+      await this.#endWaiting(signal)
     }
   }
 
-  #marked: Promise<unknown> = Promise.resolve()
-  #wait(): void {
-    this.#progress.waiting++
+  async #check(attempt: ToolCallAttempt): Promise<string | typeof CHECK_AGAIN | undefined> {
+    const { hooks, log } = this.#deps
+    try {
+      await hooks.check(ToolCallStarting, attempt)
+      return undefined
+    } catch (error) {
+      if (error instanceof Refusal) return error.details['ask_again'] === true ? CHECK_AGAIN : error.message
+      if (!attempt.signal.aborted)
+        log.warn(`a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`, error)
+      return 'the check of this call failed'
+    }
+  }
+
+  #beginWaiting(): void {
+    this.#progress.waitingCalls++
     if (this.#live.waiting) return
     this.#live.waiting = true
-    this.#marked = this.#deps.db.batch([this.#deps.record.waiting(this.#live.id)])
-    // Who goes on hears of the failure.
-    this.#marked.catch(() => undefined)
-    this.#deps.waits()
+    this.#markedWaiting = this.#deps.db.batch([this.#deps.record.waiting(this.#live.id)])
+    // The failure is thrown when the turn goes on.
+    this.#markedWaiting.catch(() => undefined)
+    this.#deps.onWaiting()
   }
-  /** A turn that ends while it waits stays a waiting one: that is how the next boot knows that nothing of the call was done. */
-  async #resume(signal: AbortSignal): Promise<void> {
-    if (!this.#live.waiting || signal.aborted || this.#progress.waiting > 0) return
-    await this.#marked
+  /** A turn that ends while it waits stays a waiting one: that is how the next start knows that the call did nothing. */
+  async #endWaiting(signal: AbortSignal): Promise<void> {
+    if (!this.#live.waiting || signal.aborted || this.#progress.waitingCalls > 0) return
+    await this.#markedWaiting
     this.#live.waiting = false
     await this.#deps.db.batch([this.#deps.record.running(this.#live.id)])
   }

@@ -4,57 +4,58 @@ interface Entry<T> {
 }
 
 /**
- * One line for each key: what is in it runs one at a time, in the order in which it came. Lines of different keys do not wait
- * for each other. An item whose `ready` rejects is left out.
+ * One queue for each key: its items run one at a time, in the order in which they were added. Different keys run side by side. An item
+ * whose `ready` rejects is skipped. Unlike `KeyedQueue` it shows what is queued.
  */
 export class TurnQueue<T> {
-  readonly #queue = new Map<string, Entry<T>[]>()
+  readonly #queues = new Map<string, Entry<T>[]>()
   readonly #run: (item: T, next: () => T | undefined) => Promise<void>
-  /** `run` must not reject. `next` tells which item follows, at the moment of asking. */
+  /** `run` must not reject. `next` returns the item that follows at that moment. */
   constructor(run: (item: T, next: () => T | undefined) => Promise<void>) {
     this.#run = run
   }
 
-  /** How many wait or run. */
+  /** Number of items under a key, the running one included. */
   length(key: string): number {
-    return this.#queue.get(key)?.length ?? 0
+    return this.#queues.get(key)?.length ?? 0
   }
-  /** Lines with something in them. */
+  /** Keys with items. */
   get size(): number {
-    return this.#queue.size
+    return this.#queues.size
   }
   get total(): number {
     let sum = 0
-    for (const lane of this.#queue.values()) sum += lane.length
+    for (const queue of this.#queues.values()) sum += queue.length
     return sum
   }
   of(key: string): readonly T[] {
-    return (this.#queue.get(key) ?? []).map(({ item }) => item)
+    return (this.#queues.get(key) ?? []).map(({ item }) => item)
   }
   running(key: string): T | undefined {
-    return this.#queue.get(key)?.[0]?.item
+    return this.#queues.get(key)?.[0]?.item
   }
   *items(): Iterable<T> {
-    for (const lane of this.#queue.values()) for (const { item } of lane) yield item
+    for (const queue of this.#queues.values()) for (const { item } of queue) yield item
   }
+  /** The first item of each key. */
   *heads(): Iterable<T> {
-    for (const [first] of this.#queue.values()) if (first) yield first.item
+    for (const [first] of this.#queues.values()) if (first) yield first.item
   }
 
-  /** Settles when the item has run. Whether it is the first of its line is known at once from `running`. */
+  /** Settles when the item has run. The item is in its queue, and `running` knows whether it is the first, before this returns. */
   async add(key: string, item: T, ready: Promise<unknown>): Promise<void> {
-    const lane = this.#queue.get(key)
-    if (lane) {
-      lane.push({ item, ready })
+    const existing = this.#queues.get(key)
+    if (existing) {
+      existing.push({ item, ready })
       return
     }
-    const own: Entry<T>[] = [{ item, ready }]
-    this.#queue.set(key, own)
-    for (let entry = own[0]; entry; entry = own[0]) {
-      if (await settles(entry.ready)) await this.#run(entry.item, () => own[1]?.item)
-      own.shift()
+    const queue: Entry<T>[] = [{ item, ready }]
+    this.#queues.set(key, queue)
+    for (let entry = queue[0]; entry; entry = queue[0]) {
+      if (await settles(entry.ready)) await this.#run(entry.item, () => queue[1]?.item)
+      queue.shift()
     }
-    this.#queue.delete(key)
+    this.#queues.delete(key)
   }
 }
 
@@ -63,7 +64,7 @@ async function settles(ready: Promise<unknown>): Promise<boolean> {
     await ready
     return true
   } catch {
-    // Whoever made the promise hears of the failure; here it only means that there is nothing to run.
+    // The maker of the promise hears of the failure; here it only means that there is nothing to run.
     return false
   }
 }

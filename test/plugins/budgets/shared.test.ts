@@ -33,8 +33,8 @@ it('two processes on one database share what is left, and what one sets holds in
     turnId: 't',
     sessionId: 's',
     model: { provider: 'p', model: 'm', price: { input: 1000, output: 1000 }, contextWindow: 1000 },
-    most: { input: 5, output: 5 },
-    held: () => undefined,
+    maxTokens: { input: 5, output: 5 },
+    onRelease: () => undefined,
   } satisfies ModelCallAttempt
   await other.admit(attempt)
   await one.set(undefined, { dayUsd: 0.065 }, 'a limit')

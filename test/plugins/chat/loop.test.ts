@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { CompletionEvent, ToolCall, Turn } from 'svc/providers'
 import { createGuard, guardLimits } from '../../../plugins/chat/safety/loop-guard.ts'
 import { runLoop } from '../../../plugins/chat/turn/loop.ts'
-import type { LoopEnd, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/turn/loop.ts'
+import type { LoopEvent, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/turn/loop.ts'
 
 const call = (name: string, args: unknown = {}, id = `id-${name}`): CompletionEvent => ({
   type: 'call',
@@ -27,18 +27,17 @@ interface Scene {
 
 async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scene) {
   const log: string[] = []
+  const events: LoopEvent[] = []
   const asked: (readonly Turn[])[] = []
   const recorded: Outcome[][] = []
   let running = 0
   let together = 0
   const ports: LoopPorts = {
     guard: createGuard({ ...guardLimits, callsPerTurn }),
-    async complete(turns) {
+    emit: (event) => events.push(event),
+    async complete(turns, _signal, onEvent) {
       asked.push([...turns])
-      const answer = answers[Math.min(asked.length, answers.length) - 1] ?? []
-      return (async function* () {
-        yield* answer
-      })()
+      for (const event of answers[Math.min(asked.length, answers.length) - 1] ?? []) onEvent(event)
     },
     offer(name): Offer {
       const tool = tools[name]
@@ -64,7 +63,7 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
       }
     },
   }
-  const loop = runLoop(
+  const result = await runLoop(
     {
       turns: [{ role: 'user', parts: [{ type: 'text', text: 'q' }] }],
       iterations: 0,
@@ -74,10 +73,6 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
     },
     ports,
   )
-  const events = []
-  let step = await loop.next()
-  for (; !step.done; step = await loop.next()) events.push(step.value)
-  const result: LoopEnd = step.value
   return { events, result, log, asked, recorded, together: () => together }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/context/tokens.ts'
+import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/tokens.ts'
 
 /**
  * What real tokenizers count, written down because they weigh tens of megabytes: `gpt` is o200k_base of gpt-tokenizer 4.0.0, `llama` that
@@ -103,7 +103,7 @@ it('no text counts more than the quick upper bound says', () => {
   for (const model of models)
     for (const text of texts)
       expect(countTokens(text, familyOf(model))).toBeLessThanOrEqual(
-        Math.ceil(mostTokens([{ role: 'user', parts: [{ type: 'text', text }] }])),
+        Math.ceil(maxTokens([{ role: 'user', parts: [{ type: 'text', text }] }])),
       )
 })
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { checkAnswer } from '../../../plugins/chat/turn/response-format.ts'
 import { firstFault } from '../../../plugins/chat/turn/json-schema-check.ts'
-import { Pace } from '../../../plugins/chat/safety/tool-call-rate.ts'
+import { ToolCallRate } from '../../../plugins/chat/safety/tool-call-rate.ts'
 import { quietFor } from '../../../plugins/chat/turn/quiet-hours.ts'
-import { countTokens, familyOf, mostTokens } from '../../../plugins/chat/context/tokens.ts'
+import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/tokens.ts'
 import { toTranscript } from '../../../plugins/chat/context/transcript.ts'
 import { fit, measure, pressureOf } from '../../../plugins/chat/context/window.ts'
 
@@ -37,7 +37,7 @@ describe('counting tokens', () => {
   it('without looking is never less than with', () => {
     for (const text of ['plain words', '漢字'.repeat(50), '12345'.repeat(30), '👩‍👩‍👧'.repeat(9), 'Ünïcödé']) {
       for (const model of ['gpt-4o', 'claude-4', 'gemini-3', 'qwen-3', 'llama-4', 'nobody-knows']) {
-        expect(mostTokens([user(text)])).toBeGreaterThanOrEqual(countTokens(text, familyOf(model)))
+        expect(maxTokens([user(text)])).toBeGreaterThanOrEqual(countTokens(text, familyOf(model)))
       }
     }
   })
@@ -126,13 +126,13 @@ describe('quiet hours', () => {
 describe('the pace of an agent', () => {
   it('lets so many calls through in any minute, for each agent by itself', () => {
     let now = 0
-    const pace = new Pace(() => now)
-    expect([pace.take('a', 2), pace.take('a', 2), pace.take('a', 2), pace.take('b', 2)]).toEqual([0, 0, 60, 0])
+    const rate = new ToolCallRate(() => now)
+    expect([rate.take('a', 2), rate.take('a', 2), rate.take('a', 2), rate.take('b', 2)]).toEqual([0, 0, 60, 0])
     now = 59_000
-    expect(pace.take('a', 2)).toBe(1)
+    expect(rate.take('a', 2)).toBe(1)
     now = 60_001
-    expect(pace.take('a', 2)).toBe(0)
-    for (let n = 0; n < 1000; n++) expect(pace.take('c', 0)).toBe(0)
+    expect(rate.take('a', 2)).toBe(0)
+    for (let n = 0; n < 1000; n++) expect(rate.take('c', 0)).toBe(0)
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { levelOf, score } from '../../../plugins/chat/turn/model-routing.ts'
+import { levelOf, score } from '../../../plugins/chat/turn/model-choice.ts'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 

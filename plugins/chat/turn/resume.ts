@@ -1,0 +1,121 @@
+import * as v from 'valibot'
+import type { PluginDatabase } from 'svc/sdk'
+import type { Effect, Journal, Turn } from '../../journal/contract.ts'
+import { LABELS } from '../../sessions/contract.ts'
+import type { Message, Sessions } from '../../sessions/contract.ts'
+import { LiveTurn, readOptions } from './live-turn.ts'
+import type { LoopInput, Outcome } from './loop.ts'
+import { effectKey } from './record.ts'
+import type { TurnRecord } from './record.ts'
+
+export const INTERRUPTED = '[Interrupted: the service stopped before this was answered.]'
+const UNKNOWN =
+  'unknown: the service stopped while this call was running, so it may or may not have had its effect. ' +
+  'It was not run again. Check before you repeat it.'
+
+/** Reads the effects of a turn from the journal. */
+export type Effects = (turnId: string) => Promise<readonly Effect[]>
+const Receipt = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    text: v.string(),
+    failed: v.boolean(),
+    labels: v.exactOptional(v.array(v.picklist(LABELS))),
+  }),
+)
+
+export interface RecoveryDeps {
+  readonly db: Pick<PluginDatabase, 'batch'>
+  readonly journal: Journal
+  readonly sessions: Sessions
+  readonly record: TurnRecord
+}
+
+/** Handles the turns of an earlier process: marks those whose caller is gone and returns the others, which resume. */
+export async function recoverTurns(deps: RecoveryDeps): Promise<readonly LiveTurn[]> {
+  const resumed: LiveTurn[] = []
+  for (const turn of await deps.journal.orphans()) {
+    const waiting = turn.state === 'waiting'
+    if (turn.onCrash === 'interrupt' && !waiting) await markInterrupted(deps, turn)
+    else
+      resumed.push(
+        new LiveTurn({ ...turn, options: readOptions(turn.options), resumed: true, resumable: true, waiting }),
+      )
+  }
+  return resumed
+}
+
+async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, turn: Turn): Promise<void> {
+  const calls = openCalls(await sessions.turn(turn.sessionId, turn.id))
+  const known = await knownOutcomes((id) => journal.effects(id), turn.id, calls)
+  const results = calls.map((call) => ({
+    call,
+    outcome: known.get(call.id) ?? { text: INTERRUPTED, failed: true },
+  }))
+  await db.batch([
+    ...(results.length === 0 ? [] : record.toolResults(turn, results)),
+    ...record.answer(turn, { text: INTERRUPTED }, [], 'interrupted'),
+    ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
+  ])
+}
+
+/** Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones. */
+export async function resumePoint(
+  effects: Effects,
+  turnId: string,
+  messages: readonly Message[],
+  waited: boolean,
+): Promise<Pick<LoopInput, 'iterations' | 'pending' | 'earlier'>> {
+  const own = messages.filter((message) => message.turnId === turnId)
+  const iterations = own.filter(({ role }) => role === 'assistant').length
+  const calls = openCalls(own)
+  const earlier = answeredCalls(own)
+  if (calls.length === 0) return { iterations, earlier }
+  return { iterations, earlier, pending: { calls, known: await knownOutcomes(effects, turnId, calls, waited) } }
+}
+
+/** The calls of a turn that have results, with the text of the result. */
+function answeredCalls(messages: readonly Message[]): NonNullable<LoopInput['earlier']> {
+  const blocks = messages.flatMap((message) => message.blocks)
+  const results = new Map(
+    blocks.flatMap((block) => (block.type === 'result' ? [[block.callId, block.text] as const] : [])),
+  )
+  return blocks.flatMap((block) => {
+    const text = block.type === 'call' ? results.get(block.id) : undefined
+    return block.type === 'call' && text !== undefined
+      ? [{ tool: block.tool, args: block.args, text: text.replace(/\n\n\[warning: [^\n]*\]$/, '') }]
+      : []
+  })
+}
+
+/** The calls of a turn's last message that have no results. */
+function openCalls(messages: readonly Message[]) {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return []
+  return last.blocks.flatMap((block) =>
+    block.type === 'call' ? [{ id: block.id, name: block.tool, args: block.args }] : [],
+  )
+}
+
+/**
+ * Outcomes of open calls, by call id. `waited`: the turn waited for an approval, so a call without a receipt had not begun, or only
+ * reads; it is left out and may run now.
+ */
+async function knownOutcomes(
+  effects: Effects,
+  turnId: string,
+  calls: readonly { readonly id: string }[],
+  waited = false,
+): Promise<ReadonlyMap<string, Outcome>> {
+  if (calls.length === 0) return new Map()
+  const recorded = new Map((await effects(turnId)).map((effect) => [effect.key, effect]))
+  return new Map(
+    calls.flatMap(({ id }): [string, Outcome][] => {
+      const effect = recorded.get(effectKey(turnId, id))
+      const receipt = effect?.state === 'done' || effect?.state === 'failed' ? effect.result : undefined
+      if (receipt !== undefined) return [[id, v.parse(Receipt, receipt)]]
+      return waited ? [] : [[id, { text: UNKNOWN, failed: true }]]
+    }),
+  )
+}
