@@ -15,7 +15,6 @@ import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Session
 import { Usage } from '../usage/contract.ts'
 import { composeChat } from './composition.ts'
 import { ChatConfig } from './config.ts'
-import { measureSession } from './context/measure-session.ts'
 import {
   Chat,
   ModelCallStarting,
@@ -91,7 +90,10 @@ export default definePlugin({
     jobs.every('agents-updated', config.agents_updated_ms, () => agentListFeed.sendToAll())
 
     const { history_messages: historyMessages } = config
-    hooks.on(SessionMeasured, (context) => measureSession({ ...ctx, ...services, historyMessages }, context))
+    hooks.on(SessionMeasured, async (context) => {
+      const { measureSession } = await import('./context/measure-session.ts')
+      return measureSession({ ...ctx, ...services, historyMessages }, context)
+    })
     hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
     hooks.on(SessionReset, ({ agentId, previousId }) => chat.cancelAll({ agentId, sessionId: previousId }))
     hooks.on(SessionCleared, (session) => {
