@@ -31,6 +31,8 @@ const external = [
   'ofetch',
   'pg',
   'busboy',
+  'jose',
+  /^@smithy\//,
   'yauzl',
   'yazl',
   '@electric-sql/pglite',

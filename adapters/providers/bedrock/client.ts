@@ -7,7 +7,7 @@ import { Decoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { failureOf } from './errors.ts'
 import type { Config } from './index.ts'
-import { percent, sign } from './sign.ts'
+import { percent, RequestSigner } from './sign.ts'
 import type { Credentials } from './sign.ts'
 import { Models, Profiles } from './wire.ts'
 
@@ -20,6 +20,7 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
   const lists = base.replace(/^(https:\/\/bedrock)-runtime(?=[.-])/, '$1')
   // The signature names a region; the address knows it best.
   const region = /bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\./.exec(base)?.[1] ?? link.config.region
+  const signer = new RequestSigner(region)
 
   async function call(url: URL, signal: AbortSignal, body?: string): Promise<OutboundResponse> {
     signal.throwIfAborted()
@@ -33,7 +34,7 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
       headers: {
         accept: body === undefined ? 'application/json' : 'application/vnd.amazon.eventstream',
         ...(type !== undefined && { 'content-type': type }),
-        ...(credentials && sign({ method, url, body: body ?? '', type }, credentials, region, Date.now())),
+        ...(credentials && (await signer.sign({ method, url, body: body ?? '', type }, credentials, Date.now()))),
       },
     })
     if (response.ok) return response

@@ -39,9 +39,9 @@ export class Decoder extends BlockDecoder {
       throw failureInStream(
         this.provider,
         headers[':exception-type'] ?? headers[':error-code'] ?? '',
-        headers[':error-message'] ?? payload.toString(),
+        headers[':error-message'] ?? payload,
       )
-    this.receive(payload.toString(), headers[':event-type'])
+    this.receive(payload, headers[':event-type'])
   }
 
   protected override event(json: unknown, name: string | undefined): void {

@@ -1,20 +1,20 @@
 import { crc32 } from 'node:zlib'
+import { EventStreamCodec } from '@smithy/eventstream-codec'
 
 /** A frame larger than this is a fault of the other side; AWS allows 16 MiB. */
-const MOST_FRAME = 16_777_216
+const MAX_FRAME = 16_777_216
 const PRELUDE = 12
 const CHECKSUM = 4
 
 export interface Frame {
   /** Those that are text, by their names; the others tell nothing that is of use here. */
   readonly headers: Readonly<Record<string, string>>
-  readonly payload: Buffer
+  readonly payload: string
 }
 
 /**
- * Cuts bytes into frames of `application/vnd.amazon.eventstream`, wherever the network cut them, and checks both checksums of each. Throws
- * what `broken` makes. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html and the Smithy specification
- * of event streams.
+ * Cuts bytes into frames of `application/vnd.amazon.eventstream`, wherever the network cut them; the codec reads each. A length is believed
+ * once the checksum of the prelude is right. Throws what `broken` makes.
  */
 export class FrameReader {
   readonly #broken: (what: string) => Error
@@ -22,9 +22,6 @@ export class FrameReader {
   /** The pieces of a frame that is not there in whole, so that a long one is not copied with each of them. */
   #pieces: Buffer[] = []
   #missing = 0
-  /** The headers of the frame before: nearly always the next one has the same. */
-  #raw: Buffer = Buffer.alloc(0)
-  #headers: Readonly<Record<string, string>> = {}
 
   constructor(broken: (what: string) => Error) {
     this.#broken = broken
@@ -50,7 +47,7 @@ export class FrameReader {
       const total = all.readUInt32BE(0)
       if (crc32(all.subarray(0, 8)) !== all.readUInt32BE(8))
         throw this.#broken('sent a frame whose beginning is damaged')
-      if (total > MOST_FRAME || total < PRELUDE + CHECKSUM) throw this.#broken(`sent a frame of ${total} bytes`)
+      if (total > MAX_FRAME || total < PRELUDE + CHECKSUM) throw this.#broken(`sent a frame of ${total} bytes`)
       if (all.length < total) break
       onFrame(this.#frame(all.subarray(0, total)))
       all = all.subarray(total)
@@ -63,38 +60,17 @@ export class FrameReader {
   }
 
   #frame(bytes: Buffer): Frame {
-    const end = bytes.length - CHECKSUM
-    if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw this.#broken('sent a frame that is damaged')
-    const from = PRELUDE + bytes.readUInt32BE(4)
-    if (from > end) throw this.#broken('sent a frame whose headers do not fit into it')
-    const raw = bytes.subarray(PRELUDE, from)
-    if (!raw.equals(this.#raw)) {
-      this.#headers = this.#read(raw)
-      this.#raw = raw
+    try {
+      const { headers, body } = codec.decode(bytes)
+      const texts: Record<string, string> = {}
+      for (const [name, header] of Object.entries(headers)) if (header.type === 'string') texts[name] = header.value
+      return { headers: texts, payload: toText(body) }
+    } catch (cause) {
+      throw this.#broken(`sent a frame that is damaged: ${cause instanceof Error ? cause.message : String(cause)}`)
     }
-    return { headers: this.#headers, payload: bytes.subarray(from, end) }
-  }
-
-  #read(raw: Buffer): Readonly<Record<string, string>> {
-    const headers: Record<string, string> = {}
-    let at = 0
-    while (at < raw.length) {
-      const size = raw[at] ?? 0
-      const name = raw.toString('utf8', at + 1, at + 1 + size)
-      at += 1 + size
-      const kind = raw[at++]
-      // Lengths of the kinds of values: true, false, byte, short, integer, long, bytes, text, time, UUID.
-      let length = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16][kind ?? -1]
-      if (length === undefined) {
-        if ((kind !== 6 && kind !== 7) || at + 2 > raw.length)
-          throw this.#broken('sent a frame with a header of an unknown kind')
-        length = raw.readUInt16BE(at)
-        at += 2
-      }
-      if (at + length > raw.length) throw this.#broken('sent a frame with a header that has no end')
-      if (kind === 7) headers[name] = raw.toString('utf8', at, at + length)
-      at += length
-    }
-    return headers
   }
 }
+
+const toText = (bytes: Uint8Array | string): string =>
+  typeof bytes === 'string' ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+const codec = new EventStreamCodec(toText, (text) => Buffer.from(text))

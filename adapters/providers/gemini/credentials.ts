@@ -1,5 +1,6 @@
-import { sign } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { SignJWT } from 'jose'
 import * as v from 'valibot'
 import { readJson, shortened, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
@@ -8,7 +9,7 @@ const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const HOUR_SECS = 3600
 /** A token is asked for anew so long before it ends, so that none ends on its way. */
 const EARLY_MS = 60_000
-const MOST_FILE_CHARS = 65_536
+const MAX_FILE_CHARS = 65_536
 
 const ServiceAccount = v.object({
   type: v.literal('service_account'),
@@ -35,7 +36,8 @@ export interface Credentials {
   readonly projectId: string | undefined
   readonly quotaProject: string | undefined
   readonly tokenUri: string
-  /** The form that is exchanged for a token. `now` in seconds. */ grant(now: number): URLSearchParams
+  /** The form that is exchanged for a token. `now` in seconds. */
+  grant(now: number): Promise<URLSearchParams>
 }
 
 /**
@@ -55,7 +57,7 @@ export async function readCredentials(name: string, key: string): Promise<Creden
       )
     })
   }
-  if (text.length > MOST_FILE_CHARS) throw refuse('the file is too long')
+  if (text.length > MAX_FILE_CHARS) throw refuse('the file is too long')
   let data: unknown
   try {
     data = readJson(text)
@@ -70,10 +72,10 @@ export async function readCredentials(name: string, key: string): Promise<Creden
       projectId: file.project_id,
       quotaProject: undefined,
       tokenUri: file.token_uri,
-      grant: (now) =>
+      grant: async (now) =>
         new URLSearchParams({
           grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-          assertion: assertion(file, now, refuse),
+          assertion: await assertion(file, now, refuse),
         }),
     }
   }
@@ -81,7 +83,7 @@ export async function readCredentials(name: string, key: string): Promise<Creden
     projectId: file.quota_project_id,
     quotaProject: file.quota_project_id,
     tokenUri: file.token_uri,
-    grant: () =>
+    grant: async () =>
       new URLSearchParams({
         grant_type: 'refresh_token',
         client_id: file.client_id,
@@ -92,22 +94,20 @@ export async function readCredentials(name: string, key: string): Promise<Creden
 }
 
 /** Source: https://developers.google.com/identity/protocols/oauth2/service-account#httprest (RFC 7523). */
-function assertion(account: v.InferOutput<typeof ServiceAccount>, now: number, refuse: (why: string) => Error): string {
-  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const head = part({
-    alg: 'RS256',
-    typ: 'JWT',
-    ...(account.private_key_id !== undefined && { kid: account.private_key_id }),
-  })
-  const claims = part({
-    iss: account.client_email,
-    scope: SCOPE,
-    aud: account.token_uri,
-    iat: now,
-    exp: now + HOUR_SECS,
-  })
+async function assertion(
+  account: v.InferOutput<typeof ServiceAccount>,
+  now: number,
+  refuse: (why: string) => Error,
+): Promise<string> {
+  const { client_email: email, private_key: key, private_key_id: kid, token_uri: audience } = account
   try {
-    return `${head}.${claims}.${sign('RSA-SHA256', Buffer.from(`${head}.${claims}`), account.private_key).toString('base64url')}`
+    return await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(kid !== undefined && { kid }) })
+      .setIssuer(email)
+      .setAudience(audience)
+      .setIssuedAt(now)
+      .setExpirationTime(now + HOUR_SECS)
+      .sign(createPrivateKey(key))
   } catch {
     throw refuse('its private key is no RSA key in PEM')
   }
@@ -125,9 +125,9 @@ export function accessTokens(
     const now = Date.now()
     const response = await fetch(credentials.tokenUri, {
       method: 'POST',
-      body: credentials.grant(Math.floor(now / 1000)).toString(),
+      body: (await credentials.grant(Math.floor(now / 1000))).toString(),
       totalTimeoutMs: 20_000,
-      maxBytes: MOST_FILE_CHARS,
+      maxBytes: MAX_FILE_CHARS,
       headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
     })
     const text = await response.text()
