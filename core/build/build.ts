@@ -19,8 +19,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
 
 /** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
-const external = [
-  /^svc\//,
+const packages = [
   'valibot',
   '@valibot/to-json-schema',
   'better-sqlite3',
@@ -38,6 +37,16 @@ const external = [
   '@electric-sql/pglite',
   'croner',
 ]
+
+/** Modules that plugins share with the host. */
+const shared = {
+  'svc/sdk': 'core/sdk.ts',
+  'svc/internal': 'core/internal.ts',
+  'svc/cli': 'core/cli/sdk.ts',
+  'svc/channels': 'adapters/channels/contract.ts',
+  'svc/providers': 'adapters/providers/contract.ts',
+}
+const external = [/^svc\//, ...packages]
 
 const input = (entries: Record<string, string>): InputOptions => ({
   input: entries,
@@ -82,7 +91,18 @@ function closures(entries: Readonly<Record<string, readonly string[]>>): {
   }
 }
 
-async function buildCore(out: string): Promise<void> {
+/** Replaces the search for built-in commands by one module that imports every `cli.ts`. */
+function builtInCommands(plugins: readonly string[]): Plugin {
+  const files = plugins.map((name) => join(root, 'plugins', name, 'cli.ts')).filter((file) => existsSync(file))
+  const imports = files.map((file, index) => `import cli${index} from ${JSON.stringify(file)}`)
+  const list = files.map((_, index) => `cli${index}`)
+  const code = [...imports, `export const loadBuiltIns = async () => [${list.join(', ')}]`].join('\n')
+  const module = join(root, 'core/cli/built-ins.ts')
+  return { name: 'built-in-commands', load: (id) => (id === module ? code : null) }
+}
+
+/** The commands of plugins are built together with those of the core: they share its modules, and each is loaded alone. */
+async function buildCore(plugins: readonly string[], out: string): Promise<void> {
   // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that another.
   const groups = closures({
     command: [
@@ -90,20 +110,26 @@ async function buildCore(out: string): Promise<void> {
       'core/internal.ts',
       'core/cli/run.ts',
       'core/cli/command.ts',
+      'core/cli/plugin-cli.ts',
+      'core/cli/shipped-config.ts',
+      'core/host/folders.ts',
       'core/cli/output.ts',
       'core/build/info.ts',
     ],
     daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'],
   })
+  const entries = Object.entries(shared).map(([name, file]) => [name.slice('svc/'.length), join(root, file)] as const)
+  const alias = Object.fromEntries(Object.entries(shared).map(([name, file]) => [name, join(root, file)]))
   await build({
-    ...input({
-      svc: join(root, 'core/cli/main.ts'),
-      sdk: join(root, 'core/sdk.ts'),
-      internal: join(root, 'core/internal.ts'),
-      channels: join(root, 'adapters/channels/contract.ts'),
-      providers: join(root, 'adapters/providers/contract.ts'),
-    }),
-    plugins: [groups.plugin],
+    ...input({ svc: join(root, 'core/cli/main.ts'), ...Object.fromEntries(entries) }),
+    // What the host hands to plugins it imports by its public name; the commands of plugins get the modules themselves.
+    external: (id, importer) =>
+      packages.some((name) => (typeof name === 'string' ? name === id : name.test(id))) ||
+      (id.startsWith('svc/') && !importer?.startsWith(join(root, 'plugins'))),
+    resolve: { conditionNames: ['node', 'import', 'default'], alias },
+    // A list of commands that needs one name of `svc/cli` must not evaluate what the other names need.
+    treeshake: { moduleSideEffects: [{ test: /[\\/]core[\\/]cli[\\/]sdk\.ts$/, sideEffects: false }] },
+    plugins: [groups.plugin, builtInCommands(plugins)],
     output: {
       codeSplitting: {
         groups: ['command', 'daemon'].map((name) => ({ name, test: (id: string) => groups.has(name, id) })),
@@ -208,8 +234,8 @@ async function buildConfig(out: string): Promise<void> {
 
 /** Everything that runs, and the data it reads. */
 async function buildCode(out: string): Promise<void> {
-  await buildCore(out)
   const plugins = await folders('plugins')
+  await buildCore(plugins, out)
   await buildProcesses(plugins, out)
   const sources = new Map(plugins.map((name) => [name, join('plugins', name)]))
   for (const kind of ['providers', 'channels'])

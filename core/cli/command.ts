@@ -1,31 +1,52 @@
-import { defineCommand } from 'citty'
-import type { ArgsDef, CommandDef, ParsedArgs } from 'citty'
+import { defineCommand as defineCittyCommand, runCommand } from 'citty'
+import type { ArgsDef, ParsedArgs } from 'citty'
 
-/** One command: what citty needs to parse it, and what its help shows. */
+/** One command: its arguments, what its help shows, and how it runs. */
 export interface Command {
-  readonly definition: CommandDef<any>
   readonly args: ArgsDef
   readonly description: string
   /** Command lines, each with what it is good for. */
   readonly examples: readonly (readonly [line: string, meaning: string])[]
+  /** Parses the words after the name of the command, runs it and returns the exit code. */
+  readonly run: (words: readonly string[]) => Promise<number>
 }
 
-/** `run` returns the exit code; a `Failure` thrown in it says more. */
-export function command<const T extends ArgsDef>(parts: {
+/**
+ * Defines a command. `run` gets the parsed arguments and returns the exit code (see `exits`); it throws a `Failure` to end with a message
+ * and advice. In `examples` and texts the program is called `svc`; help prints it as it is typed where it runs.
+ */
+export function defineCommand<const T extends ArgsDef>(definition: {
   readonly description: string
   readonly args: T
   readonly examples: Command['examples']
   readonly run: (args: ParsedArgs<T>) => Promise<number> | number
 }): Command {
-  const { description, args, examples, run } = parts
+  const { description, args, examples, run } = definition
+  const parsed = defineCittyCommand<T>({ meta: { description }, args, run: (context) => run(context.args) })
   return {
-    definition: defineCommand<T>({ meta: { description }, args, run: (context) => run(context.args) }),
     args,
     description,
     examples,
+    async run(words) {
+      const { result } = await runCommand(parsed, { rawArgs: [...words] })
+      return typeof result === 'number' ? result : 0
+    },
   }
 }
 
+/**
+ * A name in the tree of commands; one with commands below it may be a command itself.
+ * Help and completion load the code of a command too, so it imports what only a run needs inside `run`.
+ */
+export interface CommandEntry {
+  /** One line for the list of commands, without a full stop. */
+  readonly summary: string
+  readonly load?: () => Promise<{ readonly default: Command }>
+  readonly commands?: CommandTree
+}
+export type CommandTree = Readonly<Record<string, CommandEntry>>
+
+/** Arguments of every command that reads the configuration of a home. */
 export const homeArgs = {
   home: { type: 'string', valueHint: 'folder', description: 'Home of the daemon (default: SVC_HOME, else ~/.svc)' },
   config: {
@@ -36,6 +57,7 @@ export const homeArgs = {
   json: { type: 'boolean', description: 'Print JSON' },
 } as const satisfies ArgsDef
 
+/** Arguments of every command that calls the daemon: see `connect`. */
 export const clientArgs = {
   ...homeArgs,
   url: {

@@ -3,14 +3,14 @@ import { redact } from '../config/redact.ts'
 import { splitKey } from '../config/layer.ts'
 import { wholeSchema } from '../config/schema.ts'
 import { findSchema, isTree, knownKeys } from '../config/shape.ts'
-import { command, homeArgs } from './command.ts'
+import { defineCommand, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 import { findUnknown, loadWithPlugins } from './plugin-definitions.ts'
-import { findPlace } from './settings.ts'
+import { locateHome } from './home-location.ts'
 import { commandLine } from '../process/command-name.ts'
 
-export default command({
+export default defineCommand({
   description:
     'Show the configuration as the daemon of this home would get it, or one key of it. Secrets are shown as ***.',
   args: {
@@ -24,7 +24,7 @@ export default command({
     ['svc config get --sources', 'with the file, variable or flag of each value'],
   ],
   async run(args) {
-    const { loaded, definitions } = await loadWithPlugins(findPlace(args))
+    const { loaded, definitions } = await loadWithPlugins(locateHome(args))
     const { config, warnings, sources } = loaded
     const schema = wholeSchema(definitions)
     for (const warning of warnings) note(`warning: ${warning}`)

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { clientArgs, command } from './command.ts'
-import { ask, connect } from './connect.ts'
+import { clientArgs, defineCommand } from './command.ts'
+import { callDaemon, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 
@@ -12,12 +12,12 @@ const Changes = v.looseObject({
   failed: v.array(v.object({ plugin: v.string(), reason: v.string() })),
 })
 
-export default command({
+export default defineCommand({
   description: 'Let the running daemon read its configuration again. A file with a mistake changes nothing.',
   args: clientArgs,
   examples: [['svc config reload', 'after editing config.toml']],
   async run(args) {
-    const answer = await ask(await connect(args), (client) =>
+    const answer = await callDaemon(await connect(args), (client) =>
       client.call('POST', '/api/config/reload', Changes, { timeoutMs: 120_000 }),
     )
     if (args.json) printJson(answer)

@@ -1,11 +1,12 @@
 import { configJsonSchema } from '../config/json-schema.ts'
-import { command, homeArgs } from './command.ts'
+import { defineCommand, homeArgs } from './command.ts'
 import { exits } from './failure.ts'
 import { printJson } from './output.ts'
 import { readDefinitions } from './plugin-definitions.ts'
-import { findPlace, loadSettings } from './settings.ts'
+import { locateHome } from './home-location.ts'
+import { loadSettings } from './settings.ts'
 
-export default command({
+export default defineCommand({
   description: 'Print the JSON Schema (draft-07) of config.toml with the sections of the plugins of this home.',
   args: homeArgs,
   examples: [
@@ -13,9 +14,9 @@ export default command({
     ["svc config schema | jq '.properties | keys'", 'the keys there are'],
   ],
   async run(args) {
-    const place = findPlace(args)
-    const { config } = await loadSettings(place)
-    const definitions = await readDefinitions(place.home, config.plugins.paths)
+    const location = locateHome(args)
+    const { config } = await loadSettings(location)
+    const definitions = await readDefinitions(location.home, config.plugins.paths)
     printJson(await configJsonSchema(definitions))
     return exits.ok
   },

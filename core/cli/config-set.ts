@@ -6,14 +6,15 @@ import { ConfigError } from '../config/problem.ts'
 import { wholeSchema } from '../config/schema.ts'
 import { checkConfigValue, setConfigValue, toConfigValue } from '../config/set.ts'
 import { readDaemonFile } from '../storage/lock.ts'
-import { command, homeArgs } from './command.ts'
+import { defineCommand, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { checkPluginKey, readDefinitions } from './plugin-definitions.ts'
-import { findPlace, loadSettings } from './settings.ts'
+import { locateHome } from './home-location.ts'
+import { loadSettings } from './settings.ts'
 import { commandLine } from '../process/command-name.ts'
 
-export default command({
+export default defineCommand({
   description:
     'Write one key into <home>/config.toml. Comments and other lines stay as they are; a wrong value is refused.',
   args: {
@@ -27,10 +28,10 @@ export default command({
     ['svc config set plugins.watch true', 'a switch'],
   ],
   async run(args) {
-    const place = findPlace(args)
-    const file = join(place.home, 'config.toml')
-    const { config } = await loadSettings(place)
-    const definitions = await readDefinitions(place.home, config.plugins.paths)
+    const location = locateHome(args)
+    const file = join(location.home, 'config.toml')
+    const { config } = await loadSettings(location)
+    const definitions = await readDefinitions(location.home, config.plugins.paths)
     const schema = wholeSchema(definitions)
     const value = toConfigValue(args.key, args.value, schema)
     const path = splitKey(args.key)
@@ -49,10 +50,10 @@ export default command({
       )
     }
     await setConfigValue(file, args.key, value, schema)
-    const { sources } = await loadSettings(place)
+    const { sources } = await loadSettings(location)
     const source = sources.get(args.key)
     const overridden = source !== undefined && !source.startsWith(file)
-    const running = readDaemonFile(place.home) !== undefined
+    const running = readDaemonFile(location.home) !== undefined
     const atStart = needsRestart(path, schema)
     const shown = path.reduce<unknown>(
       (tree, key) => (tree as Record<string, unknown>)[key],

@@ -1,15 +1,11 @@
-import * as v from 'valibot'
-import type { Config } from '../config/load.ts'
-import { ConfigError } from '../config/problem.ts'
-import { findNearest, suggest } from '../schema/nearest.ts'
+import type { Config } from '../config/schema.ts'
 import { createDaemonClient, DaemonRefusal, DaemonUnreachable } from '../net/daemon-client.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
-import { readDaemonFile } from '../storage/lock.ts'
-import { exits, Failure } from './failure.ts'
-import { note } from './output.ts'
-import { findPlace, loadSettings } from './settings.ts'
-import type { Place } from './settings.ts'
 import { commandLine } from '../process/command-name.ts'
+import { exits, Failure } from './failure.ts'
+import { locateHome } from './home-location.ts'
+import type { HomeLocation } from './home-location.ts'
+import { note } from './output.ts'
 
 export interface ClientArgs {
   readonly home?: string | undefined
@@ -18,38 +14,44 @@ export interface ClientArgs {
 }
 export interface Connection {
   readonly client: DaemonClient
-  readonly place: Place
+  readonly location: HomeLocation
   /** `undefined` with `--url`. */
   readonly pid: number | undefined
 }
 
-/** The daemon a command speaks to. Throws a `Failure` when no daemon is known; the first request tells whether it answers. */
+/**
+ * The daemon that a command calls: the one of `--url` or `SVC_URL`, else the one that runs in the home. Throws a `Failure` when none is
+ * known; the first request shows whether it answers.
+ */
 export async function connect(args: ClientArgs): Promise<Connection> {
-  const place = findPlace(args)
-  const config = await readConfig(place)
-  const named = args.url?.trim() || process.env['SVC_URL']?.trim()
-  if (named) {
+  const location = locateHome(args)
+  const config = await readConfig(location)
+  const key = process.env['SVC_API_KEY']?.trim() || undefined
+  const named = namedUrl(args)
+  if (named !== undefined) {
     const url = toUrl(named)
     // The key of this home is not for whatever host somebody names.
-    const local = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
-    return {
-      place,
-      pid: undefined,
-      client: createDaemonClient({
-        url: url.href,
-        apiKey: process.env['SVC_API_KEY']?.trim() || (local ? config?.api_key : undefined),
-      }),
-    }
+    const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
+    const apiKey = key ?? (isLocal ? config?.api_key : undefined)
+    return { location, pid: undefined, client: createDaemonClient({ url: url.href, apiKey }) }
   }
-  const daemon = readDaemonFile(place.home)
-  if (!daemon) throw notRunning(place.home)
+  const { readDaemonFile } = await import('../storage/lock.ts')
+  const daemon = readDaemonFile(location.home)
+  if (!daemon) throw notRunning(location.home)
   const url = daemonUrl(daemon.listenAddr)
   trustOwnCertificate(url)
-  return {
-    place,
-    pid: daemon.pid,
-    client: createDaemonClient({ url, apiKey: config?.api_key ?? (process.env['SVC_API_KEY']?.trim() || undefined) }),
-  }
+  return { location, pid: daemon.pid, client: createDaemonClient({ url, apiKey: config?.api_key ?? key }) }
+}
+
+/** Whether there is a daemon to call: one is named, or one runs in the home. */
+export async function hasDaemon(args: ClientArgs): Promise<boolean> {
+  if (namedUrl(args) !== undefined) return true
+  const { readDaemonFile } = await import('../storage/lock.ts')
+  return readDaemonFile(locateHome(args).home) !== undefined
+}
+
+function namedUrl(args: ClientArgs): string | undefined {
+  return args.url?.trim() || process.env['SVC_URL']?.trim() || undefined
 }
 
 /** Where a daemon of this machine is reached that says where it listens: an address alone means http. */
@@ -57,7 +59,7 @@ export function daemonUrl(listenAddr: string): string {
   const address = /^https?:\/\//.test(listenAddr) ? listenAddr : `http://${listenAddr}`
   return address.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]').replace(/\/+$/, '')
 }
-/** The daemon of this user on this machine may have made its certificate itself; nothing leaves the machine on this way. */
+/** A daemon of this user on this machine may have made its certificate itself; what is sent to it does not leave the machine. */
 export function trustOwnCertificate(url: string): void {
   if (!/^https:\/\/(127\.|localhost[:/]|\[::1\])/.test(url)) return
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
@@ -81,9 +83,11 @@ function toUrl(text: string): URL {
   )
 }
 /** A broken configuration must not keep anybody from stopping or asking the daemon that runs. */
-async function readConfig(place: Place): Promise<Config | undefined> {
+async function readConfig(location: HomeLocation): Promise<Config | undefined> {
+  const { loadSettings } = await import('./settings.ts')
+  const { ConfigError } = await import('../config/problem.ts')
   try {
-    return (await loadSettings(place)).config
+    return (await loadSettings(location)).config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     note(`svc: the configuration cannot be read, going on without it:\n${error.message}`)
@@ -91,21 +95,22 @@ async function readConfig(place: Place): Promise<Config | undefined> {
   }
 }
 
-/** Runs a command's requests; what the daemon refuses becomes a failure that says what to do. */
-export async function ask<T>(connection: Connection, work: (client: DaemonClient) => Promise<T>): Promise<T> {
+/** Runs the requests of a command; what the daemon refuses becomes a `Failure` that says what to do. */
+export async function callDaemon<T>(connection: Connection, work: (client: DaemonClient) => Promise<T>): Promise<T> {
   try {
     return await work(connection.client)
   } catch (error) {
-    throw explain(error, connection)
+    throw explainError(error, connection)
   }
 }
-export function explain(error: unknown, { client, place, pid }: Connection): unknown {
+/** The `Failure` for an error of the daemon's client; any other error as it is. */
+export function explainError(error: unknown, { client, location, pid }: Connection): unknown {
   if (error instanceof DaemonUnreachable) {
     return pid === undefined
       ? new Failure(exits.notRunning, error.message, 'check the address given with --url', { cause: error })
       : new Failure(
           exits.notRunning,
-          `the svc of ${place.home} (process ${pid}) does not answer: ${error.message}`,
+          `the svc of ${location.home} (process ${pid}) does not answer: ${error.message}`,
           `look at its log; ${commandLine('stop')} ends it`,
           { cause: error },
         )
@@ -116,7 +121,7 @@ export function explain(error: unknown, { client, place, pid }: Connection): unk
       return new Failure(
         exits.refused,
         `${client.url} asks for a key: ${error.message}`,
-        `set SVC_API_KEY, or api_key in ${place.home}/config.toml`,
+        `set SVC_API_KEY, or api_key in ${location.home}/config.toml`,
         { cause: error },
       )
     case 403:
@@ -135,40 +140,4 @@ export function explain(error: unknown, { client, place, pid }: Connection): unk
         { cause: error },
       )
   }
-}
-
-export const AgentItem = v.object({
-  id: v.string(),
-  name: v.string(),
-  state: v.string(),
-  created_at: v.optional(v.string(), ''),
-  model_provider: v.optional(v.string(), ''),
-  model_name: v.optional(v.string(), ''),
-})
-export type AgentItem = v.InferOutput<typeof AgentItem>
-
-/** An agent by id or name. Throws a `Failure` that names those there are. */
-export async function requireAgent(client: DaemonClient, wanted: string | undefined): Promise<AgentItem> {
-  const agents = await client.call('GET', '/api/agents', v.array(AgentItem))
-  const found =
-    wanted === undefined
-      ? (agents.find((agent) => agent.name === 'assistant') ?? agents[0])
-      : (agents.find((agent) => agent.id === wanted) ?? agents.find((agent) => agent.name === wanted))
-  if (found) return found
-  if (agents.length === 0)
-    throw new Failure(
-      exits.notFound,
-      'there are no agents',
-      `spawn one with ${commandLine('agent spawn <manifest.toml>')}`,
-    )
-  throw new Failure(
-    exits.notFound,
-    `there is no agent "${wanted ?? ''}"${suggest(
-      findNearest(
-        wanted ?? '',
-        agents.map((agent) => agent.name),
-      ),
-    )}`,
-    `there are: ${agents.map((agent) => agent.name).join(', ')}`,
-  )
 }

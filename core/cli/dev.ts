@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { command } from './command.ts'
+import { defineCommand } from './command.ts'
 import { note } from './output.ts'
 import { startArgs, toFlags } from './start.ts'
-import { findPlace } from './settings.ts'
+import { locateHome } from './home-location.ts'
 
-export default command({
+export default defineCommand({
   description: 'Start from source, reload a plugin when its folder changes, and check every answer against its schema.',
   args: startArgs,
   examples: [
@@ -18,7 +18,7 @@ export default command({
     const { serve } = await import('./serve.ts')
     note('plugins reload as they are edited; a change in core/ needs a new start')
     return await serve({
-      place: findPlace(args),
+      location: locateHome(args),
       flags: { ...toFlags(args), 'plugins.watch': true, development: true },
       json: args.json === true,
     })

@@ -1,10 +1,10 @@
-import { runChecks } from './checks.ts'
-import { command, homeArgs } from './command.ts'
+import { runChecks } from './doctor-checks.ts'
+import { defineCommand, homeArgs } from './command.ts'
 import { exits } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { findPlace } from './settings.ts'
+import { locateHome } from './home-location.ts'
 
-export default command({
+export default defineCommand({
   description: 'Check this installation: Node, home, configuration, port, database, providers and disk.',
   args: homeArgs,
   examples: [
@@ -12,7 +12,7 @@ export default command({
     ['svc doctor --json', 'the same for a script; the exit code is 1 when something fails'],
   ],
   async run(args) {
-    const checks = await runChecks(findPlace(args))
+    const checks = await runChecks(locateHome(args))
     if (args.json) printJson({ ok: checks.every((check) => check.state !== 'fail'), checks })
     else {
       const signs = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const

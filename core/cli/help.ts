@@ -1,40 +1,30 @@
-import type { ArgsDef } from 'citty'
-import type { Command } from './command.ts'
-import { commands } from './commands.ts'
-import type { CommandEntry } from './commands.ts'
-import { exitMeanings } from './failure.ts'
 import { commandLine, commandName } from '../process/command-name.ts'
+import { listFlags } from './arguments.ts'
+import type { Command, CommandEntry, CommandTree } from './command.ts'
+import { coreCommands } from './core-commands.ts'
+import { exitMeanings } from './failure.ts'
 
-/** Examples as they are typed here. */
-function renderExamples(examples: Command['examples']): string {
-  const name = commandName()
-  const isCommand = new RegExp(`(?<![\\w./-])svc (?=(?:${Object.keys(commands).join('|')})\\b)`, 'g')
-  return columns(
-    examples.map(([line, meaning]) => [
-      line.replaceAll(isCommand, `${name} `),
-      meaning.replaceAll(isCommand, `${name} `),
-    ]),
-  )
-}
 const examples: Command['examples'] = [
   ['svc start', 'serve on http://127.0.0.1:4545'],
-  ['svc chat', 'talk to the agent "assistant"'],
+  ['svc status', 'whether it runs, and what it does'],
   ['svc doctor', 'find out what is wrong'],
 ]
-function columns(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
-}
 
 /** Help of `svc` itself. */
-export function renderTop(version: string): string {
+export function renderTop(version: string, commands: CommandTree): string {
+  const isCore = ([name]: readonly [string, CommandEntry]): boolean => Object.hasOwn(coreCommands, name)
+  const entries = Object.entries(commands)
+  const core = listNames(Object.fromEntries(entries.filter(isCore)))
+  const others = listNames(Object.fromEntries(entries.filter((entry) => !isCore(entry))))
+  const width = widthOf([...core, ...others])
   return [
     `svc ${version}: hosts autonomous agents; every feature is a plugin.`,
     '',
     `Usage: ${commandName()} <command> [flags]`,
     '',
     'Commands:',
-    columns(listNames(commands)),
+    columns(core, width),
+    ...(others.length > 0 ? ['', 'Commands of plugins:', columns(others, width)] : []),
     '',
     'Flags of every command:',
     columns([
@@ -48,19 +38,11 @@ export function renderTop(version: string): string {
     renderExamples(examples),
     '',
     'Exit codes:',
-    columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),
+    renderExits(),
   ].join('\n')
 }
-function listNames(tree: Readonly<Record<string, CommandEntry>>): [string, string][] {
-  return Object.entries(tree).map(([name, entry]) => [
-    entry.commands
-      ? `${name} ${entry.load ? `[${Object.keys(entry.commands).join('|')}]` : Object.keys(entry.commands).join('|')}`
-      : name,
-    entry.summary,
-  ])
-}
 
-/** Help of `svc agent` and the like. */
+/** Help of a command that only has others below it. */
 export function renderGroup(path: readonly string[], entry: CommandEntry): string {
   const name = path.join(' ')
   return [
@@ -75,60 +57,57 @@ export function renderGroup(path: readonly string[], entry: CommandEntry): strin
   ].join('\n')
 }
 
-export function renderCommand(
-  path: readonly string[],
-  { args, description, examples }: Command,
-  below: CommandEntry['commands'] = {},
-): string {
+export function renderCommand(path: readonly string[], command: Command, below: CommandTree = {}): string {
+  const { args, description } = command
+  const name = path.join(' ')
   const positionals = Object.entries(args).filter(([, arg]) => arg.type === 'positional')
-  const usage = positionals.map(([name, arg]) => (arg.required === false ? `[${name}]` : `<${name}>`)).join(' ')
+  const usage = positionals.map(([word, arg]) => (arg.required === false ? `[${word}]` : `<${word}>`)).join(' ')
+  const flags = listFlags(args).map((flag) => {
+    const aliases = flag.aliases.map((alias) => `-${alias}, `).join('')
+    return [`${aliases}--${flag.name}${flag.isText ? ` <${flag.hint}>` : ''}`, flag.description] as const
+  })
   return [
     description,
     '',
-    `Usage: ${commandName()} ${[...path, usage].filter(Boolean).join(' ')} [flags]`,
+    `Usage: ${commandName()} ${[name, usage].filter(Boolean).join(' ')} [flags]`,
     ...(Object.keys(below).length > 0
-      ? ['', `Commands below it (${commandLine(`${path.join(' ')} <command> --help`)}):`, columns(listNames(below))]
+      ? ['', `Commands below it (${commandLine(`${name} <command> --help`)}):`, columns(listNames(below))]
       : []),
     ...(positionals.length > 0
-      ? ['', 'Arguments:', columns(positionals.map(([name, arg]) => [name, arg.description ?? '']))]
+      ? ['', 'Arguments:', columns(positionals.map(([word, arg]) => [word, arg.description ?? '']))]
       : []),
     '',
     'Flags:',
-    columns([
-      ...listFlags(args).map(({ flag, hint, description: text }) => [`${flag}${hint}`, text] as const),
-      ['--help', 'This text'],
-    ]),
+    columns([...flags, ['--help', 'This text']]),
     '',
     'Examples:',
-    renderExamples(examples),
+    renderExamples(command.examples),
     '',
     'Exit codes:',
-    columns(exitMeanings.map(([code, meaning]) => [String(code), meaning])),
+    renderExits(),
   ].join('\n')
 }
 
-/** The flags of a command as they are typed. */
-export function listFlags(args: ArgsDef): {
-  readonly name: string
-  readonly flag: string
-  readonly hint: string
-  readonly description: string
-  readonly isText: boolean
-  readonly options: readonly string[]
-}[] {
-  return Object.entries(args)
-    .filter(([, arg]) => arg.type !== 'positional')
-    .map(([name, arg]) => {
-      const alias =
-        'alias' in arg && arg.alias !== undefined
-          ? [arg.alias]
-              .flat()
-              .map((short) => `-${short}, `)
-              .join('')
-          : ''
-      const options = 'options' in arg ? (arg.options ?? []) : []
-      const isText = arg.type !== 'boolean'
-      const hint = isText ? ` <${options.length > 0 ? options.join('|') : (arg.valueHint ?? 'text')}>` : ''
-      return { name, flag: `${alias}--${name}`, hint, description: arg.description ?? '', isText, options }
-    })
+/** Examples as they are typed here. */
+function renderExamples(lines: Command['examples']): string {
+  const name = commandName()
+  const typed = (text: string): string => text.replaceAll(/(?<![\w./-])svc (?=[a-z])/g, `${name} `)
+  return columns(lines.map(([line, meaning]) => [typed(line), typed(meaning)]))
+}
+function renderExits(): string {
+  return columns(exitMeanings.map(([code, meaning]) => [String(code), meaning]))
+}
+function listNames(tree: CommandTree): [string, string][] {
+  return Object.entries(tree).map(([name, { summary, load, commands }]) => {
+    if (!commands) return [name, summary]
+    const below = Object.keys(commands).join('|')
+    return [`${name} ${load ? `[${below}]` : below}`, summary]
+  })
+}
+
+function widthOf(rows: readonly (readonly [string, string])[]): number {
+  return Math.max(...rows.map(([left]) => left.length))
+}
+function columns(rows: readonly (readonly [string, string])[], width = widthOf(rows)): string {
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
 }

@@ -1,4 +1,4 @@
-import { basename, join, resolve } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Config } from '../config/load.ts'
 import { redact } from '../config/redact.ts'
 import { isTree } from '../config/shape.ts'
@@ -9,6 +9,7 @@ import { createLog } from '../log/log.ts'
 import { openReadOnly } from '../storage/read-only.ts'
 import type { ReadOnlyDatabase } from '../storage/read-only.ts'
 import { openVault } from '../storage/vault-file.ts'
+import { databasePath } from './database-path.ts'
 import { exits, Failure } from './failure.ts'
 import { note } from './output.ts'
 
@@ -16,15 +17,18 @@ export interface OfflineOptions {
   readonly config: Config
   /** A database instead of that of the home. */
   readonly file?: string | undefined
-  /** What the work can do without: a database that is damaged. */
-  readonly mayLack?: boolean
+  /** The work goes on without a database that cannot be read. */
+  readonly databaseIsOptional?: boolean
 }
 
-/** Has a built-in plugin work on the data of a home without a daemon, or beside one: it reads and sets nothing up. */
+/**
+ * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a daemon runs. It reads
+ * the database; the plugin is not set up. Throws a `Failure` when there is no such function or the database cannot be read.
+ */
 export async function workOffline(
   plugin: string,
   work: string,
-  { config, file, mayLack }: OfflineOptions,
+  { config, file, databaseIsOptional }: OfflineOptions,
   options: Readonly<Record<string, string | boolean | undefined>>,
 ): Promise<unknown> {
   const folders = await builtInFolders()
@@ -37,7 +41,7 @@ export async function workOffline(
   const run = offline?.[work]
   if (!run) throw new Failure(exits.notFound, `the plugin "${plugin}" cannot ${work} without a daemon`)
   const log = createLog({ level: 'warn' })
-  using database = openFile(file ?? databasePath(config), mayLack === true)
+  using database = openFile(file ?? databasePath(config), databaseIsOptional === true)
   const keyFile = join(config.home_dir, 'vault.key')
   const vault =
     database && (await openVault({ sql: database.sql, scrub: async () => undefined }, keyFile, log)).forPlugin(plugin)
@@ -56,24 +60,12 @@ export async function workOffline(
   )
 }
 
-/** The file of the home's database. Throws a `Failure` where it is on a server. */
-export function databasePath(config: Config): string {
-  const path = /^sqlite:(.+)$/.exec(config.database_url)?.[1]
-  if (path === undefined || path === ':memory:')
-    throw new Failure(
-      exits.failed,
-      'the database of this home is not a file',
-      'ask the running daemon, and use the tools of the database server for copies',
-    )
-  return resolve(path)
-}
-
-function openFile(file: string, mayLack: boolean): ReadOnlyDatabase | undefined {
+function openFile(file: string, isOptional: boolean): ReadOnlyDatabase | undefined {
   try {
     return openReadOnly(file)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    if (!mayLack)
+    if (!isOptional)
       throw new Failure(
         error instanceof Error && 'code' in error && error.code === 'ENOENT' ? exits.notFound : exits.failed,
         `${file} cannot be read: ${why}`,

@@ -10,7 +10,7 @@ import { createLoader } from '../host/loader.ts'
 import { findMeant, parseSections } from '../host/section.ts'
 import { note } from './output.ts'
 import { loadSettings } from './settings.ts'
-import type { Place } from './settings.ts'
+import type { HomeLocation } from './home-location.ts'
 
 /** What the plugins of a home define. None of them is set up. */
 export async function readDefinitions(home: string, paths: readonly string[]): Promise<readonly AnyPlugin[]> {
@@ -30,10 +30,10 @@ export async function readDefinitions(home: string, paths: readonly string[]): P
 
 /** The configuration with the sections of its plugins, and their definitions. No plugin is set up. Throws `ConfigError`. */
 export async function loadWithPlugins(
-  place: Place,
+  location: HomeLocation,
 ): Promise<{ readonly loaded: LoadedConfig; readonly definitions: readonly AnyPlugin[] }> {
-  const core = await loadSettings(place)
-  const definitions = await readDefinitions(place.home, core.config.plugins.paths)
+  const core = await loadSettings(location)
+  const definitions = await readDefinitions(location.home, core.config.plugins.paths)
   return { loaded: core.complete(definitions), definitions }
 }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { clientArgs, command } from './command.ts'
-import { ask, connect } from './connect.ts'
+import { clientArgs, defineCommand } from './command.ts'
+import { callDaemon, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson, renderTable } from './output.ts'
 
@@ -18,7 +18,7 @@ const Plugin = v.looseObject({
   error: v.nullish(v.string()),
 })
 
-export default command({
+export default defineCommand({
   description: 'List the plugins, their state and what is wrong with those that failed.',
   args: clientArgs,
   examples: [
@@ -26,7 +26,7 @@ export default command({
     ["svc plugin list --json | jq '.plugins[] | select(.error)'", 'those that failed'],
   ],
   async run(args) {
-    const answer = await ask(await connect(args), (client) =>
+    const answer = await callDaemon(await connect(args), (client) =>
       client.call('GET', '/api/plugins', v.looseObject({ plugins: v.array(Plugin), total: v.number() })),
     )
     if (args.json) printJson(answer)

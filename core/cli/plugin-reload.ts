@@ -1,15 +1,15 @@
 import * as v from 'valibot'
-import { clientArgs, command } from './command.ts'
-import { ask, connect } from './connect.ts'
+import { clientArgs, defineCommand } from './command.ts'
+import { callDaemon, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { print, printJson } from './output.ts'
 
-export default command({
+export default defineCommand({
   description: 'Load the code of a plugin anew while the daemon serves. When the new code fails, the old one goes on.',
   args: { plugin: { type: 'positional', required: true, description: 'Name of the plugin' }, ...clientArgs },
   examples: [['svc plugin reload hello', 'after editing it']],
   async run(args) {
-    const answer = await ask(await connect(args), (client) =>
+    const answer = await callDaemon(await connect(args), (client) =>
       client.call(
         'POST',
         `/api/plugins/${encodeURIComponent(args.plugin)}/reload`,

@@ -1,15 +1,15 @@
-import { runCommand } from 'citty'
-import type { ArgsDef } from 'citty'
 import { readBuild } from '../build/info.ts'
-import { findNearest } from '../schema/nearest.ts'
-import { commands } from './commands.ts'
-import type { CommandEntry } from './commands.ts'
-import { exits, Failure } from './failure.ts'
 import { commandLine } from '../process/command-name.ts'
+import { findNearest } from '../schema/nearest.ts'
+import { checkArguments } from './arguments.ts'
+import type { Command, CommandEntry, CommandTree } from './command.ts'
+import { coreCommands } from './core-commands.ts'
+import { exits, Failure } from './failure.ts'
 
-interface Found {
+interface FoundCommand {
   readonly path: readonly string[]
   readonly entry: CommandEntry | undefined
+  /** The words after the path. */
   readonly rest: readonly string[]
 }
 
@@ -19,7 +19,7 @@ export async function runLine(argv: readonly string[]): Promise<number> {
   try {
     return await dispatch(argv)
   } catch (error) {
-    const { renderFailure, toFailure } = await import('./report.ts')
+    const { renderFailure, toFailure } = await import('./failure-output.ts')
     const failure = toFailure(error)
     process.stderr.write(`${renderFailure(failure, json)}\n`)
     return failure.exit
@@ -29,22 +29,31 @@ export async function runLine(argv: readonly string[]): Promise<number> {
 async function dispatch(argv: readonly string[]): Promise<number> {
   if (argv.length === 1 && ['--version', '-v', 'version'].includes(argv[0] ?? '')) return printVersion(false)
   if (argv.length === 2 && argv.includes('--version') && argv.includes('--json')) return printVersion(true)
-  const { path, entry, rest } = findCommand(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv)
+  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv
+  const tree = await findTree(words)
+  const found = findCommand(words, tree)
+  const { path, entry, rest } = found
   const wantsHelp = rest.some((word, index) => ['--help', '-h'].includes(word) && !rest.slice(0, index).includes('--'))
-  if (!entry?.load || wantsHelp) return await showHelp(path, entry, rest, wantsHelp)
-  const { default: found } = await entry.load()
-  checkFlags(path, found.args, rest)
-  const { result } = await runCommand(found.definition, { rawArgs: [...rest] })
-  return typeof result === 'number' ? result : exits.ok
+  if (!entry?.load || wantsHelp) return await showHelp(found, tree, wantsHelp)
+  const command = await loadCommand(path, entry.load)
+  checkArguments(path, command.args, rest)
+  return await command.run(rest)
 }
 
-function findCommand(argv: readonly string[]): Found {
+/** The commands that the first word may be one of: a start loads none of the plugins' commands. */
+async function findTree(words: readonly string[]): Promise<CommandTree> {
+  if (Object.hasOwn(coreCommands, words[0] ?? '')) return coreCommands
+  const { findCommands } = await import('./find-commands.ts')
+  return await findCommands(words)
+}
+
+function findCommand(words: readonly string[], commands: CommandTree): FoundCommand {
   const path: string[] = []
   let entry: CommandEntry | undefined
-  let tree: Readonly<Record<string, CommandEntry>> | undefined = commands
+  let tree: CommandTree | undefined = commands
   let at = 0
-  for (; tree && at < argv.length; at++) {
-    const word = argv[at] ?? ''
+  for (; tree && at < words.length; at++) {
+    const word = words[at] ?? ''
     if (word.startsWith('-')) break
     const next: CommandEntry | undefined = Object.hasOwn(tree, word) ? tree[word] : undefined
     if (!next) {
@@ -61,87 +70,64 @@ function findCommand(argv: readonly string[]): Found {
     entry = next
     tree = next.commands
   }
-  return { path, entry, rest: argv.slice(at) }
+  return { path, entry, rest: words.slice(at) }
 }
 
-async function showHelp(
+/** A plugin's command may fail to load; the message then names the command. */
+async function loadCommand(
   path: readonly string[],
-  entry: CommandEntry | undefined,
-  rest: readonly string[],
-  asked: boolean,
-): Promise<number> {
+  load: () => Promise<{ readonly default: Command }>,
+): Promise<Command> {
+  let command: Partial<Command> | undefined
+  try {
+    command = (await load()).default
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Failure(
+      exits.failed,
+      `the code of the command "${path.join(' ')}" cannot be loaded: ${reason}`,
+      undefined,
+      {
+        cause: error,
+      },
+    )
+  }
+  if (typeof command?.run !== 'function' || typeof command.args !== 'object')
+    throw new Failure(
+      exits.failed,
+      `the code of the command "${path.join(' ')}" is not a command`,
+      'its default export has to be what defineCommand() of svc/cli returns',
+    )
+  return command as Command
+}
+
+async function showHelp({ path, entry, rest }: FoundCommand, commands: CommandTree, isAsked: boolean): Promise<number> {
   const { renderCommand, renderGroup, renderTop } = await import('./help.ts')
   const unknown = rest.find((word) => word.startsWith('-') && !['--help', '-h', '--json'].includes(word))
-  if (!asked && unknown !== undefined && !entry)
+  if (!isAsked && unknown !== undefined && !entry)
     throw new Failure(exits.usage, `unknown flag ${unknown}`, `see ${commandLine('--help')}`)
-  const text = entry?.load
-    ? renderCommand(path, (await entry.load()).default, entry.commands)
-    : entry
-      ? renderGroup(path, entry)
-      : renderTop(readBuild().version)
-  if (asked || (path.length === 0 && rest.length === 0)) process.stdout.write(`${text}\n`)
-  else process.stderr.write(`${text}\n`)
-  return asked || (path.length === 0 && rest.length === 0) ? exits.ok : exits.usage
+  const isWanted = isAsked || (path.length === 0 && rest.length === 0)
+  const output = isWanted ? process.stdout : process.stderr
+  let text: string
+  if (entry?.load) text = renderCommand(path, await loadCommand(path, entry.load), entry.commands)
+  else text = entry ? renderGroup(path, entry) : renderTop(readBuild().version, commands)
+  output.write(`${text}\n`)
+  return isWanted ? exits.ok : exits.usage
 }
-async function printVersion(json: boolean): Promise<number> {
+
+function printVersion(json: boolean): number {
   const build = readBuild()
+  const facts = {
+    name: 'svc',
+    version: build.version,
+    build_date: build.buildDate,
+    git_sha: build.gitSha,
+    node: process.version,
+  }
   process.stdout.write(
     json
-      ? `${JSON.stringify({ name: 'svc', version: build.version, build_date: build.buildDate, git_sha: build.gitSha, node: process.version })}\n`
+      ? `${JSON.stringify(facts)}\n`
       : `svc ${build.version} (${build.gitSha}, ${build.buildDate}, node ${process.version})\n`,
   )
   return exits.ok
-}
-
-/** citty takes every flag and drops surplus words without a sound; a typing error must not. */
-function checkFlags(path: readonly string[], args: ArgsDef, rest: readonly string[]): void {
-  const help = `see ${commandLine(`${path.join(' ')} --help`)}`
-  const flags = new Map<
-    string,
-    { readonly name: string; readonly isText: boolean; readonly options: readonly string[] }
-  >()
-  for (const [name, arg] of Object.entries(args)) {
-    if (arg.type === 'positional') continue
-    for (const alias of [name, ...('alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : [])])
-      flags.set(alias, { name, isText: arg.type !== 'boolean', options: 'options' in arg ? (arg.options ?? []) : [] })
-  }
-  const positionals = Object.entries(args).filter(([, arg]) => arg.type === 'positional')
-  let words = 0
-  for (let at = 0; at < rest.length; at++) {
-    const word = rest[at] ?? ''
-    if (word === '--') {
-      words += rest.length - at - 1
-      break
-    }
-    if (!word.startsWith('-') || word === '-') {
-      words++
-      continue
-    }
-    const [typed = '', value] = word.replace(/^--?/, '').split(/=(.*)/s, 2)
-    const flag =
-      flags.get(typed) ??
-      (typed.startsWith('no-') && flags.get(typed.slice(3))?.isText === false ? flags.get(typed.slice(3)) : undefined)
-    if (!flag) {
-      const nearest = findNearest(typed, flags.keys())
-      throw new Failure(
-        exits.usage,
-        `unknown flag ${word.split('=')[0] ?? word}`,
-        nearest === undefined ? help : `did you mean --${nearest}?`,
-      )
-    }
-    if (!flag.isText) continue
-    const given = value ?? rest[++at] ?? ''
-    if (given === '' || (value === undefined && given.startsWith('-') && given !== '-' && !/^-\d/.test(given)))
-      throw new Failure(exits.usage, `--${flag.name} needs a value`, help)
-    if (flag.options.length > 0 && !flag.options.includes(given))
-      throw new Failure(exits.usage, `--${flag.name} cannot be "${given}"`, `it is one of ${flag.options.join(', ')}`)
-  }
-  if (words > positionals.length)
-    throw new Failure(
-      exits.usage,
-      `too many arguments: ${positionals.length === 0 ? 'none is' : `at most ${positionals.length} are`} expected`,
-      help,
-    )
-  const missing = positionals.slice(words).find(([, arg]) => arg.required !== false)
-  if (missing) throw new Failure(exits.usage, `${missing[0]} is missing`, help)
 }

@@ -14,15 +14,15 @@ import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
 import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
-import { closeDebugger } from './hygiene.ts'
+import { closeDebugger } from './process-hardening.ts'
 import { print } from './output.ts'
 import { loadSettings } from './settings.ts'
-import type { Place } from './settings.ts'
+import type { HomeLocation } from './home-location.ts'
 import { explainStart } from './start-failure.ts'
 import { watchProcess } from './process-events.ts'
 
 export interface ServeOptions {
-  readonly place: Place
+  readonly location: HomeLocation
   readonly flags: Readonly<Record<string, unknown>>
   /** Says where it listens as one JSON line. */
   readonly json: boolean
@@ -30,8 +30,8 @@ export interface ServeOptions {
 
 /** Serves until something asks for the end, through as many restarts as are asked for; returns the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { place } = options
-  prepareHome(place.home)
+  const { location } = options
+  prepareHome(location.home)
   let settings = await readSettings(options)
   const logs = new LogFeed()
   const log = createLog({
@@ -72,8 +72,8 @@ export async function serve(options: ServeOptions): Promise<number> {
 }
 
 /** Before a plugin runs or a program is started, the secrets of the environment are taken out of it. */
-async function readSettings({ place, flags }: ServeOptions): Promise<LoadedConfig> {
-  const settings = await loadSettings(place, flags)
+async function readSettings({ location, flags }: ServeOptions): Promise<LoadedConfig> {
+  const settings = await loadSettings(location, flags)
   takeSecrets(new Set(listVariables(settings.config)))
   return settings
 }

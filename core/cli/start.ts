@@ -1,6 +1,6 @@
-import { command, homeArgs } from './command.ts'
-import { closeProcess } from './hygiene.ts'
-import { findPlace } from './settings.ts'
+import { defineCommand, homeArgs } from './command.ts'
+import { hardenProcess } from './process-hardening.ts'
+import { locateHome } from './home-location.ts'
 
 export const startArgs = {
   ...homeArgs,
@@ -46,7 +46,7 @@ export function toFlags(args: StartArgs): Readonly<Record<string, unknown>> {
   }
 }
 
-export default command({
+export default defineCommand({
   description:
     'Start the daemon and serve until it is stopped. Log lines go to standard error. SIGHUP starts it anew with its configuration read again.',
   args: startArgs,
@@ -57,8 +57,8 @@ export default command({
     ['svc start --log-format json', 'log lines for a collector'],
   ],
   async run(args) {
-    closeProcess(process.execArgv, process.env['NODE_OPTIONS'])
+    hardenProcess(process.execArgv, process.env['NODE_OPTIONS'])
     const { serve } = await import('./serve.ts')
-    return await serve({ place: findPlace(args), flags: toFlags(args), json: args.json === true })
+    return await serve({ location: locateHome(args), flags: toFlags(args), json: args.json === true })
   },
 })

@@ -1,17 +1,11 @@
 import * as v from 'valibot'
-import { clientArgs, command } from './command.ts'
-import { ask, connect } from './connect.ts'
+import { clientArgs, defineCommand } from './command.ts'
+import { callDaemon, connect } from './connect.ts'
+import type { Connection } from './connect.ts'
 import { exits } from './failure.ts'
-import { print, printJson, renderDuration, renderFacts } from './output.ts'
+import { note, print, printJson, renderDuration, renderFacts } from './output.ts'
 
-const Status = v.looseObject({
-  status: v.string(),
-  agent_count: v.number(),
-  uptime_seconds: v.number(),
-  data_dir: v.optional(v.string()),
-  default_provider: v.nullish(v.string()),
-  default_model: v.nullish(v.string()),
-})
+const Status = v.looseObject({ status: v.string(), uptime_seconds: v.number(), data_dir: v.optional(v.string()) })
 const Version = v.looseObject({ version: v.string() })
 const Detail = v.looseObject({
   status: v.string(),
@@ -19,8 +13,9 @@ const Detail = v.looseObject({
   database: v.optional(v.string(), ''),
   config_warnings: v.optional(v.array(v.string()), []),
 })
+type Fact = readonly [name: string, value: string]
 
-export default command({
+export default defineCommand({
   description: 'Show whether the daemon runs, its health and its warnings.',
   args: clientArgs,
   examples: [
@@ -30,36 +25,45 @@ export default command({
   ],
   async run(args) {
     const connection = await connect(args)
-    const [status, health, version] = await ask(connection, (client) =>
+    const { client, pid } = connection
+    const [status, health, { version }] = await callDaemon(connection, () =>
       Promise.all([
         client.call('GET', '/api/status', Status),
         client.call('GET', '/api/health/detail', Detail),
         client.call('GET', '/api/version', Version),
       ]),
     )
-    const { client, pid } = connection
-    if (args.json)
-      printJson({ running: true, url: client.url, pid: pid ?? null, version: version.version, ...status, health })
+    if (args.json) printJson({ running: true, url: client.url, pid: pid ?? null, version, ...status, health })
     else {
-      print(
-        renderFacts([
-          ['svc', `${version.version}, ${health.status}, up ${renderDuration(status.uptime_seconds)}`],
-          ['address', client.url],
-          ...(pid === undefined ? [] : [['process', String(pid)] as const]),
-          ['agents', String(status.agent_count)],
-          [
-            'model',
-            `${status.default_provider ?? 'found by itself'}${status.default_model ? ` / ${status.default_model}` : ''}`,
-          ],
-          ['database', health.database],
-          ['data', status.data_dir ?? ''],
-          ...(health.panic_count > 0
-            ? [['defects', `${health.panic_count} since the start; the log has them`] as const]
-            : []),
-          ...health.config_warnings.map((warning) => ['warning', warning] as const),
-        ]),
-      )
+      const facts: Fact[] = [
+        ['svc', `${version}, ${health.status}, up ${renderDuration(status.uptime_seconds)}`],
+        ['address', client.url],
+      ]
+      if (pid !== undefined) facts.push(['process', String(pid)])
+      facts.push(...(await readPluginFacts(connection, status)))
+      facts.push(['database', health.database], ['data', status.data_dir ?? ''])
+      if (health.panic_count > 0) facts.push(['defects', `${health.panic_count} since the start; the log has them`])
+      for (const warning of health.config_warnings) facts.push(['warning', warning])
+      print(renderFacts(facts))
     }
     return health.status === 'ok' ? exits.ok : exits.failed
   },
 })
+
+/** What plugins say of the answer; a plugin that fails costs only its own lines. */
+async function readPluginFacts({ location }: Connection, status: v.InferOutput<typeof Status>): Promise<Fact[]> {
+  const { loadRegistry } = await import('./command-registry.ts')
+  const { plugins, problems } = await loadRegistry(location)
+  for (const problem of problems) note(`svc: warning: ${problem}`)
+  const facts: Fact[] = []
+  for (const { name, status: part } of plugins) {
+    if (!part) continue
+    try {
+      facts.push(...(await part.load()).default(status))
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      note(`svc: warning: the status of plugin "${name}" is left out: ${reason}`)
+    }
+  }
+  return facts
+}

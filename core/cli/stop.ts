@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import { DaemonRefusal, DaemonUnreachable } from '../net/daemon-client.ts'
 import { HomeInUse, lockHome } from '../storage/lock.ts'
-import { clientArgs, command } from './command.ts'
-import { connect, explain } from './connect.ts'
+import { clientArgs, defineCommand } from './command.ts'
+import { connect, explainError } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
 import { commandLine } from '../process/command-name.ts'
 
-export default command({
+export default defineCommand({
   description: 'Stop the running daemon in order and wait until it is gone.',
   args: {
     ...clientArgs,
@@ -50,12 +50,12 @@ async function shutdown(connection: Connection): Promise<'api' | 'signal'> {
     const refused = error instanceof DaemonRefusal
     // Who may send a signal may stop it; the key is about the network.
     if (connection.pid === undefined || !(refused || error instanceof DaemonUnreachable))
-      throw explain(error, connection)
-    const pid = await findHolder(connection.place.home)
+      throw explainError(error, connection)
+    const pid = await findHolder(connection.location.home)
     if (pid === undefined)
       throw new Failure(
         exits.notRunning,
-        `no svc is running in ${connection.place.home}`,
+        `no svc is running in ${connection.location.home}`,
         `start it with ${commandLine('start')}`,
       )
     try {

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { isObject, omitUndefined } from '../schema/object.ts'
@@ -14,11 +13,12 @@ import type { Config, PluginSchemas } from './schema.ts'
 import { readConfigModule, readEnvironment, readFlags, readToml, readValues } from './sources.ts'
 import type { Tree } from './shape.ts'
 
+export { findHome } from './home.ts'
 export { ConfigError } from './problem.ts'
 export type { Config, PluginSchemas } from './schema.ts'
 
 export interface ConfigOptions {
-  /** The home, absolute; see `findHome`. */
+  /** The home, absolute; see `findHome` in `home.ts`. */
   readonly home: string
   /** What `--config` names, instead of a `svc.config.*` in `cwd`. */
   readonly configFile?: string | undefined
@@ -46,13 +46,6 @@ export interface LoadedConfig {
    * disabled stay as they are. Throws `ConfigError` with everything that is wrong.
    */
   complete(plugins: readonly PluginSchemas[]): LoadedConfig
-}
-
-/** The home of the daemon: the flag, `SVC_HOME`, or `~/.svc`. Absolute. */
-export function findHome(flag: string | undefined, env: ConfigOptions['env'], cwd: string): string {
-  const named = flag?.trim() || env['SVC_HOME']?.trim()
-  if (!named) return join(env['HOME'] || homedir(), '.svc')
-  return resolve(cwd, named.replace(/^~(?=$|\/)/, env['HOME'] || homedir()))
 }
 
 /**

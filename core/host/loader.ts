@@ -100,8 +100,11 @@ export function toName(folder: string): string {
   return `plugin_${folder.replaceAll('-', '_')}`
 }
 
-/** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. */
-async function openJiti(cacheDir: string): Promise<Jiti> {
+/** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. No `cacheDir` keeps nothing. */
+export async function openJiti(
+  cacheDir: string | undefined,
+  more: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
+): Promise<Jiti> {
   const [{ createJiti }, contracts, sdk, internal, channels, providers, valibot] = await Promise.all([
     import('jiti'),
     importContracts(),
@@ -111,10 +114,10 @@ async function openJiti(cacheDir: string): Promise<Jiti> {
     import('svc/providers'),
     import('valibot'),
   ])
-  return createJiti(join(cacheDir, 'index.js'), {
+  return createJiti(join(cacheDir ?? '/', 'index.js'), {
     moduleCache: false,
     tryNative: false,
-    fsCache: cacheDir,
+    fsCache: cacheDir ?? false,
     interopDefault: false,
     virtualModules: {
       'svc/sdk': sdk,
@@ -123,6 +126,7 @@ async function openJiti(cacheDir: string): Promise<Jiti> {
       'svc/providers': providers,
       ...contracts,
       valibot,
+      ...more,
     },
   })
 }

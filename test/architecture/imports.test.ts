@@ -57,7 +57,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
   [/^(node:)?child_process$/, ['core/process/spawn.ts', 'core/process/fork.ts']],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
-  [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/', 'core/cli/checks.ts']],
+  [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
   [/^(node:)?vm$/, []],
   [/^(node:)?worker_threads$/, ['core/storage/check-file.ts', 'plugins/wasm/']],
@@ -69,6 +69,8 @@ const isType = (text: string, specifier: string): boolean =>
   !new RegExp(
     `(?:^|\\n)\\s*(?:import|export)\\s(?!type\\b)[^'";]*['"]${specifier.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)}['"]`,
   ).test(text) && !text.includes(`import('${specifier}')`)
+
+const isCli = (path: string): boolean => /^plugins\/[^/]+\/cli(?:\.ts$|\/)/.test(path)
 
 describe('what imports what', () => {
   it('core imports neither plugins nor adapters, but for the build and the public names', () => {
@@ -102,9 +104,34 @@ describe('what imports what', () => {
         .filter(
           ([, target]) =>
             /^(core|adapters|test|playground)\//.test(target) ||
-            (target.startsWith('plugins/') && !target.startsWith(`${own}/`) && !target.endsWith('/contract.ts')),
+            (target.startsWith('plugins/') &&
+              !target.startsWith(`${own}/`) &&
+              !target.endsWith('/contract.ts') &&
+              !(isCli(file.path) && target.endsWith('/cli/client.ts'))),
         )
     })
+    expect(wrong).toEqual([])
+  })
+
+  it('the commands of a plugin and the plugin itself do not import each other', () => {
+    const wrong = plugins.flatMap((file) =>
+      file.imports
+        .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
+        .filter(([, target]) =>
+          isCli(file.path) ? target.startsWith('plugins/') && !isCli(target) : target === 'svc/cli' || isCli(target),
+        ),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it("the list of a plugin's commands evaluates nothing but svc/cli", () => {
+    const wrong = plugins
+      .filter((file) => /^plugins\/[^/]+\/cli\.ts$/.test(file.path))
+      .flatMap((file) =>
+        file.imports
+          .filter((specifier) => specifier !== 'svc/cli' && !file.text.includes(`import('${specifier}')`))
+          .map((specifier) => [file.path, specifier]),
+      )
     expect(wrong).toEqual([])
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { commands } from '../../core/cli/commands.ts'
+import { loadBuiltIns } from '../../core/cli/built-ins.ts'
+import { coreCommands } from '../../core/cli/core-commands.ts'
 import { code, sources } from './sources.ts'
 
 describe('names and checks', () => {
@@ -29,9 +30,10 @@ describe('names and checks', () => {
     ).toEqual([])
   })
 
-  it('a command in a text is printed as it is typed where the program runs', () => {
+  it('a command in a text is printed as it is typed where the program runs', async () => {
+    const all = [coreCommands, ...(await loadBuiltIns()).map(({ commands = {} }) => commands)]
     // `commandLine` and `commandName` know how; the examples of a command are rendered by its help.
-    const bare = new RegExp(`\\bsvc (?:${Object.keys(commands).join('|')}|--help)\\b`)
+    const bare = new RegExp(`\\bsvc (?:${all.flatMap((commands) => Object.keys(commands)).join('|')}|--help)\\b`)
     const examples = /\bexamples: \[(?:\[[^\n]*\]\]|[^]*?\n {2,4}\]),|\bexamples: Command\['examples'\] = \[[^]*?\n\]/g
     expect(
       sources('core', 'plugins', 'adapters').flatMap(({ path, text }) =>

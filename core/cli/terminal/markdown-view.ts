@@ -6,8 +6,8 @@ import type { Screen } from './screen.ts'
 import { paint } from './view.ts'
 import type { View } from './view.ts'
 
-const DRAW_MS = 60
-const REASONING_LINES = 4
+const DRAW_INTERVAL_MS = 60
+const PREAMBLE_LINES = 4
 
 /** Answers are drawn as Markdown while they come, above what is waited for and the line that is edited. */
 export class TerminalView implements View {
@@ -16,7 +16,7 @@ export class TerminalView implements View {
   readonly #stream: MarkdownStream
   #status: string | (() => string) | undefined
   #since = 0
-  #thought = ''
+  #preamble = ''
   #timer: NodeJS.Timeout | undefined
   #clock: NodeJS.Timeout | undefined
   constructor(screen: Screen, colored: boolean) {
@@ -30,14 +30,14 @@ export class TerminalView implements View {
     this.#screen.both(`${fold(text, this.#screen.width)}\n`, this.#below())
   }
   text(delta: string): void {
-    this.#endReasoning()
+    this.#endPreamble()
     this.#stream.add(delta)
     // A block that is hard to read is drawn less often.
-    this.#later(Math.max(DRAW_MS, 4 * this.#stream.cost))
+    this.#later(Math.max(DRAW_INTERVAL_MS, 4 * this.#stream.cost))
   }
-  reasoning(delta: string): void {
-    this.#thought += delta
-    this.#later(DRAW_MS)
+  preamble(delta: string): void {
+    this.#preamble += delta
+    this.#later(DRAW_INTERVAL_MS)
   }
   status(text: string | (() => string) | undefined): void {
     if (text === this.#status) return
@@ -49,7 +49,7 @@ export class TerminalView implements View {
   }
   endAnswer(): void {
     this.status(undefined)
-    this.#endReasoning()
+    this.#endPreamble()
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#screen.both(this.#stream.end(), [])
@@ -64,12 +64,12 @@ export class TerminalView implements View {
   #draw(): void {
     this.#screen.both(this.#stream.take(), this.#below())
   }
-  /** What was thought stays, dim, above the answer that follows. */
-  #endReasoning(): void {
-    if (this.#thought === '') return
-    const thought = escapeControls(this.#thought.trim(), true)
-    this.#thought = ''
-    this.#screen.both(`${this.#dim(thought)}\n\n`, this.#below())
+  /** The preamble stays, dimmed, above the answer that follows. */
+  #endPreamble(): void {
+    if (this.#preamble === '') return
+    const preamble = escapeControls(this.#preamble.trim(), true)
+    this.#preamble = ''
+    this.#screen.both(`${this.#dim(preamble)}\n\n`, this.#below())
   }
   /** What comes next is not part of the block that is being written. */
   #settle(): void {
@@ -78,14 +78,14 @@ export class TerminalView implements View {
   }
   #below(): string[] {
     const growing = this.#stream.peek()
-    const thought = escapeControls(this.#thought.slice(-2000).trim(), true)
+    const preamble = escapeControls(this.#preamble.slice(-2000).trim(), true)
     const secs = Math.floor((performance.now() - this.#since) / 1000)
     return [
-      ...(thought === ''
+      ...(preamble === ''
         ? []
-        : thought
+        : preamble
             .split('\n')
-            .slice(-REASONING_LINES)
+            .slice(-PREAMBLE_LINES)
             .map((line) => this.#dim(line))),
       ...(growing === '' ? [] : growing.split('\n')),
       ...(this.#status === undefined

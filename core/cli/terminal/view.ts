@@ -1,15 +1,15 @@
 import { escapeControls } from '../../log/text.ts'
 import { note } from '../output.ts'
 
-/** Where a conversation is shown. */
+/** Where the progress and the answers of a command are shown. */
 export interface View {
   readonly colored: boolean
   /** Something beside the answer. */
   note(text: string): void
   /** A piece of the answer. */
   text(delta: string): void
-  /** A piece of what the model thinks before it answers. */
-  reasoning(delta: string): void
+  /** A piece of text that comes before the answer and is shown dimmed. */
+  preamble(delta: string): void
   /** What is waited for; `undefined` for nothing. */
   status(text: string | (() => string) | undefined): void
   /** The answer ends here; the next piece of text is another one. */
@@ -35,7 +35,7 @@ export class PlainView implements View {
     if (shown !== '') this.#last = shown.slice(-1)
     process.stdout.write(shown)
   }
-  reasoning(): void {}
+  preamble(): void {}
   status(): void {}
   endAnswer(): void {
     if (this.#last !== '\n') process.stdout.write('\n')

@@ -174,6 +174,19 @@ describe('chat', () => {
     provider.script({ text: ['a\u001b]0;title\u0007b\nc'] })
     expect((await svc('chat', '-m', 'Hi')).stdout).toBe('a\\u001b]0;title\\u0007b\nc\n')
   })
+  it('takes a command for the only message as it does in the terminal', async () => {
+    const before = provider.requests.length
+    expect(await svc('chat', '-m', '/help')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\/usage[^]*\/agents: list the agents/) as string,
+      stderr: '',
+    })
+    expect((await svc('chat', '-m', '/agents')).stdout).toMatch(/^ +NAME +STATE +MODEL\n\* +assistant/)
+    expect((await svc('chat', '-m', '/model')).stdout).toBe('The model is m by openai.\n')
+    expect(provider.requests.length).toBe(before)
+    provider.script({ text: 'a path' })
+    expect((await svc('chat', '-m', '/etc/passwd is what?')).stdout).toBe('a path\n')
+  })
   it('takes lines of a pipe as messages and commands, in their order', async () => {
     provider.script({ text: 'one' }, { text: 'two' })
     const { code, stdout, stderr } = await runCli(['chat', '--home', home], {

@@ -6,10 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { commands } from '../../../core/cli/commands.ts'
-import type { CommandEntry } from '../../../core/cli/commands.ts'
+import { loadBuiltIns } from '../../../core/cli/built-ins.ts'
+import type { CommandEntry } from '../../../core/cli/command.ts'
+import { coreCommands } from '../../../core/cli/core-commands.ts'
 import { runHere } from './here.ts'
 import { runCli } from './process.ts'
+
+const commands: Readonly<Record<string, CommandEntry>> = Object.assign(
+  { ...coreCommands },
+  ...(await loadBuiltIns()).map((cli) => cli.commands ?? {}),
+)
 
 function leaves(tree: Readonly<Record<string, CommandEntry>>, path: readonly string[] = []): string[][] {
   return Object.entries(tree).flatMap(([name, entry]) =>

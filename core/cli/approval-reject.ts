@@ -1,6 +1,0 @@
-import { answering } from './approvals.ts'
-
-export default answering('reject', {
-  description: 'Do not let an agent do what it asked for; it is told so.',
-  meaning: 'the agent that waits is told no',
-})

@@ -1,0 +1,30 @@
+import type { CommandTree } from './command.ts'
+
+/** The commands of the daemon itself; every other command comes from a plugin. */
+export const coreCommands: CommandTree = {
+  start: { summary: 'Start the daemon and serve until it is stopped', load: () => import('./start.ts') },
+  stop: { summary: 'Stop the running daemon and wait until it is gone', load: () => import('./stop.ts') },
+  status: { summary: 'Show whether the daemon runs and what it does', load: () => import('./status.ts') },
+  dev: { summary: 'Start from source and reload plugins as they are edited', load: () => import('./dev.ts') },
+  plugin: {
+    summary: 'List and reload plugins',
+    commands: {
+      list: { summary: 'List the plugins and their state', load: () => import('./plugin-list.ts') },
+      reload: { summary: 'Load the code of a plugin anew', load: () => import('./plugin-reload.ts') },
+    },
+  },
+  config: {
+    summary: 'Read and change the configuration',
+    commands: {
+      get: { summary: 'Show the configuration or one key of it', load: () => import('./config-get.ts') },
+      set: { summary: 'Write one key into config.toml', load: () => import('./config-set.ts') },
+      reload: {
+        summary: 'Let the running daemon read its configuration again',
+        load: () => import('./config-reload.ts'),
+      },
+      schema: { summary: 'Print the JSON Schema of config.toml', load: () => import('./config-schema.ts') },
+    },
+  },
+  doctor: { summary: 'Check this installation and say what to do', load: () => import('./doctor.ts') },
+  completion: { summary: 'Print the completion script of a shell', load: () => import('./completion.ts') },
+}

@@ -1,0 +1,34 @@
+/** What commands need of the daemon's code, imported when it is called: a list of commands must not load the configuration or a database. */
+import type { LoadedConfig } from '../config/load.ts'
+import type { HomeLocation } from './home-location.ts'
+import type { OfflineOptions } from './offline.ts'
+import type { StoppedHome } from './stopped-home.ts'
+
+/** The configuration as the daemon of this home gets it. Throws `ConfigError`. */
+export async function loadSettings(location: HomeLocation): Promise<LoadedConfig> {
+  const settings = await import('./settings.ts')
+  return await settings.loadSettings(location)
+}
+
+/** See `StoppedHome`. */
+export async function openStoppedHome(location: HomeLocation): Promise<StoppedHome> {
+  const home = await import('./stopped-home.ts')
+  return await home.openStoppedHome(location)
+}
+
+/**
+ * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a daemon runs. It reads
+ * the database; the plugin is not set up. Throws a `Failure` when there is no such function or the database cannot be read.
+ */
+export async function workOffline(
+  plugin: string,
+  work: string,
+  home: OfflineOptions,
+  options: Readonly<Record<string, string | boolean | undefined>>,
+): Promise<unknown> {
+  const offline = await import('./offline.ts')
+  return await offline.workOffline(plugin, work, home, options)
+}
+
+/** The line editor, the screen and the Markdown view of an interactive command. */
+export const loadTerminal = () => import('./terminal/terminal.ts')

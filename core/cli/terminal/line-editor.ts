@@ -1,0 +1,63 @@
+import { createInterface } from 'node:readline'
+import { PasteFilter, pasteMode } from './paste.ts'
+import type { Screen } from './screen.ts'
+import { paint } from './view.ts'
+
+interface LineParts {
+  readonly screen: Screen
+  readonly colored: boolean
+  /** Called before the first line can be typed; `leave` ends it all. */
+  readonly onOpen: (leave: () => void) => void
+  /** A line that is not empty; `begunAt` is when its first character was typed, by the clock of this process. */
+  readonly onLine: (text: string, begunAt: number) => void
+  /** Ctrl-C with nothing typed. */
+  readonly onInterrupt: () => void
+}
+
+/** The line that is edited at the bottom of the terminal. Settles when it is left. */
+export async function readLines(parts: LineParts): Promise<void> {
+  const { screen, colored } = parts
+  const typed = new PasteFilter(process.stdin)
+  const mark = '> '
+  const editor = createInterface({
+    input: typed,
+    output: process.stdout,
+    terminal: true,
+    prompt: paint(colored, 36, mark),
+    historySize: 200,
+    removeHistoryDuplicates: true,
+  })
+  const modeOff = (): void => {
+    process.stdout.write(pasteMode.off)
+  }
+  let begunAt = 0
+  typed.prependListener('data', () => {
+    if (editor.line === '') begunAt = performance.now()
+  })
+  editor.on('line', (line) => {
+    const text = typed.restore(line).trim()
+    screen.sent(mark + line, paint(colored, 36, mark) + text)
+    if (text !== '') parts.onLine(text, begunAt)
+  })
+  editor.on('SIGINT', () => {
+    if (editor.line !== '') {
+      editor.write(null, { ctrl: true, name: 'e' })
+      editor.write(null, { ctrl: true, name: 'u' })
+    } else parts.onInterrupt()
+  })
+  editor.on('SIGCONT', () => process.stdout.write(pasteMode.on))
+  process.once('exit', modeOff)
+  const closed = new Promise<void>((resolve) => editor.once('close', resolve))
+  try {
+    process.stdout.write(pasteMode.on)
+    parts.onOpen(() => editor.close())
+    screen.edit(editor)
+    await closed
+  } finally {
+    process.off('exit', modeOff)
+    modeOff()
+    editor.close()
+    process.stdin.unpipe(typed)
+    process.stdin.pause()
+  }
+}

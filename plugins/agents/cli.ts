@@ -1,0 +1,25 @@
+import { defineCli } from 'svc/cli'
+
+export default defineCli({
+  name: 'agents',
+  commands: {
+    agent: {
+      summary: 'List, spawn, show and kill agents',
+      commands: {
+        list: { summary: 'List the agents', load: () => import('./cli/list.ts') },
+        spawn: { summary: 'Spawn an agent from a manifest', load: () => import('./cli/spawn.ts') },
+        show: { summary: 'Show one agent', load: () => import('./cli/show.ts') },
+        kill: { summary: 'End an agent and remove it', load: () => import('./cli/kill.ts') },
+      },
+    },
+    manifest: {
+      summary: 'Sign manifests of agents and check signatures',
+      commands: {
+        keygen: { summary: 'Make a key that signs', load: () => import('./cli/manifest-keygen.ts') },
+        sign: { summary: 'Sign a manifest', load: () => import('./cli/manifest-sign.ts') },
+        verify: { summary: 'Check a signed manifest', load: () => import('./cli/manifest-verify.ts') },
+      },
+    },
+  },
+  status: { load: () => import('./cli/status.ts') },
+})

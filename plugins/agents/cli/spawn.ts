@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises'
+import * as v from 'valibot'
+import {
+  callDaemon,
+  clientArgs,
+  defineCommand,
+  commandLine,
+  commandName,
+  connect,
+  escapeControls,
+  exits,
+  Failure,
+  note,
+  omitUndefined,
+  print,
+  printJson,
+  readJson,
+} from 'svc/cli'
+
+const Spawned = v.looseObject({
+  agent_id: v.string(),
+  name: v.string(),
+  warnings: v.optional(v.array(v.string()), []),
+})
+
+export default defineCommand({
+  description: 'Spawn an agent from a manifest, or from a name and a few flags.',
+  args: {
+    manifest: {
+      type: 'positional',
+      required: false,
+      description:
+        `TOML file of the agent, or the signed one that ${commandLine('manifest sign')} made; ` +
+        '- reads standard input',
+    },
+    name: { type: 'string', valueHint: 'name', description: 'Name of the agent when there is no manifest' },
+    provider: {
+      type: 'string',
+      valueHint: 'name',
+      description: 'Its model provider (with --name; default: the one of the daemon)',
+    },
+    model: { type: 'string', valueHint: 'id', description: 'Its model (with --name)' },
+    prompt: { type: 'string', valueHint: 'text', description: 'Its system prompt (with --name)' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc agent spawn scout.toml', 'from a file'],
+    ['svc agent spawn scout.signed.json', 'signed, as manifest_signing may require it'],
+    ['svc agent spawn - < scout.toml', 'from standard input'],
+    ['svc agent spawn --name scout --prompt "You find things."', 'without a file'],
+  ],
+  async run(args) {
+    const manifest = await readManifest(args)
+    const connection = await connect(args)
+    const agent = await callDaemon(connection, (client) =>
+      client.call('POST', '/api/agents', Spawned, { body: signedBody(manifest) ?? { manifest_toml: manifest } }),
+    ).catch((error: unknown) => {
+      throw nameFile(error, args.manifest)
+    })
+    for (const warning of agent.warnings) note(`svc: warning: ${escapeControls(warning)}`)
+    if (args.json) printJson(agent)
+    else {
+      const word = /^[\w.@:+-]+$/.test(agent.name) ? agent.name : agent.agent_id
+      print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: ${commandName()} chat ${word}`)
+    }
+    return exits.ok
+  },
+})
+
+/** The daemon names the field of the request; the user knows the manifest by its file. */
+function nameFile(error: unknown, file: string | undefined): unknown {
+  if (!(error instanceof Failure) || file === undefined || file === '-' || !error.message.startsWith('manifest_toml: '))
+    return error
+  return new Failure(error.exit, error.message.replace('manifest_toml', file), error.advice, { cause: error })
+}
+
+/** A signed manifest is JSON, which no TOML file begins like. The daemon checks all of it. */
+function signedBody(text: string): { readonly signed_manifest: unknown } | undefined {
+  if (!text.trimStart().startsWith('{')) return undefined
+  try {
+    return { signed_manifest: readJson(text) as unknown }
+  } catch {
+    return { signed_manifest: text }
+  }
+}
+
+async function readManifest(args: {
+  manifest?: string | undefined
+  name?: string | undefined
+  provider?: string | undefined
+  model?: string | undefined
+  prompt?: string | undefined
+}): Promise<string> {
+  const flags = [args.name, args.provider, args.model, args.prompt].some((flag) => flag !== undefined)
+  if (args.manifest !== undefined && flags) throw new Failure(exits.usage, 'give a manifest or --name, not both')
+  if (args.manifest === '-') return await readStdin()
+  if (args.manifest !== undefined) {
+    try {
+      return await readFile(args.manifest, 'utf8')
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      throw new Failure(
+        code === 'ENOENT' ? exits.notFound : exits.failed,
+        `${args.manifest} cannot be read (${code})`,
+        'name a TOML file, or use --name',
+        { cause: error },
+      )
+    }
+  }
+  if (args.name === undefined)
+    throw new Failure(
+      exits.usage,
+      'name a manifest or give --name',
+      `for example: ${commandLine('agent spawn --name scout')}`,
+    )
+  const { renderToml } = await import('svc/internal')
+  return renderToml({
+    name: args.name,
+    module: 'builtin:chat',
+    model: {
+      provider: args.provider ?? 'default',
+      model: args.model ?? 'default',
+      ...omitUndefined({ system_prompt: args.prompt }),
+    },
+  })
+}
+async function readStdin(): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of process.stdin) parts.push(Buffer.from(part as Uint8Array))
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,4 @@
+import type { StatusLines } from 'svc/cli'
+
+const lines: StatusLines = ({ agent_count: count }) => [['agents', String(count)]]
+export default lines

@@ -1,0 +1,131 @@
+import * as v from 'valibot'
+import { escapeControls, exits, Failure, isObject, renderDuration, renderFacts, shorten } from 'svc/cli'
+import type { DaemonClient } from 'svc/cli'
+
+export const Approval = v.looseObject({
+  id: v.string(),
+  agent_id: v.optional(v.string(), ''),
+  agent_name: v.optional(v.string(), ''),
+  session_id: v.optional(v.string(), ''),
+  tool_name: v.optional(v.string(), ''),
+  action_summary: v.optional(v.string(), ''),
+  description: v.optional(v.string(), ''),
+  intent: v.optional(v.string(), ''),
+  payload: v.optional(v.unknown()),
+  risk_level: v.optional(v.string(), ''),
+  scopes: v.optional(v.array(v.string()), []),
+  session_covers: v.nullish(v.string()),
+  status: v.string(),
+  requested_at: v.optional(v.string(), ''),
+  expires_at: v.optional(v.string(), ''),
+})
+export type Approval = v.InferOutput<typeof Approval>
+export const ApprovalList = v.looseObject({ approvals: v.array(Approval) })
+const Decided = v.looseObject({ id: v.string(), status: v.string() })
+
+/** An approval by its id or by how its id begins. Throws a `Failure` that names those that wait. */
+async function requireApproval(client: DaemonClient, idPrefix: string): Promise<Approval> {
+  const { approvals } = await client.call('GET', '/api/approvals', ApprovalList)
+  const exact = approvals.find(({ id }) => id === idPrefix)
+  if (exact) return exact
+  if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/i.test(idPrefix)) return client.call('GET', `/api/approvals/${idPrefix}`, Approval)
+  const found = idPrefix === '' ? [] : approvals.filter(({ id }) => id.startsWith(idPrefix))
+  if (found[0] && found.length === 1) return found[0]
+  const waiting = approvals.filter(({ status }) => status === 'pending').map(({ id }) => id)
+  if (found.length > 1)
+    throw new Failure(
+      exits.usage,
+      `"${idPrefix}" is the beginning of ${found.length} ids`,
+      `give more of it: ${found.map(({ id }) => id).join(', ')}`,
+    )
+  throw new Failure(
+    exits.notFound,
+    `there is no approval "${idPrefix}"`,
+    waiting.length === 0 ? 'nothing waits for approval' : `pending: ${waiting.join(', ')}`,
+  )
+}
+
+/** Answers a request. Throws what the daemon refused. */
+export async function decide(
+  client: DaemonClient,
+  verb: 'approve' | 'reject',
+  idPrefix: string,
+  scope: 'once' | 'session' = 'once',
+) {
+  const approval = await requireApproval(client, idPrefix)
+  const answer = await client.call(
+    'POST',
+    `/api/approvals/${approval.id}/${verb}`,
+    Decided,
+    scope === 'session' ? { body: { scope } } : {},
+  )
+  return { approval, answer }
+}
+
+/** Exactly what would be done, as lines; the summary where the request is too large for a list. */
+export function linesOf({ tool_name: tool, payload, action_summary: summary }: Approval): readonly string[] {
+  if (!isObject(payload)) return [escapeControls(summary)]
+  const { command, args, ...rest } = payload
+  const words = Array.isArray(args)
+    ? args.map((word) => (/^[\w./:=@%+,-]+$/.test(String(word)) ? String(word) : JSON.stringify(word)))
+    : []
+  const first = typeof command === 'string' ? [[command, ...words].join(' ')] : [tool]
+  const others = Object.entries(typeof command === 'string' ? rest : payload).map(
+    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const lines = [...first, ...others]
+    .flatMap((line) => line.split('\n'))
+    .map((line) => shorten(escapeControls(line), 400))
+  return lines.length > 12
+    ? [...lines.slice(0, 12), `… and ${lines.length - 12} more lines: the details have them`]
+    : lines
+}
+
+/** What is asked, in one sentence, and below it what would be done. */
+export function renderQuestion(approval: Approval, bold: (text: string) => string): string {
+  const { agent_name: agent, intent, tool_name: tool, description } = approval
+  return [
+    `${escapeControls(agent)} wants to ${escapeControls(intent || `use ${tool}`)} and waits for your answer ` +
+      `(${timeLeft(approval)} left, then it counts as no):`,
+    '',
+    ...linesOf(approval).map((line) => `    ${bold(line)}`),
+    '',
+    ...(description === '' ? [] : [`  ${escapeControls(description)}`, '']),
+  ].join('\n')
+}
+
+/** The letters that answer. */
+export const lettersOf = ({ scopes }: Pick<Approval, 'scopes'>): string =>
+  scopes.includes('session') ? 'y, s or n' : 'y or n'
+/** The answers that one letter gives. */
+export function renderChoices({ scopes, session_covers: covers }: Approval): string {
+  return [
+    '  y  yes, once',
+    ...(scopes.includes('session')
+      ? [`  s  yes, for this conversation${covers ? `: ${escapeControls(covers)}` : ''}`]
+      : []),
+    '  n  no',
+    '  d  details',
+  ].join('\n')
+}
+
+/** All that is known of a request. */
+export async function renderDetails(client: DaemonClient, id: string): Promise<string> {
+  const approval = await client.call('GET', `/api/approvals/${id}`, Approval)
+  const facts = renderFacts([
+    ['id', approval.id],
+    ['agent', `${approval.agent_name} (${approval.agent_id})`],
+    ['tool', approval.tool_name],
+    ['risk', approval.risk_level],
+    ['session', approval.session_id],
+    ['asked', approval.requested_at],
+    ['until', approval.expires_at],
+    ['status', approval.status],
+  ])
+  return `${facts}\n${escapeControls(JSON.stringify(approval.payload ?? {}, null, 2), true)}`
+}
+
+export function timeLeft({ expires_at: until }: Pick<Approval, 'expires_at'>): string {
+  const secs = (Date.parse(until) - Date.now()) / 1000
+  return Number.isFinite(secs) ? renderDuration(Math.max(0, Math.round(secs))) : 'some time'
+}

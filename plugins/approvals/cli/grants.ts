@@ -1,0 +1,42 @@
+import {
+  callDaemon,
+  clientArgs,
+  defineCommand,
+  connect,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderTable,
+} from 'svc/cli'
+import { listStandingApprovals } from './standing.ts'
+
+export default defineCommand({
+  description: 'List the standing approvals: what agents may do without being asked about until their session ends.',
+  args: clientArgs,
+  examples: [
+    ['svc approval grants', 'what passes without a question now'],
+    ["svc approval grants --json | jq -r '.grants[].id'", 'ids for a script'],
+  ],
+  async run(args) {
+    const answer = await callDaemon(await connect(args), listStandingApprovals)
+    if (args.json) printJson(answer)
+    else if (answer.grants.length === 0) print('There are no standing approvals: agents ask every time.')
+    else
+      print(
+        renderTable(
+          ['AGENT', 'TOOL', 'COVERS', 'USED', 'GIVEN', 'BY', 'ID'],
+          answer.grants.map((each) => [
+            each.agent_name,
+            each.tool_name,
+            escapeControls(each.covers),
+            String(each.uses),
+            `${each.granted_at.slice(0, 16).replace('T', ' ')} UTC`,
+            each.granted_by,
+            each.id,
+          ]),
+        ),
+      )
+    return exits.ok
+  },
+})

@@ -1,0 +1,126 @@
+import { paint } from 'svc/cli'
+import type { DaemonClient, View } from 'svc/cli'
+import { decide, lettersOf, linesOf, renderChoices, renderDetails, renderQuestion, timeLeft } from './approval.ts'
+import type { Approval } from './approval.ts'
+import { ApprovalFeed } from './feed.ts'
+
+interface ApprovalPromptDeps {
+  readonly client: DaemonClient
+  readonly view: View
+  /** Of one agent, or of all. */
+  readonly agentId: () => string | undefined
+  /** An answer was refused. */
+  readonly onRefused: (error: unknown) => void
+  /** The daemon does not answer any more. */
+  readonly onLost: (error: unknown) => void
+  /** A question was answered; `tool` runs now. */
+  readonly onAnswered: (tool: string | undefined) => void
+  /** Gets each approval instead of a question, where nobody types letters. */
+  readonly notify?: ((approval: Approval) => void) | undefined
+}
+
+/** Asks for what agents want to do, one after the other, and takes one letter for an answer. */
+export class ApprovalPrompt {
+  readonly #deps: ApprovalPromptDeps
+  readonly #feed: ApprovalFeed
+  #current: Approval | undefined
+  /** When the question was shown, by the clock of this process. */
+  #shownAt = 0
+  constructor(deps: ApprovalPromptDeps) {
+    this.#deps = deps
+    this.#feed = new ApprovalFeed({
+      client: deps.client,
+      agentId: deps.agentId,
+      onAdded: (approval) => (deps.notify ? deps.notify(approval) : this.#askNext()),
+      onSettled: (approval) => this.#settled(approval),
+      onFailure: deps.onLost,
+    })
+  }
+
+  /** The one the next letter is for. */
+  get current(): Approval | undefined {
+    return this.#current
+  }
+  /** Those that wait, the oldest first. */
+  get waiting(): readonly Approval[] {
+    return this.#feed.waiting
+  }
+  start(): void {
+    this.#feed.start()
+  }
+  /** What waited is over: somebody else answered, or nobody did in time. */
+  stop(): void {
+    const open = this.#current
+    this.drop()
+    if (open) this.#settled(open)
+  }
+  /** The user gave up what waited. */
+  drop(): void {
+    this.#feed.stop()
+    this.#current = undefined
+  }
+
+  /**
+   * Whether the line is an answer. A letter counts only when its line was begun after the question was shown: what was typed
+   * for something else must not approve anything.
+   */
+  takes(line: string, begunAt: number): boolean {
+    const { view } = this.#deps
+    const letter = /^(?:y|yes|n|no|s|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0)
+    const approval = this.#current
+    if (!approval || letter === undefined) return false
+    const letters = lettersOf(approval)
+    if (begunAt <= this.#shownAt)
+      view.note(`That was typed before the question was shown. Answer it again: ${letters}.`)
+    else if (letter === 'd') this.#details(approval.id)
+    else if (letter === 's' && !approval.scopes.includes('session'))
+      view.note(`This can be allowed once only: ${letters}.`)
+    else this.decide(letter === 'n' ? 'reject' : 'approve', approval.id, letter === 's' ? 'session' : 'once')
+    return true
+  }
+  decide(verb: 'approve' | 'reject', id: string, scope: 'once' | 'session'): void {
+    const { client, view, onAnswered, onRefused } = this.#deps
+    // The next letter is not for this one, whatever becomes of it.
+    const open = this.#current?.id.startsWith(id) ? this.#current : undefined
+    if (open) this.#current = undefined
+    decide(client, verb, id, scope).then(
+      ({ approval, answer }) => {
+        this.#feed.settle(approval.id)
+        const isApproved = answer.status === 'approved'
+        const status = isApproved && scope === 'session' ? 'approved for this conversation' : answer.status
+        view.note(`${status}: ${linesOf(approval).join(' ')}`)
+        onAnswered(isApproved ? approval.tool_name : undefined)
+        this.#askNext()
+      },
+      (error: unknown) => {
+        onRefused(error)
+        if (open) this.#feed.forget(open.id)
+        this.#askNext()
+      },
+    )
+  }
+
+  #askNext(): void {
+    const { view, notify } = this.#deps
+    const [first] = this.#feed.waiting
+    if (!first || this.#current || notify) return
+    view.note(`\n${renderQuestion(first, (text) => paint(view.colored, 1, text))}${renderChoices(first)}`)
+    this.#current = first
+    this.#shownAt = performance.now()
+    view.status(() => `your answer: ${lettersOf(first)} (d shows details), ${timeLeft(first)} left`)
+  }
+  #settled({ id, expires_at: until }: Approval): void {
+    const { view, onAnswered } = this.#deps
+    const isShown = this.#current === undefined || this.#current.id === id
+    const isLate = Date.parse(until) <= Date.now()
+    view.note(isLate ? 'Nobody answered in time, which counts as no.' : `Answered elsewhere (${id.slice(0, 8)}).`)
+    if (!isShown) return
+    this.#current = undefined
+    onAnswered(undefined)
+    this.#askNext()
+  }
+  #details(id: string): void {
+    const { client, view, onRefused } = this.#deps
+    renderDetails(client, id).then((text) => view.note(text), onRefused)
+  }
+}

@@ -1,0 +1,16 @@
+import { defineCli } from 'svc/cli'
+
+export default defineCli({
+  name: 'audit',
+  commands: {
+    audit: {
+      summary: 'Check the audit trail',
+      commands: {
+        verify: {
+          summary: 'Check the hash chain of the audit trail, with or without a daemon',
+          load: () => import('./cli/verify.ts'),
+        },
+      },
+    },
+  },
+})

@@ -1,0 +1,27 @@
+import * as v from 'valibot'
+import { callDaemon, clientArgs, defineCommand, connect, escapeControls, exits, print, printJson } from 'svc/cli'
+import { requireDevice } from './client.ts'
+
+export default defineCommand({
+  description: 'Remove a device: its key opens nothing from then on, and its open connections end.',
+  args: {
+    device: { type: 'positional', required: true, description: 'Name or id of the device, or the beginning of its id' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc device remove 0f6a9c1e', 'by the beginning of its id'],
+    ['svc device remove "my phone"', 'by name'],
+  ],
+  async run(args) {
+    const { device, answer } = await callDaemon(await connect(args), async (client) => {
+      const found = await requireDevice(client, args.device)
+      return {
+        device: found,
+        answer: await client.call('DELETE', `/api/pairing/devices/${found.device_id}`, v.unknown()),
+      }
+    })
+    if (args.json) printJson(answer)
+    else print(`removed ${escapeControls(device.display_name)} (${device.device_id}): its key opens nothing any more`)
+    return exits.ok
+  },
+})

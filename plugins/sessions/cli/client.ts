@@ -1,0 +1,72 @@
+import * as v from 'valibot'
+import { commandLine, exits, Failure } from 'svc/cli'
+import type { DaemonClient } from 'svc/cli'
+import { requireAgent } from '../../agents/cli/client.ts'
+
+export const Session = v.looseObject({
+  id: v.string(),
+  agent_id: v.string(),
+  agent_name: v.nullish(v.string()),
+  message_count: v.number(),
+  created_at: v.optional(v.string(), ''),
+  label: v.nullish(v.string()),
+  /** Its label, else how it begins; empty with nothing in it. */
+  title: v.optional(v.string(), ''),
+  active: v.optional(v.boolean(), false),
+})
+export type Session = v.InferOutput<typeof Session>
+const SessionList = v.looseObject({ sessions: v.array(Session) })
+
+export const sessionArgs = {
+  session: {
+    type: 'positional',
+    required: true,
+    description: `Number in ${commandLine('session list')}, label, id, or the beginning of the id`,
+  },
+  agent: {
+    type: 'string',
+    valueHint: 'agent',
+    description: 'Whose session it is, by name or id (default: assistant)',
+  },
+} as const
+
+export const countOf = (messages: number): string => `${messages} ${messages === 1 ? 'message' : 'messages'}`
+
+/** The sessions of an agent, newest first: their places are the numbers by which one is named. */
+export async function listSessions(client: DaemonClient, agentId: string): Promise<readonly Session[]> {
+  return (await client.call('GET', `/api/agents/${agentId}/sessions`, SessionList)).sessions
+}
+
+/**
+ * A session of an agent by its id, its label, its number or the beginning of its id. Throws a `Failure` that says what
+ * there is.
+ */
+export async function requireSession(
+  client: DaemonClient,
+  session: string,
+  agent: string | undefined,
+): Promise<Session> {
+  const owner = await requireAgent(client, agent)
+  const all = await listSessions(client, owner.id)
+  const exact =
+    all.find(({ id }) => id === session.toLowerCase()) ??
+    all.find(({ label }) => label === session) ??
+    (/^\d{1,4}$/.test(session) ? all[Number(session) - 1] : undefined)
+  if (exact) return exact
+  const begun = /^[\da-f-]{4,}$/i.test(session) ? all.filter(({ id }) => id.startsWith(session.toLowerCase())) : []
+  if (begun[0] && begun.length === 1) return begun[0]
+  if (begun.length > 1)
+    throw new Failure(
+      exits.usage,
+      `"${session}" is the beginning of ${begun.length} ids`,
+      `give more of it: ${begun.map(({ id }) => id).join(', ')}`,
+    )
+  const whose = agent === undefined ? '' : ` ${owner.name}`
+  throw new Failure(
+    exits.notFound,
+    `"${owner.name}" has no session "${session}"`,
+    all.length === 0
+      ? `it has none yet; ${commandLine(`chat${whose}`)} begins one`
+      : `${commandLine(`session list${whose}`)} lists what there is`,
+  )
+}

@@ -1,0 +1,72 @@
+import * as v from 'valibot'
+import {
+  callDaemon,
+  clientArgs,
+  defineCommand,
+  connect,
+  escapeControls,
+  exits,
+  Failure,
+  print,
+  printJson,
+} from 'svc/cli'
+import { countOf, requireSession, sessionArgs } from './client.ts'
+
+const Message = v.looseObject({
+  role: v.string(),
+  content: v.string(),
+  created_at: v.optional(v.string(), ''),
+  mark: v.optional(v.string()),
+  failed: v.optional(v.boolean(), false),
+  error: v.optional(v.looseObject({ message: v.optional(v.string(), '') })),
+  tools: v.optional(v.array(v.looseObject({ name: v.string(), is_error: v.optional(v.boolean(), false) })), []),
+})
+const Shown = v.looseObject({
+  session_id: v.string(),
+  message_count: v.number(),
+  active: v.optional(v.boolean(), false),
+  messages: v.array(Message),
+})
+
+export default defineCommand({
+  description: 'Show what was said in a conversation.',
+  args: {
+    ...sessionArgs,
+    limit: { type: 'string', valueHint: 'number', description: 'Newest messages to show, at most 1000 (default: 100)' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc session show 2', 'the second one of `svc session list`'],
+    ['svc session show taxes --agent scout', 'by its label'],
+    ['svc session show 2 --json', 'every message with its tools, for a script'],
+  ],
+  async run(args) {
+    const limit = args.limit ?? '100'
+    if (!/^\d{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > 1000)
+      throw new Failure(exits.usage, `--limit: expected 1 to 1000, found "${limit}"`)
+    const { session, shown } = await callDaemon(await connect(args), async (client) => {
+      const found = await requireSession(client, args.session, args.agent)
+      return {
+        session: found,
+        shown: await client.call('GET', `/api/sessions/${found.id}?limit=${Number(limit)}`, Shown),
+      }
+    })
+    if (args.json) {
+      printJson(shown)
+      return exits.ok
+    }
+    const title = session.title === '' ? '' : `${escapeControls(session.title)}, `
+    print(`${title}${countOf(shown.message_count)}, ${session.id}${shown.active ? ', active' : ''}`)
+    const agent = session.agent_name ?? 'agent'
+    for (const { role, content, created_at: at, tools, mark, failed, error } of shown.messages) {
+      const who = role === 'User' ? 'you' : role === 'Assistant' ? agent : role.toLowerCase()
+      print(
+        `\n${escapeControls(who)}, ${at.slice(0, 16).replace('T', ' ')} UTC${mark === undefined ? '' : ` (${mark})`}:`,
+      )
+      if (content !== '') print(escapeControls(content, true))
+      for (const tool of tools) print(`[${escapeControls(tool.name)}${tool.is_error ? ' failed' : ''}]`)
+      if (failed) print(`(failed: ${escapeControls(error?.message ?? 'it was not answered')})`)
+    }
+    return exits.ok
+  },
+})
