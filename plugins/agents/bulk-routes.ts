@@ -30,109 +30,123 @@ const Done = v.object({
   ),
 })
 
-/** What one costs by itself. */
+/** Of the rate limit, for each agent. */
 const SPAWN_COST = 50
 const EACH_COST = 5
-const itemsOf = (body: readonly unknown[] | Readonly<Record<string, readonly unknown[]>>): number =>
-  (Array.isArray(body) ? body : Object.values(body).flat()).length
+function itemsOf(body: readonly unknown[] | Readonly<Record<string, readonly unknown[]>>): readonly unknown[] {
+  return Array.isArray(body) ? body : Object.values(body).flat()
+}
 
-export function bulkRoutes(agents: AgentService, most: number): readonly AnyRoute[] {
-  const many = v.pipe(
+/** Each item is checked on its own, so that an invalid one fails alone. */
+function itemsSchema<K extends 'agents' | 'agent_ids'>(key: K, what: string, max: number) {
+  const items = v.pipe(
     v.array(v.unknown()),
     v.minLength(1, 'must not be empty'),
-    v.maxLength(most, `at most ${most} (plugins.agents.max_bulk)`),
+    v.maxLength(max, `at most ${max} (plugins.agents.max_bulk)`),
   )
-  // Each item is checked on its own, so that a wrong one fails alone.
-  const Spawns = v.union(
-    [v.object({ agents: many }), many],
-    `agents: Expected a list of 1 to ${most} agents, at most ${most} (plugins.agents.max_bulk)`,
+  return v.union(
+    [v.object({ [key]: items } as Record<K, typeof items>), items],
+    `${key}: Expected a list of 1 to ${max} ${what}, at most ${max} (plugins.agents.max_bulk)`,
   )
-  const Ids = v.union(
-    [v.object({ agent_ids: many }), many],
-    `agent_ids: Expected a list of 1 to ${most} agent ids, at most ${most} (plugins.agents.max_bulk)`,
-  )
-  const spawn = defineRoute({
+}
+
+export function bulkRoutes(agents: AgentService, max: number): readonly AnyRoute[] {
+  return [
+    spawnRoute(agents, max),
+    eachRoute({
+      method: 'DELETE',
+      path: '/api/agents/bulk',
+      max,
+      summary: `Kill up to ${max} agents`,
+      description: 'Removes them for good.',
+      async act(id) {
+        if (!(await agents.kill(id))) throw new Refusal('agent_not_found', `No agent ${id}`)
+        return 'Deleted'
+      },
+    }),
+    eachRoute({
+      method: 'POST',
+      path: '/api/agents/bulk/start',
+      max,
+      summary: `Start up to ${max} agents`,
+      description: 'An agent that runs already stays as it is; one that is paused is to be resumed instead.',
+      act: async (id) => ((await agents.command(id, 'start')).moved ? 'Started' : 'Running already'),
+    }),
+    eachRoute({
+      method: 'POST',
+      path: '/api/agents/bulk/stop',
+      max,
+      summary: `Stop up to ${max} agents`,
+      description: 'Cancels what they do; they take no messages until they are started.',
+      act: async (id) => ((await agents.command(id, 'stop')).moved ? 'Stopped' : 'Stopped already'),
+    }),
+  ]
+}
+
+function spawnRoute(agents: AgentService, max: number): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/bulk',
-    summary: `Spawn up to ${most} agents`,
-    description: `Each item is a body of POST /api/agents, and costs ${SPAWN_COST} of the rate limit besides. One that fails does not keep the others from being made.`,
+    summary: `Spawn up to ${max} agents`,
+    description:
+      `Each item is a body of POST /api/agents, and costs ${SPAWN_COST} of the rate limit besides. ` +
+      'One that fails does not keep the others from being made.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
-    costOf: (body) => itemsOf(body) * SPAWN_COST,
-    body: Spawns,
+    costOf: (body) => itemsOf(body).length * SPAWN_COST,
+    body: itemsSchema('agents', 'agents', max),
     returns: Spawned,
     errors: ['payload_too_large'],
     example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
     async handle({ body }) {
       const results = []
       // One after the other, so that they are listed in this order.
-      for (const [index, item] of (Array.isArray(body) ? body : body.agents).entries()) {
-        results.push(
-          await attempt({ index }, async () => {
-            const wanted = parse(NewAgent, item, 'agent')
-            const { toml, signedBy } = await agents.open(wanted)
-            const agent = await agents.spawn(toml, { name: wanted.name, signedBy })
-            return { agent_id: agent.id, name: agent.name }
-          }),
-        )
+      for (const [index, item] of itemsOf(body).entries()) {
+        const spawn = async () => {
+          const request = parse(NewAgent, item, 'agent')
+          const { toml, signedBy } = await agents.open(request)
+          const agent = await agents.spawn(toml, { name: request.name, signedBy })
+          return { agent_id: agent.id, name: agent.name }
+        }
+        results.push(await attempt({ index }, spawn))
       }
       return summed(results)
     },
   })
+}
 
-  const each = (
-    method: 'POST' | 'DELETE',
-    path: `/${string}`,
-    summary: string,
-    description: string,
-    act: (id: string) => Promise<string>,
-  ): AnyRoute =>
-    defineRoute({
-      method,
-      path,
-      summary,
-      description: `${description} The body is \`{agent_ids: [...]}\` or the list alone; each costs ${EACH_COST} of the rate limit besides. One that fails does not keep the others from it.`,
-      auth: 'bearer',
-      effect: 'lasting',
-      cost: 5,
-      costOf: (body) => itemsOf(body) * EACH_COST,
-      body: Ids,
-      returns: Done,
-      async handle({ body }) {
-        return summed(
-          await Promise.all(
-            (Array.isArray(body) ? body : body.agent_ids).map((item) =>
-              attempt({ agent_id: typeof item === 'string' ? item.slice(0, 256) : '' }, async () => ({
-                message: await act(parse(AgentParams, { id: item }, 'agent_ids').id),
-              })),
-            ),
-          ),
-        )
-      },
-    })
-
-  return [
-    spawn,
-    each('DELETE', '/api/agents/bulk', `Kill up to ${most} agents`, 'Removes them for good.', async (id) => {
-      if (!(await agents.kill(id))) throw new Refusal('agent_not_found', `No agent ${id}`)
-      return 'Deleted'
-    }),
-    each(
-      'POST',
-      '/api/agents/bulk/start',
-      `Start up to ${most} agents`,
-      'An agent that runs already stays as it is; one that is paused is to be resumed instead.',
-      async (id) => ((await agents.command(id, 'start')).moved ? 'Started' : 'Running already'),
-    ),
-    each(
-      'POST',
-      '/api/agents/bulk/stop',
-      `Stop up to ${most} agents`,
-      'Cancels what they do; they take no messages until they are started.',
-      async (id) => ((await agents.command(id, 'stop')).moved ? 'Stopped' : 'Stopped already'),
-    ),
-  ]
+interface BulkAction {
+  readonly method: 'POST' | 'DELETE'
+  readonly path: `/${string}`
+  readonly max: number
+  readonly summary: string
+  readonly description: string
+  /** Returns what was done. */
+  readonly act: (id: string) => Promise<string>
+}
+function eachRoute({ method, path, max, summary, description, act }: BulkAction): AnyRoute {
+  return defineRoute({
+    method,
+    path,
+    summary,
+    description:
+      `${description} The body is \`{agent_ids: [...]}\` or the list alone; each costs ${EACH_COST} of the rate limit ` +
+      'besides. One that fails does not keep the others from it.',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    costOf: (body) => itemsOf(body).length * EACH_COST,
+    body: itemsSchema('agent_ids', 'agent ids', max),
+    returns: Done,
+    async handle({ body }) {
+      const apply = (item: unknown) =>
+        attempt({ agent_id: typeof item === 'string' ? item.slice(0, 256) : '' }, async () => ({
+          message: await act(parse(AgentParams, { id: item }, 'agent_ids').id),
+        }))
+      return summed(await Promise.all(itemsOf(body).map(apply)))
+    },
+  })
 }
 
 async function attempt<K extends object, R extends object>(

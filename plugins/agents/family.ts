@@ -140,23 +140,43 @@ const depthOf = (agent: Agent): number => {
   return typeof depth === 'number' ? depth : 0
 }
 
-/** Fills in what the text leaves open, so that nothing is wider than the parent by being left out. What it says itself stays and is checked. */
+/**
+ * Fills in what the text leaves out, so that no omission makes the child wider than its parent. What the text contains stays and is
+ * checked afterwards.
+ */
 function narrow(toml: string, parent: ManifestDocument): string {
   const child = parseManifest(toml).document
   const says = mentions(toml)
-  const edits: Record<string, ManifestEdits[string]> = {}
+  const edits = { ...listEdits(child, parent, says), ...limitEdits(parent, says), ...policyEdits(child, parent) }
+  return Object.keys(edits).length === 0 ? toml : editManifest(toml, edits)
+}
+
+type Edits = Record<string, ManifestEdits[string]>
+
+function listEdits(child: ManifestDocument, parent: ManifestDocument, says: (path: string) => boolean): Edits {
+  const edits: Edits = {}
   if (parent.tool_blocklist.length > 0)
     edits['tool_blocklist'] = [...new Set([...child.tool_blocklist, ...parent.tool_blocklist])]
   if (parent.tool_allowlist.length > 0 && child.tool_allowlist.length === 0)
     edits['tool_allowlist'] = parent.tool_allowlist
   if (!says('skills') && (parent.skills.length > 0 || parent.skills_disabled)) edits['skills_disabled'] = true
   if (!says('mcp_servers') && (parent.mcp_servers.length > 0 || parent.mcp_disabled)) edits['mcp_disabled'] = true
+  return edits
+}
+
+function limitEdits(parent: ManifestDocument, says: (path: string) => boolean): Edits {
+  const edits: Edits = {}
   const limits = {
     ...flat('resources', parent.resources),
     'autonomous.max_iterations': parent.autonomous.max_iterations,
     'model.max_tokens': parent.model.max_tokens,
   }
   for (const [path, limit] of Object.entries(limits)) if (typeof limit === 'number' && !says(path)) edits[path] = limit
+  return edits
+}
+
+function policyEdits(child: ManifestDocument, parent: ManifestDocument): Edits {
+  const edits: Edits = {}
   if (child.exec_policy === undefined && parent.exec_policy)
     Object.assign(edits, flat('exec_policy', parent.exec_policy))
   if (Object.keys(child.tools).length === 0)
@@ -165,7 +185,7 @@ function narrow(toml: string, parent: ManifestDocument): string {
         Object.assign(edits, flat(`tools.${name}`, params))
   const approval = parent.metadata['approval']
   if (typeof approval === 'string') edits['metadata.approval'] = approval
-  return Object.keys(edits).length === 0 ? toml : editManifest(toml, edits)
+  return edits
 }
 
 /** The plain values of a table by path; a table in it stays out, and the check that follows tells. */

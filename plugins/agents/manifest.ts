@@ -44,22 +44,22 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
   for (const [path, value] of Object.entries(edits)) {
     const keys = path.split('.')
     const last = keys.pop() ?? path
-    let at = table
-    for (const key of keys) {
-      const next = at[key]
-      if (isTable(next)) at = next
-      else {
-        const made: TomlTable = {}
-        at[key] = made
-        at = made
-      }
-    }
-    if (value === undefined) delete at[last]
+    const parent = keys.reduce(openTable, table)
+    if (value === undefined) delete parent[last]
     else
-      at[last] =
+      parent[last] =
         typeof value === 'object' ? value.map((part) => (typeof part === 'string' ? part : { ...part })) : value
   }
   return stringify(table)
+}
+
+/** The table under a key; anything else there is replaced by an empty one. */
+function openTable(parent: TomlTable, key: string): TomlTable {
+  const found = parent[key]
+  if (isTable(found)) return found
+  const made: TomlTable = {}
+  parent[key] = made
+  return made
 }
 
 /** Whether the text itself has a key, by path, instead of leaving it to the default. The text is read once, for all questions. */
@@ -94,17 +94,12 @@ function readTable(toml: string): TomlTable {
 }
 
 function unknownKeys(table: TomlTable): string[] {
-  const found: string[] = []
-  for (const [name, keys] of knownKeys) {
-    const at = name === '' ? [table] : [table[name]].flat()
-    for (const part of at) {
-      if (!isTable(part)) continue
-      for (const key of Object.keys(part)) {
-        if (!keys.has(key))
-          found.push(`unknown key "${name === '' ? key : `${name}.${key}`}" is kept and has no effect`)
-      }
-    }
-  }
+  const found = [...knownKeys].flatMap(([section, keys]) => {
+    const tables = section === '' ? [table] : [table[section]].flat().filter(isTable)
+    return tables
+      .flatMap((part) => Object.keys(part).filter((key) => !keys.has(key)))
+      .map((key) => `unknown key "${section === '' ? key : `${section}.${key}`}" is kept and has no effect`)
+  })
   return [...new Set(found)].slice(0, 100)
 }
 

@@ -12,7 +12,32 @@ const Moved = v.object({ status: v.string(), agent_id: v.string(), state: v.pick
 
 /** The operating mode, and the moves between the states of an agent. */
 export function modeRoutes(agents: AgentService): readonly AnyRoute[] {
-  const mode = defineRoute({
+  return [
+    modeRoute(agents),
+    moveRoute(
+      agents,
+      'PUT',
+      'suspend',
+      'suspended',
+      'Pause an agent',
+      'Running to Paused: what runs goes on to its end; what waits and new messages are refused until it is resumed.',
+    ),
+    moveRoute(agents, 'PUT', 'resume', 'running', 'Resume an agent', 'Paused to Running.'),
+    moveRoute(
+      agents,
+      'PUT',
+      'stop',
+      'stopped',
+      'Stop an agent',
+      'Running or Paused to Stopped: what it does is cancelled. POST only cancels and leaves the agent running.',
+    ),
+    moveRoute(agents, 'PUT', 'start', 'started', 'Start an agent', 'Stopped to Running.'),
+    moveRoute(agents, 'POST', 'start', 'started', 'Start an agent (alternate listing)', 'Stopped to Running.'),
+  ]
+}
+
+function modeRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/agents/:id/mode',
     summary: 'Set the operating mode of an agent',
@@ -34,49 +59,30 @@ export function modeRoutes(agents: AgentService): readonly AnyRoute[] {
       return { status: 'updated' as const, mode: wanted, agent_id: agent.id }
     },
   })
+}
 
-  const move = (
-    method: 'PUT' | 'POST',
-    command: Command,
-    status: string,
-    summary: string,
-    description: string,
-  ): AnyRoute =>
-    defineRoute({
-      method,
-      path: `/api/agents/:id/${command}`,
-      summary,
-      description: `${description} Asking again changes nothing; a move that the state does not allow is 409.`,
-      auth: 'bearer',
-      effect: 'lasting',
-      cost: 5,
-      params: AgentParams,
-      returns: Moved,
-      errors: ['agent_not_found', 'conflict'],
-      async handle({ params }) {
-        const { agent } = await agents.command(params.id, command)
-        return { status, agent_id: agent.id, state: agent.state }
-      },
-    })
-
-  return [
-    mode,
-    move(
-      'PUT',
-      'suspend',
-      'suspended',
-      'Pause an agent',
-      'Running to Paused: what runs goes on to its end; what waits and new messages are refused until it is resumed.',
-    ),
-    move('PUT', 'resume', 'running', 'Resume an agent', 'Paused to Running.'),
-    move(
-      'PUT',
-      'stop',
-      'stopped',
-      'Stop an agent',
-      'Running or Paused to Stopped: what it does is cancelled. POST only cancels and leaves the agent running.',
-    ),
-    move('PUT', 'start', 'started', 'Start an agent', 'Stopped to Running.'),
-    move('POST', 'start', 'started', 'Start an agent (alternate listing)', 'Stopped to Running.'),
-  ]
+function moveRoute(
+  agents: AgentService,
+  method: 'PUT' | 'POST',
+  command: Command,
+  status: string,
+  summary: string,
+  description: string,
+): AnyRoute {
+  return defineRoute({
+    method,
+    path: `/api/agents/:id/${command}`,
+    summary,
+    description: `${description} Asking again changes nothing; a move that the state does not allow is 409.`,
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: AgentParams,
+    returns: Moved,
+    errors: ['agent_not_found', 'conflict'],
+    async handle({ params }) {
+      const { agent } = await agents.command(params.id, command)
+      return { status, agent_id: agent.id, state: agent.state }
+    },
+  })
 }

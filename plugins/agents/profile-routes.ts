@@ -33,7 +33,11 @@ const CloneBody = v.object({
 
 /** How an agent is called and shown, its settings one by one, and its clones. */
 export function profileRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
-  const identity = defineRoute({
+  return [identityRoute(agents), configRoute(agents, assignable), cloneRoute(agents)]
+}
+
+function identityRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'PATCH',
     path: '/api/agents/:id/identity',
     summary: 'Change how an agent is called and shown',
@@ -58,8 +62,10 @@ export function profileRoutes(agents: AgentService, assignable: Assignable): rea
       return { status: 'ok' as const, agent_id: agent.id }
     },
   })
+}
 
-  const config = defineRoute({
+function configRoute(agents: AgentService, assignable: Assignable): AnyRoute {
+  return defineRoute({
     method: 'PATCH',
     path: '/api/agents/:id/config',
     summary: 'Change settings of an agent',
@@ -80,8 +86,10 @@ export function profileRoutes(agents: AgentService, assignable: Assignable): rea
       return { status: 'ok' as const, agent_id: agent.id, warnings: [...(await agents.warnings(agent))] }
     },
   })
+}
 
-  const clone = defineRoute({
+function cloneRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/clone',
     summary: 'Clone an agent',
@@ -114,8 +122,6 @@ export function profileRoutes(agents: AgentService, assignable: Assignable): rea
       return toSpawned(agent, await agents.warnings(agent))
     },
   })
-
-  return [identity, config, clone]
 }
 
 function checkLengths(body: {

@@ -20,7 +20,19 @@ import {
 import type { AgentService } from './service.ts'
 
 export function agentRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
-  const list = defineRoute({
+  return [
+    listRoute(agents),
+    spawnRoute(agents),
+    readRoute(agents),
+    killRoute(agents),
+    modelRoute(agents),
+    updateRoute(agents, assignable),
+    patchRoute(agents, assignable),
+  ]
+}
+
+function listRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents',
     summary: 'List agents',
@@ -44,8 +56,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return agents.summarise(found.slice(from, query.limit === undefined ? undefined : from + Number(query.limit)))
     },
   })
+}
 
-  const spawn = defineRoute({
+function spawnRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents',
     summary: 'Spawn an agent from a manifest or a template',
@@ -68,8 +82,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return toSpawned(agent, [...(await agents.warnings(agent)), ...agents.unsigned(agent)])
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id',
     summary: 'Read an agent',
@@ -83,8 +99,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return toDetail(await agents.require(params.id), await agents.names())
     },
   })
+}
 
-  const kill = defineRoute({
+function killRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/agents/:id',
     summary: 'Kill an agent and remove it',
@@ -100,8 +118,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return { status: 'killed' as const, agent_id: agent.id }
     },
   })
+}
 
-  const model = defineRoute({
+function modelRoute(agents: AgentService): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/agents/:id/model',
     summary: 'Change the model of an agent',
@@ -119,8 +139,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return { status: 'updated' as const, ...choice, warnings: [...warnings] }
     },
   })
+}
 
-  const update = defineRoute({
+function updateRoute(agents: AgentService, assignable: Assignable): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/agents/:id/update',
     summary: 'Change description, system prompt or tags of an agent',
@@ -138,8 +160,10 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       return { status: 'updated' as const, agent_id: agent.id }
     },
   })
+}
 
-  const patch = defineRoute({
+function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
+  return defineRoute({
     method: 'PATCH',
     path: '/api/agents/:id',
     summary: 'Change parts of an agent, or replace its manifest',
@@ -166,8 +190,6 @@ export function agentRoutes(agents: AgentService, assignable: Assignable): reado
       }
     },
   })
-
-  return [list, spawn, read, kill, model, update, patch]
 }
 
 /** Existing clients read `id`, the interface says `agent_id`. */

@@ -31,7 +31,19 @@ export function approvalRoutes(
   // What holds until a session ends would outlive the removal of a device or of somebody who signed in.
   const mayStand = (principal: Principal): boolean => config.session_scope && !('id' in principal)
 
-  const list = defineRoute({
+  return [
+    listRoute(desk, mayStand),
+    grantsRoute(desk),
+    openRoute(desk, agents, tools),
+    readRoute(desk, mayStand),
+    approveRoute(desk),
+    rejectRoute(desk),
+    revokeRoute(desk),
+  ]
+}
+
+function listRoute(desk: Desk, mayStand: (principal: Principal) => boolean): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/approvals',
     summary: 'List approvals: those pending first, then those decided last',
@@ -48,8 +60,10 @@ export function approvalRoutes(
       return { approvals, total: approvals.length }
     },
   })
+}
 
-  const open = defineRoute({
+function openRoute(desk: Desk, agents: Agents, tools: Pick<Tools, 'find'>): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/approvals',
     summary: 'Ask a person to approve an action of an agent',
@@ -91,8 +105,10 @@ export function approvalRoutes(
       return { id: approval.id, status: 'pending' as const, expires_at: approval.expiresAt }
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(desk: Desk, mayStand: (principal: Principal) => boolean): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/approvals/:id',
     summary: 'Read an approval',
@@ -108,8 +124,10 @@ export function approvalRoutes(
       return toView(approval, { whole: true, standing: mayStand(principal) })
     },
   })
+}
 
-  const approve = defineRoute({
+function approveRoute(desk: Desk): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/approvals/:id/approve',
     summary: 'Approve exactly this action, once or for the rest of the session',
@@ -128,7 +146,10 @@ export function approvalRoutes(
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
-  const grants = defineRoute({
+}
+
+function grantsRoute(desk: Desk): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/approvals/grants',
     summary: 'List standing approvals: what passes without a question until its session ends',
@@ -142,7 +163,10 @@ export function approvalRoutes(
       return { grants: found.map(toGrantView), total: found.length }
     },
   })
-  const revoke = defineRoute({
+}
+
+function revokeRoute(desk: Desk): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/approvals/grants/:id',
     summary: 'Revoke a standing approval',
@@ -157,7 +181,10 @@ export function approvalRoutes(
       return { id, status: 'revoked' as const, revoked_at: revokedAt ?? '' }
     },
   })
-  const reject = defineRoute({
+}
+
+function rejectRoute(desk: Desk): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/approvals/:id/reject',
     summary: 'Reject an action',
@@ -172,6 +199,4 @@ export function approvalRoutes(
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
-
-  return [list, grants, open, read, approve, reject, revoke]
 }

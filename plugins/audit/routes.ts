@@ -8,32 +8,17 @@ import type { AuditEntry } from './schema.ts'
 import type { AuditTrail } from './service.ts'
 
 export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
-  const recent = (path: `/${string}`, summary: string): AnyRoute =>
-    defineRoute({
-      method: 'GET',
-      path,
-      summary,
-      description:
-        'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
-      auth: 'bearer',
-      effect: 'read',
-      cost: 5,
-      query: RecentQuery,
-      returns: Recent,
-      async handle({ query }) {
-        const filter = { agentId: query.agent_id, eventType: query.event_type }
-        const limit = query.limit ?? query.n ?? 50
-        const period = { since: query.since, until: query.until, before: query.before }
-        const anytime = Object.values(period).every((bound) => bound === undefined)
-        const [entries, total, tip] = await Promise.all([
-          anytime ? trail.store.recent(limit, filter) : trail.store.within(limit, filter, period),
-          anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period),
-          trail.store.tip(),
-        ])
-        return { entries: entries.map(toEntry), total, tip_hash: tip?.hash ?? ORIGIN }
-      },
-    })
-  const verify = defineRoute({
+  return [
+    recentRoute(trail, '/api/audit/recent', 'The newest audit entries'),
+    recentRoute(trail, '/api/audit/logs', 'The newest audit entries (alternate listing)'),
+    recentRoute(trail, '/api/audit/chain', 'The newest links of the hash chain (alternate listing)'),
+    verifyRoute(trail),
+    proofRoute(trail),
+  ]
+}
+
+function verifyRoute(trail: AuditTrail): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/audit/verify',
     summary: 'Check the hash chain of the audit trail',
@@ -45,7 +30,10 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
     returns: Verdict,
     handle: () => trail.verify(),
   })
-  const proof = defineRoute({
+}
+
+function proofRoute(trail: AuditTrail): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/audit/proof/:id',
     summary: 'Prove that an entry was there when a checkpoint was signed',
@@ -74,13 +62,33 @@ export function auditRoutes(trail: AuditTrail): readonly AnyRoute[] {
       }
     },
   })
-  return [
-    recent('/api/audit/recent', 'The newest audit entries'),
-    recent('/api/audit/logs', 'The newest audit entries (alternate listing)'),
-    recent('/api/audit/chain', 'The newest links of the hash chain (alternate listing)'),
-    verify,
-    proof,
-  ]
+}
+
+function recentRoute(trail: AuditTrail, path: `/${string}`, summary: string): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path,
+    summary,
+    description:
+      'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    query: RecentQuery,
+    returns: Recent,
+    async handle({ query }) {
+      const filter = { agentId: query.agent_id, eventType: query.event_type }
+      const limit = query.limit ?? query.n ?? 50
+      const period = { since: query.since, until: query.until, before: query.before }
+      const anytime = Object.values(period).every((bound) => bound === undefined)
+      const [entries, total, tip] = await Promise.all([
+        anytime ? trail.store.recent(limit, filter) : trail.store.within(limit, filter, period),
+        anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period),
+        trail.store.tip(),
+      ])
+      return { entries: entries.map(toEntry), total, tip_hash: tip?.hash ?? ORIGIN }
+    },
+  })
 }
 
 const toEntry = (link: Link): v.InferOutput<typeof AuditEntry> => ({ ...link, actor: link.actor ?? '' })

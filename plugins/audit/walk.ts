@@ -1,5 +1,7 @@
 import type { AnchorFile, AnchorState } from './anchor.ts'
+import { omitUndefined } from 'svc/sdk'
 import { ChainWalk, ORIGIN } from './chain.ts'
+import type { Link } from './chain.ts'
 import type { Verdict } from './schema.ts'
 import type { AuditStore } from './store.ts'
 import { BLOCK, Frontier, leafOf } from './tree/merkle.ts'
@@ -8,9 +10,12 @@ import { checkpointText, originText } from './tree/store.ts'
 import type { Checkpoint, Origin, TreeStore } from './tree/store.ts'
 
 const PAGE = 1_000
-/** All roots are compared; of so many the signature is checked too, which costs a hundred times as much. The newest vouches for the rest. */
-const SIGNATURES = 64
-const MOST_CHECKPOINTS = 10_000
+/**
+ * All roots are compared. The signature is checked of this many only, because that costs a hundred times as much; the newest
+ * checkpoint vouches for the rest.
+ */
+const MAX_SIGNATURES = 64
+const MAX_CHECKPOINTS = 10_000
 const pause = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)
@@ -23,100 +28,167 @@ export interface Evidence {
   readonly anchor?: Pick<AnchorFile, 'read'>
   readonly signer?: Pick<Signer, 'verifier'>
 }
-type Ends = Omit<Verdict, 'status' | 'valid'>
+type Summary = Omit<Verdict, 'status' | 'valid'>
 
-/** Reads all of the trail in pages and lets other work run between them. What it finds first is told. */
+/** Reads the whole trail in pages, lets other work run between them, and reports the first problem. */
 export async function walkTrail(evidence: Evidence): Promise<Verdict> {
   for (;;) {
     const verdict = await walkOnce(evidence)
-    // Old entries were dropped under the walk: what it missed was not tampered with.
+    // Old entries were dropped during the walk: those it missed were not tampered with.
     if (verdict.valid || (await evidence.tree.origin())?.entry_id === verdict.origin?.entry_id) return verdict
   }
 }
 
-async function walkOnce({ trail, tree, anchor, signer }: Evidence): Promise<Verdict> {
-  // Before the chain: entries that are added while it is read are newer than both.
-  const [anchored, origin, signed, verifier] = await Promise.all([
+/** The records outside the chain that vouch for it, read before the chain: entries added while it is read are newer than both. */
+interface Vouchers {
+  readonly anchor: AnchorState | undefined
+  readonly origin: Origin | undefined
+  /** Newest first. */
+  readonly checkpoints: readonly Checkpoint[]
+  readonly verifier: Verifier | undefined
+}
+
+async function walkOnce(evidence: Evidence): Promise<Verdict> {
+  const { tree, anchor, signer } = evidence
+  const [anchored, origin, checkpoints, verifier] = await Promise.all([
     anchor?.read(),
     tree.origin(),
-    tree.checkpoints(MOST_CHECKPOINTS),
+    tree.checkpoints(MAX_CHECKPOINTS),
     signer?.verifier(),
   ])
-  const start = origin ?? { entry_id: 0, hash: ORIGIN }
-  const walk = new ChainWalk().from(start.entry_id, start.hash)
-  const frontier = await resumed(tree, start.entry_id)
-  const expected = new Map(signed.map((checkpoint) => [checkpoint.size, checkpoint]))
-  let [length, first, sound] = [0, 0, 0]
-  let badRoot: Checkpoint | undefined
-  let reached = anchored?.kind !== 'known' || anchored.tip.count <= start.entry_id
+  const vouchers: Vouchers = { anchor: anchored, origin, checkpoints, verifier }
+  const comparison = new ChainComparison(vouchers, await resumed(tree, origin?.entry_id ?? 0))
   for (;;) {
-    const page = await trail.after(walk.last.id, PAGE)
-    for (const link of page) {
-      const fits = walk.add(link)
-      if (length++ === 0) first = link.id
-      if (anchored?.kind === 'known' && link.id === anchored.tip.count && link.hash === anchored.tip.hash)
-        reached = true
-      if (!frontier || !fits || walk.firstInvalid !== undefined) continue
-      frontier.add(leafOf(link.hash))
-      const checkpoint = expected.get(link.id)
-      if (!checkpoint || badRoot) continue
-      if (frontier.root().toString('hex') === checkpoint.root) sound = link.id
-      else badRoot = checkpoint
-    }
+    const page = await evidence.trail.after(comparison.lastId, PAGE)
+    for (const link of page) comparison.add(link)
     if (page.length < PAGE) break
     await pause()
   }
-
-  const newest = signed[0]
-  const ends: Ends = {
-    chain_length: length,
-    first_entry: length === 0 ? null : first,
-    last_entry: length === 0 ? null : walk.last.id,
-    entries: length,
-    tip_hash: walk.last.hash,
-    anchor: anchored?.kind ?? 'unset',
-    checkpoint: newest
-      ? {
-          size: newest.size,
-          root: newest.root,
-          timestamp: newest.timestamp,
-          key_id: newest.key_id,
-          signature: newest.signature,
-        }
-      : null,
-    ...(verifier ? { public_key: verifier.pem } : {}),
-    ...(origin ? { origin: { entry_id: origin.entry_id, hash: origin.hash } } : {}),
-  }
-  const invalid = (reason: string, id?: number): Verdict => ({
+  const summary = comparison.summary()
+  const problem =
+    comparison.problem() ?? signatureProblem(vouchers, signer !== undefined) ?? anchorProblem(vouchers, summary)
+  if (!problem) return { status: 'valid', valid: true, ...summary }
+  return {
     status: 'invalid',
     valid: false,
-    ...ends,
-    ...(id === undefined ? {} : { first_invalid_id: id }),
-    reason,
-  })
-  if (walk.firstInvalid !== undefined)
-    return invalid('an entry was changed, removed or put elsewhere', walk.firstInvalid)
-  if (!reached)
-    return invalid(
-      'the chain does not reach its anchor: entries were removed from its end, or all of it was written anew',
-      lost(anchored, walk.last.id),
-    )
-  if (badRoot) return invalid(`the entries are not those that checkpoint ${badRoot.size} was signed for`, sound + 1)
-  if (newest && newest.size > walk.last.id)
-    return invalid(
-      'the chain does not reach its newest checkpoint: entries were removed from its end',
-      walk.last.id + 1,
-    )
-  if (signer && (origin || newest)) {
-    const forged = verifier
-      ? forgery(verifier, origin, signed.slice(0, SIGNATURES))
-      : 'the key that checkpoints are signed with is gone from the vault'
-    if (forged) return invalid(forged)
+    ...summary,
+    ...omitUndefined({ first_invalid_id: problem.id }),
+    reason: problem.reason,
   }
-  if (anchored?.kind === 'forged') return invalid('the anchor file was changed')
-  if (anchored?.kind === 'keyless') return invalid('the key of the anchor is gone from the vault')
-  if (anchored?.kind === 'missing' && length > 0) return invalid('the anchor file is gone')
-  return { status: 'valid', valid: true, ...ends }
+}
+
+interface Problem {
+  readonly reason: string
+  /** Of the first entry that is wrong, where there is one. */
+  readonly id?: number
+}
+
+/** Compares the chain, entry by entry, with the records that vouch for it. */
+class ChainComparison {
+  readonly #vouchers: Vouchers
+  readonly #walk: ChainWalk
+  readonly #frontier: Frontier | undefined
+  readonly #checkpoints: ReadonlyMap<number, Checkpoint>
+  #entries = 0
+  #firstId = 0
+  #reachedAnchor: boolean
+  /** The newest entry that a checkpoint confirms. */
+  #confirmedId = 0
+  #badCheckpoint: Checkpoint | undefined
+
+  constructor(vouchers: Vouchers, frontier: Frontier | undefined) {
+    const { anchor, origin, checkpoints } = vouchers
+    const start = origin ?? { entry_id: 0, hash: ORIGIN }
+    this.#vouchers = vouchers
+    this.#walk = new ChainWalk().from(start.entry_id, start.hash)
+    this.#frontier = frontier
+    this.#checkpoints = new Map(checkpoints.map((checkpoint) => [checkpoint.size, checkpoint]))
+    this.#reachedAnchor = anchor?.kind !== 'known' || anchor.tip.count <= start.entry_id
+  }
+
+  get lastId(): number {
+    return this.#walk.last.id
+  }
+
+  add(link: Link): void {
+    const fits = this.#walk.add(link)
+    if (this.#entries++ === 0) this.#firstId = link.id
+    const { anchor } = this.#vouchers
+    if (anchor?.kind === 'known' && link.id === anchor.tip.count && link.hash === anchor.tip.hash)
+      this.#reachedAnchor = true
+    if (fits && this.#walk.firstInvalid === undefined) this.#compareRoot(link)
+  }
+
+  #compareRoot(link: Link): void {
+    if (!this.#frontier) return
+    this.#frontier.add(leafOf(link.hash))
+    const checkpoint = this.#checkpoints.get(link.id)
+    if (!checkpoint || this.#badCheckpoint) return
+    if (this.#frontier.root().toString('hex') === checkpoint.root) this.#confirmedId = link.id
+    else this.#badCheckpoint = checkpoint
+  }
+
+  problem(): Problem | undefined {
+    const { anchor, checkpoints } = this.#vouchers
+    const [newest] = checkpoints
+    if (this.#walk.firstInvalid !== undefined)
+      return { reason: 'an entry was changed, removed or put elsewhere', id: this.#walk.firstInvalid }
+    if (!this.#reachedAnchor)
+      return {
+        reason: 'the chain does not reach its anchor: entries were removed from its end, or all of it was rewritten',
+        id: lost(anchor, this.lastId),
+      }
+    if (this.#badCheckpoint)
+      return {
+        reason: `the entries are not those that checkpoint ${this.#badCheckpoint.size} was signed for`,
+        id: this.#confirmedId + 1,
+      }
+    if (newest && newest.size > this.lastId)
+      return {
+        reason: 'the chain does not reach its newest checkpoint: entries were removed from its end',
+        id: this.lastId + 1,
+      }
+    return undefined
+  }
+
+  summary(): Summary {
+    const { anchor, checkpoints, origin, verifier } = this.#vouchers
+    const [newest] = checkpoints
+    const isEmpty = this.#entries === 0
+    return {
+      chain_length: this.#entries,
+      first_entry: isEmpty ? null : this.#firstId,
+      last_entry: isEmpty ? null : this.lastId,
+      entries: this.#entries,
+      tip_hash: this.#walk.last.hash,
+      anchor: anchor?.kind ?? 'unset',
+      checkpoint: newest
+        ? {
+            size: newest.size,
+            root: newest.root,
+            timestamp: newest.timestamp,
+            key_id: newest.key_id,
+            signature: newest.signature,
+          }
+        : null,
+      ...(verifier ? { public_key: verifier.pem } : {}),
+      ...(origin ? { origin: { entry_id: origin.entry_id, hash: origin.hash } } : {}),
+    }
+  }
+}
+
+function signatureProblem({ origin, checkpoints, verifier }: Vouchers, isSigned: boolean): Problem | undefined {
+  if (!isSigned || (!origin && checkpoints.length === 0)) return undefined
+  if (!verifier) return { reason: 'the key that checkpoints are signed with is gone from the vault' }
+  const reason = forgery(verifier, origin, checkpoints.slice(0, MAX_SIGNATURES))
+  return reason === undefined ? undefined : { reason }
+}
+
+function anchorProblem({ anchor }: Vouchers, { entries }: Summary): Problem | undefined {
+  if (anchor?.kind === 'forged') return { reason: 'the anchor file was changed' }
+  if (anchor?.kind === 'keyless') return { reason: 'the key of the anchor is gone from the vault' }
+  if (anchor?.kind === 'missing' && entries > 0) return { reason: 'the anchor file is gone' }
+  return undefined
 }
 
 /** `undefined` when the stored blocks do not reach: then there is nothing the roots could be compared with. */

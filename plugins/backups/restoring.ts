@@ -32,14 +32,8 @@ export async function stageRestore(
   limits: ArchiveLimits,
   { file, passphrase, id, at, signal }: RestoreOptions,
 ): Promise<Staged> {
-  const database = databaseSnapshots.databaseName()
   const { dataDir, homeDir } = databaseSnapshots
-  if ((await stat(dirname(dataDir))).dev !== (await stat(existsSync(dataDir) ? dataDir : dirname(dataDir))).dev) {
-    throw new Refusal(
-      'conflict',
-      `${dataDir} is a file system of its own, so another folder cannot take its place: mount the home instead`,
-    )
-  }
+  await requireSameFileSystem(dataDir)
   using archive = await OpenedArchive.open(file, limits)
   const unsealed =
     passphrase === undefined
@@ -49,17 +43,11 @@ export async function stageRestore(
   if (!key)
     throw new Refusal(
       'conflict',
-      `This installation has no vault key, so it cannot tell whether the backup is genuine. Put vault.key of the old one into ${homeDir}, or give the passphrase the backup was made with`,
+      'This installation has no vault key, so it cannot tell whether the backup is genuine. ' +
+        `Put vault.key of the old one into ${homeDir}, or give the passphrase the backup was made with`,
     )
   const manifest = await archive.check(key, signal)
-  if (manifest.database !== database)
-    throw new Refusal(
-      'conflict',
-      `The backup has its database as ${manifest.database}, this installation as ${database}: set database_url to that name first`,
-    )
-  const contents = manifest.files.filter(({ name }) => name.startsWith(DATA))
-  if (!contents.some(({ name }) => name === DATA + database))
-    throw new Refusal('invalid_request', 'This archive is refused: it has no database')
+  const contents = dataFiles(manifest, databaseSnapshots.databaseName())
   await requireRoom(dirname(dataDir), contents)
 
   const staging = `${dataDir}.restore-${id}`
@@ -73,40 +61,72 @@ export async function stageRestore(
       signal?.throwIfAborted()
       await unpack(archive, entry, staging, entry.name.slice(DATA.length))
     }
-    const damage = await databaseSnapshots.checkFile(join(staging, database))
-    if (damage !== undefined)
-      throw new Refusal('invalid_request', `This archive is refused: its database is damaged (${damage})`)
-    // Reading leaves an empty log behind.
-    for (const rest of ['-wal', '-shm']) await rm(join(staging, database + rest), { force: true })
-    const keep = (name: string): string => join(homeDir, `${name}.before-restore-${id}`)
-    const moves: SwapPlan['moves'] = [{ from: staging, to: dataDir, keep: `${dataDir}.before-restore-${id}` }]
+    await checkDatabase(databaseSnapshots, staging)
     const anchor = manifest.files.find(({ name }) => name === ANCHOR)
     if (anchor) await unpack(archive, anchor, home, 'audit.anchor')
-    moves.push({
-      from: anchor ? join(home, 'audit.anchor') : null,
-      to: join(homeDir, 'audit.anchor'),
-      keep: keep('audit.anchor'),
-    })
-    if (unsealed) {
-      await writeFile(join(home, 'vault.key'), unsealed.keyFile, { mode: 0o600, flush: true })
-      moves.push({ from: join(home, 'vault.key'), to: join(homeDir, 'vault.key'), keep: keep('vault.key') })
-    }
+    if (unsealed) await writeFile(join(home, 'vault.key'), unsealed.keyFile, { mode: 0o600, flush: true })
     for (const folder of [staging, home, dirname(staging), homeDir]) await syncFolder(folder)
-    return {
-      manifest,
-      files: contents.length,
-      discard,
-      plan: {
-        id,
-        planned_at: at,
-        facts: { what: `backup ${basename(file)} of ${manifest.created_at}` },
-        moves: anchor || existsSync(join(homeDir, 'audit.anchor')) ? moves : moves.filter(({ from }) => from !== null),
-      },
-    }
+    const moves = planMoves(databaseSnapshots, id, { anchor: anchor !== undefined, key: unsealed !== undefined })
+    const facts = { what: `backup ${basename(file)} of ${manifest.created_at}` }
+    return { manifest, files: contents.length, discard, plan: { id, planned_at: at, facts, moves } }
   } catch (error) {
     await discard()
     throw error
   }
+}
+
+/** Throws `conflict` when the data folder cannot be renamed. */
+async function requireSameFileSystem(dataDir: string): Promise<void> {
+  const parent = dirname(dataDir)
+  if ((await stat(parent)).dev !== (await stat(existsSync(dataDir) ? dataDir : parent)).dev)
+    throw new Refusal(
+      'conflict',
+      `${dataDir} is a file system of its own, so another folder cannot take its place: mount the home instead`,
+    )
+}
+
+/** The files of the data folder. Throws unless one of them is the database of this installation. */
+function dataFiles(manifest: Manifest, database: string): readonly FileEntry[] {
+  if (manifest.database !== database)
+    throw new Refusal(
+      'conflict',
+      `The backup has its database as ${manifest.database}, this installation as ${database}: ` +
+        'set database_url to that name first',
+    )
+  const files = manifest.files.filter(({ name }) => name.startsWith(DATA))
+  if (!files.some(({ name }) => name === DATA + database))
+    throw new Refusal('invalid_request', 'This archive is refused: it has no database')
+  return files
+}
+
+async function checkDatabase(databaseSnapshots: DatabaseSnapshots, staging: string): Promise<void> {
+  const path = join(staging, databaseSnapshots.databaseName())
+  const damage = await databaseSnapshots.checkFile(path)
+  if (damage !== undefined)
+    throw new Refusal('invalid_request', `This archive is refused: its database is damaged (${damage})`)
+  // The check leaves an empty write-ahead log behind.
+  for (const suffix of ['-wal', '-shm']) await rm(path + suffix, { force: true })
+}
+
+/** The renames that put the unpacked files into place. An archive without an anchor removes the one there is. */
+function planMoves(
+  { dataDir, homeDir }: DatabaseSnapshots,
+  id: string,
+  has: { readonly anchor: boolean; readonly key: boolean },
+): SwapPlan['moves'] {
+  const home = join(homeDir, `.restore-${id}`)
+  const move = (name: string, from: string | null): SwapPlan['moves'][number] => ({
+    from,
+    to: join(homeDir, name),
+    keep: join(homeDir, `${name}.before-restore-${id}`),
+  })
+  const moves = [
+    { from: `${dataDir}.restore-${id}`, to: dataDir, keep: `${dataDir}.before-restore-${id}` },
+  ] as SwapPlan['moves']
+  if (has.anchor) moves.push(move('audit.anchor', join(home, 'audit.anchor')))
+  else if (existsSync(join(homeDir, 'audit.anchor'))) moves.push(move('audit.anchor', null))
+  if (has.key) moves.push(move('vault.key', join(home, 'vault.key')))
+  return moves
 }
 
 async function sealedKey(archive: OpenedArchive): Promise<string> {

@@ -5,7 +5,11 @@ import { BackupParams, List, Made, NewBackup, RestoreBody, Restored } from './sc
 import type { Backups } from './service.ts'
 
 export function backupRoutes(backups: Backups): readonly AnyRoute[] {
-  const create = defineRoute({
+  return [createRoute(backups), listRoute(backups), removeRoute(backups), restoreRoute(backups)]
+}
+
+function createRoute(backups: Backups): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/backup',
     summary: 'Make a backup of everything',
@@ -41,7 +45,10 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       }
     },
   })
-  const list = defineRoute({
+}
+
+function listRoute(backups: Backups): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/backups',
     summary: 'The backups, the newest first',
@@ -65,7 +72,10 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       }
     },
   })
-  const remove = defineRoute({
+}
+
+function removeRoute(backups: Backups): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/backups/:filename',
     summary: 'Delete a backup',
@@ -80,7 +90,10 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       return { status: 'deleted' as const, filename: params.filename }
     },
   })
-  const restore = defineRoute({
+}
+
+function restoreRoute(backups: Backups): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/restore',
     summary: 'Put a backup in the place of everything there is',
@@ -107,5 +120,4 @@ export function backupRoutes(backups: Backups): readonly AnyRoute[] {
       }
     },
   })
-  return [create, list, remove, restore]
 }

@@ -18,15 +18,24 @@ export const asFile = (content: Uint8Array, type: string, name: string) =>
     'content-security-policy': 'sandbox',
   })
 
+const errors = ['agent_not_found', 'file_not_found', 'forbidden'] as const
+
 export function fileRoutes(
   workspaces: WorkspaceService,
   agents: Agents,
   audit: Audit,
   maxFileBytes: number,
 ): readonly AnyRoute[] {
-  const errors = ['agent_not_found', 'file_not_found', 'forbidden'] as const
+  return [
+    listRoute(workspaces),
+    readRoute(workspaces),
+    writeRoute(workspaces, agents, audit, maxFileBytes),
+    removeRoute(workspaces, agents, audit),
+  ]
+}
 
-  const list = defineRoute({
+function listRoute(workspaces: WorkspaceService): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/files',
     summary: 'List the files in the workspace of an agent',
@@ -59,8 +68,10 @@ export function fileRoutes(
       }
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(workspaces: WorkspaceService): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/files/**:filename',
     summary: 'Read a file of a workspace',
@@ -84,8 +95,10 @@ export function fileRoutes(
       return { name: filename, content: bytes.toString(encoding), size_bytes: bytes.length, encoding }
     },
   })
+}
 
-  const write = defineRoute({
+function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, maxFileBytes: number): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/agents/:id/files/**:filename',
     summary: 'Create or overwrite a file of a workspace',
@@ -112,8 +125,10 @@ export function fileRoutes(
       return { status: 'ok' as const, name: filename, size_bytes: size, created }
     },
   })
+}
 
-  const remove = defineRoute({
+function removeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/agents/:id/files/**:filename',
     summary: 'Delete a file of a workspace',
@@ -131,8 +146,6 @@ export function fileRoutes(
       return { status: 'ok' as const, name: filename }
     },
   })
-
-  return [list, read, write, remove]
 }
 
 function contentOf(body: Uint8Array, type: string | undefined): Uint8Array {

@@ -11,58 +11,62 @@ import type { Pairs } from './service.ts'
 const AROUND = 2
 
 export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): readonly AnyRoute[] {
-  const exported = (path: `/${string}`, summary: string): AnyRoute =>
-    defineRoute({
-      method: 'GET',
-      path,
-      summary,
-      description: 'Every key with its value, for an import into this or another agent.',
-      auth: 'bearer',
-      effect: 'read',
-      cost: 10,
-      params: AgentParams,
-      returns: Export,
-      errors: ['agent_not_found'],
-      async handle({ params }) {
-        const { id } = await agents.require(params.id)
-        const kv = (await pairs.rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
-        // Values are JSON text already: parsing them here would change numbers beyond the range of a double.
-        return reply(`{"agent_id":${JSON.stringify(id)},"version":1,"kv":{${kv}}}`, {
-          'content-type': 'application/json',
-        })
-      },
-    })
-  const imported = (path: `/${string}`, summary: string): AnyRoute =>
-    defineRoute({
-      method: 'POST',
-      path,
-      summary,
-      description:
-        'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
-      auth: 'bearer',
-      effect: 'lasting',
-      cost: 50,
-      params: AgentParams,
-      body: rawBody(limits.max_import_bytes, NewImport),
-      returns: Imported,
-      errors: ['agent_not_found', 'payload_too_large'],
-      example: { body: { kv: { theme: 'dark' } } },
-      async handle({ params, body }) {
-        const { id } = await agents.require(params.id)
-        const { texts, clear } = readImport(body, limits.max_value_depth + AROUND)
-        const { imported: count, failed } = await pairs.import(id, texts, clear)
-        const answer = { agent_id: id, keys_imported: count }
-        return failed.length === 0
-          ? { status: 'imported' as const, ...answer }
-          : { status: 'partial' as const, ...answer, failed_keys: failed.map(({ key }) => key), errors: [...failed] }
-      },
-    })
   return [
-    exported('/api/agents/:id/memory/export', 'Export the keys of an agent'),
-    exported('/api/memory/agents/:id/export', 'Export the memory of an agent'),
-    imported('/api/agents/:id/memory/import', 'Import keys into an agent'),
-    imported('/api/memory/agents/:id/import', 'Import memory into an agent'),
+    exportedRoute(pairs, agents, '/api/agents/:id/memory/export', 'Export the keys of an agent'),
+    exportedRoute(pairs, agents, '/api/memory/agents/:id/export', 'Export the memory of an agent'),
+    importedRoute(pairs, agents, limits, '/api/agents/:id/memory/import', 'Import keys into an agent'),
+    importedRoute(pairs, agents, limits, '/api/memory/agents/:id/import', 'Import memory into an agent'),
   ]
+}
+
+function exportedRoute(pairs: Pairs, agents: Agents, path: `/${string}`, summary: string): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path,
+    summary,
+    description: 'Every key with its value, for an import into this or another agent.',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 10,
+    params: AgentParams,
+    returns: Export,
+    errors: ['agent_not_found'],
+    async handle({ params }) {
+      const { id } = await agents.require(params.id)
+      const kv = (await pairs.rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
+      // Values are JSON text already: parsing them here would change numbers beyond the range of a double.
+      return reply(`{"agent_id":${JSON.stringify(id)},"version":1,"kv":{${kv}}}`, {
+        'content-type': 'application/json',
+      })
+    },
+  })
+}
+
+function importedRoute(pairs: Pairs, agents: Agents, limits: Limits, path: `/${string}`, summary: string): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path,
+    summary,
+    description:
+      'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 50,
+    params: AgentParams,
+    body: rawBody(limits.max_import_bytes, NewImport),
+    returns: Imported,
+    errors: ['agent_not_found', 'payload_too_large'],
+    example: { body: { kv: { theme: 'dark' } } },
+    async handle({ params, body }) {
+      const { id } = await agents.require(params.id)
+      const { texts, clear } = readImport(body, limits.max_value_depth + AROUND)
+      const { imported: count, failed } = await pairs.import(id, texts, clear)
+      const answer = { agent_id: id, keys_imported: count }
+      return failed.length === 0
+        ? { status: 'imported' as const, ...answer }
+        : { status: 'partial' as const, ...answer, failed_keys: failed.map(({ key }) => key), errors: [...failed] }
+    },
+  })
 }
 
 function readImport(

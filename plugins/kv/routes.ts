@@ -7,7 +7,11 @@ import type { Limits, PairRow } from './schema.ts'
 import type { Pairs as Service } from './service.ts'
 
 export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] {
-  const list = defineRoute({
+  return [listRoute(pairs), readRoute(pairs), writeRoute(pairs, limits), removeRoute(pairs)]
+}
+
+function listRoute(pairs: Service): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv',
     summary: 'List the keys of an agent with their values',
@@ -21,8 +25,10 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
       return json(`{"kv_pairs":[${(await pairs.rows(params.id)).map(toJson).join(',')}]}`)
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(pairs: Service): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Read one key of an agent',
@@ -38,8 +44,10 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
       return json(toJson({ key: params.key, value }))
     },
   })
+}
 
-  const write = defineRoute({
+function writeRoute(pairs: Service, limits: Limits): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Create or overwrite one key of an agent',
@@ -59,8 +67,10 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
       return { status: 'stored' as const, key: params.key }
     },
   })
+}
 
-  const remove = defineRoute({
+function removeRoute(pairs: Service): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Delete one key of an agent',
@@ -76,8 +86,6 @@ export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] 
       return { status: 'deleted' as const, key: params.key }
     },
   })
-
-  return [list, read, write, remove]
 }
 
 // Values are JSON text already: parsing them here would change numbers beyond the range of a double.

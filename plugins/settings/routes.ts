@@ -13,7 +13,16 @@ export function configRoutes(
   audit: Audit,
   inference: () => Inference | undefined,
 ): readonly AnyRoute[] {
-  const read = defineRoute({
+  return [
+    readRoute(configuration, daemon, inference),
+    schemaRoute(configuration),
+    setRoute(configuration, audit),
+    reloadRoute(configuration, audit),
+  ]
+}
+
+function readRoute(configuration: Configuration, daemon: Daemon, inference: () => Inference | undefined): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/config',
     summary: 'Read the configuration without its secrets',
@@ -39,8 +48,10 @@ export function configRoutes(
       }
     },
   })
+}
 
-  const schema = defineRoute({
+function schemaRoute(configuration: Configuration): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/config/schema',
     summary: 'JSON Schema of the configuration file',
@@ -52,8 +63,10 @@ export function configRoutes(
       'Draft-07, with the sections of the plugins that are loaded. `secret` marks what is never shown, `restart` what holds after a restart, `file_only` what is changed in the file and not over the network.',
     handle: () => configuration.schema(),
   })
+}
 
-  const set = defineRoute({
+function setRoute(configuration: Configuration, audit: Audit): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/config/set',
     summary: 'Change one key of the configuration file',
@@ -91,8 +104,10 @@ export function configRoutes(
       return { ...toChanges(applied), key, path: key, overridden_by: overridden ? source : null }
     },
   })
+}
 
-  const reload = defineRoute({
+function reloadRoute(configuration: Configuration, audit: Audit): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/config/reload',
     summary: 'Read the configuration again',
@@ -107,8 +122,6 @@ export function configRoutes(
       return toChanges(await configuration.reload())
     },
   })
-
-  return [read, schema, set, reload]
 }
 
 function toChanges({ changed, restart, reloaded, later, failed, warnings }: Applied): v.InferOutput<typeof Changes> {

@@ -17,9 +17,17 @@ export interface Around {
 
 /** What the daemon says about itself (Interface 4.5 and 9). */
 export function healthRoutes({ daemon, agents, inference }: Around): readonly AnyRoute[] {
-  const short = () => publicHealth(daemon.health())
+  return [
+    healthRoute(daemon),
+    detailRoute(daemon, agents, inference),
+    statusRoute(daemon, agents, inference),
+    versionRoute(daemon),
+    versionsRoute(),
+  ]
+}
 
-  const health = defineRoute({
+function healthRoute(daemon: Daemon): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/health',
     summary: 'Whether the daemon is well',
@@ -27,10 +35,12 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
     effect: 'read',
     cost: 1,
     returns: Health,
-    handle: short,
+    handle: () => publicHealth(daemon.health()),
   })
+}
 
-  const detail = defineRoute({
+function detailRoute(daemon: Daemon, agents: Around['agents'], inference: Around['inference']): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/health/detail',
     summary: 'Health with what is wrong',
@@ -42,7 +52,7 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
       const { database } = daemon.health()
       const problem = await inference()?.defaultProblem()
       return {
-        ...short(),
+        ...publicHealth(daemon.health()),
         version: daemon.build.version,
         agent_count: (await agents()?.list())?.length ?? 0,
         database,
@@ -53,8 +63,10 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
       }
     },
   })
+}
 
-  const status = defineRoute({
+function statusRoute(daemon: Daemon, agents: Around['agents'], inference: Around['inference']): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/status',
     summary: 'What runs here',
@@ -86,8 +98,10 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
       }
     },
   })
+}
 
-  const version = defineRoute({
+function versionRoute(daemon: Daemon): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/version',
     summary: 'Which build runs here',
@@ -108,8 +122,10 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
       }
     },
   })
+}
 
-  const versions = defineRoute({
+function versionsRoute(): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/versions',
     summary: 'Which versions of the API are served',
@@ -125,6 +141,4 @@ export function healthRoutes({ daemon, agents, inference }: Around): readonly An
       details: [{ version: 'v1', status: 'stable', url_prefix: '/api' }],
     }),
   })
-
-  return [health, detail, status, version, versions]
 }

@@ -21,7 +21,11 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Lo
     throw new Refusal('plugin_not_found', `No plugin ${name}${suggest(nearest)}`)
   }
 
-  const list = defineRoute({
+  return [listRoute(daemon), readRoute(find), reloadRoute(self, daemon, audit, log, find)]
+}
+
+function listRoute(daemon: Daemon): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/plugins',
     summary: 'List the plugins',
@@ -34,8 +38,10 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Lo
       return { plugins, total: plugins.length }
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(find: (name: string) => PluginStatus): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/plugins/:name',
     summary: 'Read one plugin with everything it registered',
@@ -50,8 +56,16 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Lo
       return { ...toPlugin(plugin), ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })) }
     },
   })
+}
 
-  const reload = defineRoute({
+function reloadRoute(
+  self: string,
+  daemon: Daemon,
+  audit: Audit,
+  log: Logger,
+  find: (name: string) => PluginStatus,
+): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/plugins/:name/reload',
     summary: 'Replace a plugin by what its folder holds now',
@@ -89,8 +103,6 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Lo
       return { status: 'reloaded' as const, name }
     },
   })
-
-  return [list, read, reload]
 }
 
 function toPlugin({ name, version, state, source, requires, provides, ledger, reloads, error }: PluginStatus): Plugin {

@@ -7,7 +7,11 @@ import type { Tasks } from './service.ts'
 const MOST = 1000
 
 export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
-  const status = defineRoute({
+  return [statusRoute(tasks), listRoute(tasks), removeRoute(tasks), retryRoute(tasks)]
+}
+
+function statusRoute(tasks: Tasks): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/tasks/status',
     summary: 'How many tasks the queue has in each state',
@@ -28,7 +32,10 @@ export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
       }
     },
   })
-  const list = defineRoute({
+}
+
+function listRoute(tasks: Tasks): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/tasks/list',
     summary: 'The tasks of the queue, the newest first',
@@ -46,7 +53,10 @@ export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
       return { tasks: [...found.tasks], total: found.total }
     },
   })
-  const remove = defineRoute({
+}
+
+function removeRoute(tasks: Tasks): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/tasks/:id',
     summary: 'Cancel and remove a task',
@@ -61,7 +71,10 @@ export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
       return { status: 'deleted' as const, task_id: params.id }
     },
   })
-  const retry = defineRoute({
+}
+
+function retryRoute(tasks: Tasks): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/tasks/:id/retry',
     summary: 'Let a failed task be claimed again',
@@ -76,5 +89,4 @@ export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
       return { status: 'retried' as const, id: params.id }
     },
   })
-  return [status, list, remove, retry]
 }

@@ -10,7 +10,11 @@ const read = { labels: ['UntrustedAgent', 'ExternalNetwork'] } as const
 const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
 
 export function taskTools(tasks: Tasks): readonly AnyTool[] {
-  const post = defineTool({
+  return [postTool(tasks), claimTool(tasks), completeTool(tasks), listTool(tasks), statusTool(tasks)]
+}
+
+function postTool(tasks: Tasks): AnyTool {
+  return defineTool({
     ...written,
     name: 'task_post',
     risk: 'write',
@@ -38,7 +42,10 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
       })
     },
   })
-  const claim = defineTool({
+}
+
+function claimTool(tasks: Tasks): AnyTool {
+  return defineTool({
     ...read,
     name: 'task_claim',
     risk: 'write',
@@ -59,7 +66,10 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
         : 'No task is waiting.'
     },
   })
-  const complete = defineTool({
+}
+
+function completeTool(tasks: Tasks): AnyTool {
+  return defineTool({
     ...written,
     name: 'task_complete',
     risk: 'write',
@@ -70,7 +80,10 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
       return 'Completed.'
     },
   })
-  const list = defineTool({
+}
+
+function listTool(tasks: Tasks): AnyTool {
+  return defineTool({
     ...read,
     name: 'task_list',
     risk: 'read',
@@ -92,7 +105,10 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
       })
     },
   })
-  const status = defineTool({
+}
+
+function statusTool(tasks: Tasks): AnyTool {
+  return defineTool({
     ...read,
     name: 'task_status',
     risk: 'read',
@@ -103,5 +119,4 @@ export function taskTools(tasks: Tasks): readonly AnyTool[] {
       return JSON.stringify(await tasks.require(input.task_id))
     },
   })
-  return [post, claim, complete, list, status]
 }
