@@ -8,8 +8,6 @@ import type { AnyTool } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from './contract.ts'
 import { accessProblem, accessRefusal, hasCode } from './disk.ts'
-import type { Edit } from './patch.ts'
-import { search } from './search.ts'
 
 /** Entries of a folder in one answer. */
 const MAX_ENTRIES = 1000
@@ -18,7 +16,7 @@ const EXTERNAL = ['ExternalNetwork']
 const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to the workspace'))
 
 /** The workspace as the tools of an agent name its files. */
-class AgentFiles {
+export class AgentFiles {
   readonly workspaces: Workspaces
   readonly #audit: Audit
   constructor(workspaces: Workspaces, audit: Audit) {
@@ -162,91 +160,12 @@ function patchTool(files: AgentFiles): AnyTool {
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
     assess: () => ({ intent: 'change files of its workspace' }),
     async run(input, { agentId }) {
-      const { parsePatch } = await import('./patch.ts')
-      const change = new FileChanges(files, agentId)
-      for (const edit of parsePatch(input.patch)) await change.add(edit)
-      await change.apply()
-      const done = change.summary()
+      const { applyPatch } = await import('./file-changes.ts')
+      const done = await applyPatch(files, agentId, input.patch)
       await files.recordChange(agentId, `patch: ${done}`)
       return `Done: ${done}.`
     },
   })
-}
-
-/** The edits of one patch, collected before the first file is written. */
-class FileChanges {
-  readonly #files: AgentFiles
-  readonly #agentId: string
-  /** What each file holds before and after the patch; `undefined` for a file that does not exist. */
-  readonly #before = new Map<string, string | undefined>()
-  readonly #after = new Map<string, string | undefined>()
-  constructor(files: AgentFiles, agentId: string) {
-    this.#files = files
-    this.#agentId = agentId
-  }
-
-  /** Throws `conflict` and `file_not_found` for an edit that does not fit. */
-  async add(edit: Edit): Promise<void> {
-    const name = await this.#files.fileIn(this.#agentId, edit.path)
-    const content = await this.#current(name)
-    if (edit.kind === 'add') {
-      if (content !== undefined) throw new Refusal('conflict', `"${name}" is there already; use Update File`)
-      this.#after.set(name, edit.content)
-      return
-    }
-    if (content === undefined) throw new Refusal('file_not_found', `No file "${name}"`)
-    if (edit.kind === 'delete') this.#after.set(name, undefined)
-    else await this.#update(name, content, edit)
-  }
-
-  async #update(name: string, content: string, { moveTo, hunks }: Extract<Edit, { kind: 'update' }>): Promise<void> {
-    const { applyHunks } = await import('./patch.ts')
-    const target = moveTo === undefined ? name : await this.#files.fileIn(this.#agentId, moveTo)
-    if (target !== name) {
-      if ((await this.#current(target)) !== undefined) throw new Refusal('conflict', `"${target}" is there already`)
-      this.#after.set(name, undefined)
-    }
-    this.#after.set(target, applyHunks(name, content, hunks))
-  }
-
-  /** Writes all files. When one fails, restores those already written. */
-  async apply(): Promise<void> {
-    const written: string[] = []
-    try {
-      for (const [name, content] of this.#after) {
-        await this.#put(name, content)
-        written.push(name)
-      }
-    } catch (error) {
-      for (const name of written) await this.#put(name, this.#before.get(name))
-      throw error
-    }
-  }
-
-  /** Such as `changed "a", deleted "b"`. */
-  summary(): string {
-    return [...this.#after]
-      .map(([name, content]) => {
-        if (content === undefined) return `deleted "${name}"`
-        return `${this.#before.get(name) === undefined ? 'added' : 'changed'} "${name}"`
-      })
-      .join(', ')
-  }
-
-  async #current(name: string): Promise<string | undefined> {
-    if (this.#after.has(name)) return this.#after.get(name)
-    const content = await this.#files.readText(this.#agentId, name).catch((error: unknown) => {
-      if (error instanceof Refusal && error.code === 'file_not_found') return undefined
-      throw error
-    })
-    this.#before.set(name, content)
-    return content
-  }
-  async #put(name: string, content: string | undefined): Promise<void> {
-    const { workspaces } = this.#files
-    if (content === undefined) await workspaces.remove(this.#agentId, name)
-    else await workspaces.write(this.#agentId, name, content)
-  }
 }
 
 function searchTool(files: AgentFiles): AnyTool {
@@ -269,6 +188,7 @@ function searchTool(files: AgentFiles): AnyTool {
         maxResults: input.max_results,
         name: await files.nameIn(agentId, input.path),
       }
+      const { search } = await import('./search.ts')
       return search(files.workspaces, agentId, query, signal)
     },
   })
