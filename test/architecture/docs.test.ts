@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { cliPage } from '../support/cli-page.ts'
 import { configurationPage } from '../support/configuration-table.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -64,5 +65,9 @@ describe('the documents', () => {
   it('have every key of the configuration', async () => {
     const page = configurationPage(JSON.parse(runCli('config', 'schema')))
     await expect(page).toMatchFileSnapshot('../../docs/configuration.md')
+  })
+
+  it('have every command', async () => {
+    await expect(await cliPage()).toMatchFileSnapshot('../../docs/cli.md')
   })
 })
