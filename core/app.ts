@@ -16,7 +16,7 @@ import { endWithin } from './host/ending.ts'
 import type { Host } from './host/host.ts'
 import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
-import type { PluginWatch } from './host/watch.ts'
+import type { PluginWatch } from './host/plugin-watch.ts'
 import type { AnyRoute, AnySocketRoute } from './http/route.ts'
 
 export type { AppOptions }
@@ -130,7 +130,11 @@ class RunningApp implements App {
     const { kernel, watcher } = this.#deps
     // Answer requests that wait for the port before doing background work.
     await delay(FIRST_ANSWER_MS, undefined, { ref: false })
-    await Promise.all([watcher.start(), kernel.hooks.forPlugin(kernel.scope).emit(DaemonListening, { url })])
+    await Promise.all([
+      watcher.start(),
+      kernel.programNetwork?.removeStaleFolders(),
+      kernel.hooks.forPlugin(kernel.scope).emit(DaemonListening, { url }),
+    ])
   }
 
   greeted(): Promise<void> {

@@ -42,14 +42,19 @@ export function daemonFolders(config: Config, files: readonly string[]): DaemonF
   }
 }
 
-/** Every absolute path in a configuration, with the key it stands under. */
+/** Keys whose value is a path even when it is relative, which means relative to the folder the daemon was started in. */
+const pathKey = /(?:^|_)(?:dir|dirs|folder|folders|file|files|path|paths|cert)$/
+
+/** Every path in a configuration, with the key it stands under. */
 function pathsIn(
   value: unknown,
   key: readonly string[] = [],
 ): readonly { readonly key: string; readonly path: string }[] {
   if (typeof value === 'string')
     // One that is not there yet may be made by whoever may write where it is to be.
-    return isAbsolute(value) ? [{ key: key.join('.'), path: value }] : []
+    return isAbsolute(value) || (value !== '' && pathKey.test(key.at(-1) ?? ''))
+      ? [{ key: key.join('.'), path: resolve(value) }]
+      : []
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) => pathsIn(inner, Array.isArray(value) ? key : [...key, name]))
 }
@@ -72,7 +77,11 @@ export function toolLimits({ tools }: Config): ToolLimits {
 
 /** Limits of the proxy that one program has. */
 export function proxySettings({ outbound }: Config): ProxySettings {
-  return { maxConnections: outbound.program_connections, idleTimeoutMs: outbound.idle_timeout_ms }
+  return {
+    maxConnections: outbound.program_connections,
+    maxTotalConnections: outbound.total_program_connections,
+    idleTimeoutMs: outbound.idle_timeout_ms,
+  }
 }
 
 export function httpSettings(config: Config): HttpSettings {

@@ -131,28 +131,3 @@ export async function watchPlugins({
     },
   }
 }
-
-/** Watching that begins when it is asked to, once, and that a daemon can do without. */
-export class PluginWatch implements AsyncDisposable {
-  readonly #wanted: boolean
-  readonly #options: WatchOptions
-  #watching: Promise<Disposable | undefined> | undefined
-
-  constructor(wanted: boolean, options: WatchOptions) {
-    this.#wanted = wanted
-    this.#options = options
-  }
-  async start(): Promise<void> {
-    if (!this.#wanted) return
-    await (this.#watching ??= watchPlugins(this.#options).catch((error: unknown) => {
-      this.#options.log.warn('plugins are not watched for changes', error)
-      return undefined
-    }))
-  }
-  async [Symbol.asyncDispose](): Promise<void> {
-    const watching = this.#watching ?? Promise.resolve(undefined)
-    // Whoever starts it from now on starts nothing.
-    this.#watching = Promise.resolve(undefined)
-    ;(await watching)?.[Symbol.dispose]()
-  }
-}

@@ -2,7 +2,7 @@ import type { MetricRegistry } from '../metrics/registry.ts'
 import type { Outbound } from './outbound.ts'
 import type { Proxy, ProxyMeter, ProxySettings } from './proxy.ts'
 
-/** The proxies of all programs that run, and what they count. */
+/** The proxies of all running programs, and their metrics. */
 export class ProgramNetwork {
   readonly #outbound: Outbound
   readonly #settings: () => ProxySettings
@@ -15,6 +15,7 @@ export class ProgramNetwork {
     const outcomes = { allowed: 0, refused: 0, failed: 0, revoked: 0 }
     const bytes = { sent: 0, received: 0 }
     this.#meter = {
+      open: 0,
       connection: (outcome) => void outcomes[outcome]++,
       bytes(sent, received) {
         bytes.sent += sent
@@ -34,18 +35,30 @@ export class ProgramNetwork {
 
   async open(admits: (url: URL) => void | Promise<void>): Promise<Proxy> {
     const { openProxy } = await import('./proxy.ts')
-    const proxy = await openProxy(this.#outbound, admits, this.#settings(), this.#meter)
-    const all = this.#open.add(proxy)
+    const proxy = await openProxy({
+      outbound: this.#outbound,
+      admits,
+      settings: this.#settings(),
+      meter: this.#meter,
+    })
+    this.#open.add(proxy)
     return {
-      ...proxy,
-      close() {
-        all.delete(proxy)
+      socket: proxy.socket,
+      recheck: () => proxy.recheck(),
+      close: () => {
+        this.#open.delete(proxy)
         return proxy.close()
       },
     }
   }
 
-  /** The rules changed: what they do not permit any more ends. */
+  /** Removes what the proxies of killed daemons left in the folder for temporary files. */
+  async removeStaleFolders(): Promise<void> {
+    const { removeStaleFolders } = await import('./proxy-folders.ts')
+    await removeStaleFolders()
+  }
+
+  /** Closes connections that changed rules do not permit any more. */
   async recheck(): Promise<void> {
     await Promise.all([...this.#open].map((proxy) => proxy.recheck()))
   }

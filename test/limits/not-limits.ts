@@ -75,6 +75,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'of a slow model begins when the time for its status is over',
   ],
   'outbound.program_connections': ['test/core/net/proxy-connections.test.ts', 'closes what is beyond its connections'],
+  'outbound.total_program_connections': [
+    'test/core/net/proxy-connections.test.ts',
+    'refuses a program what the programs of all agents have in use',
+  ],
   'plugins.approvals.grants_per_session': [
     'test/plugins/approvals/gate.test.ts',
     'holds for nobody once it is switched off, and of a session only so many do',

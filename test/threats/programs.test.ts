@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { createServer as createSocketServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createOutbound } from '../../core/net/outbound.ts'
@@ -614,7 +614,12 @@ describe('threats: the network of programs', () => {
     })
     const scope = new Scope('network')
     const spawn = createSpawn(scope, {
-      openProxy: (admits) => openProxy(outbound, admits, { maxConnections: 16, idleTimeoutMs: 5000 }),
+      openProxy: (admits) =>
+        openProxy({
+          outbound,
+          admits,
+          settings: { maxConnections: 16, maxTotalConnections: 64, idleTimeoutMs: 5000 },
+        }),
     })
     const asked: string[] = []
     const ask = async (request: string): Promise<string> => {
@@ -776,6 +781,20 @@ describe('threats: the network of programs', () => {
       host.defects()
     }
     await rm(plugins, { recursive: true })
+  })
+
+  it('a page folder that is written relative to where the daemon was started is as closed as an absolute one', async () => {
+    const page = await realpath(await mkdtemp(join(tmpdir(), 'svc-page-')))
+    await using host = await startHost({
+      listen: false,
+      memory: true,
+      plugins: ['audit', 'agents', 'files', 'shell'],
+      config: { plugins: { webchat: { page_dir: relative(process.cwd(), page) }, shell: { write: [page] } } },
+    })
+    const shell = host.app.daemon.plugins().find(({ name }) => name === 'shell')
+    expect(shell?.error).toContain(`code or configuration is loaded from ${page} (plugins.webchat.page_dir)`)
+    host.defects()
+    await rm(page, { recursive: true })
   })
 })
 

@@ -32,14 +32,14 @@ async function stage(serve: (socket: Socket) => void, { maxConnections = 4, allo
   })
   const counted: string[] = []
   let granted = true
-  const proxy: Proxy = await openProxy(
+  const proxy: Proxy = await openProxy({
     outbound,
-    () => {
+    admits: () => {
       if (!granted) throw new Refusal('forbidden', 'taken away')
     },
-    { maxConnections, idleTimeoutMs: 30_000 },
-    { connection: (outcome) => void counted.push(outcome), bytes: () => undefined },
-  )
+    settings: { maxConnections, maxTotalConnections: 1024, idleTimeoutMs: 30_000 },
+    meter: { open: 0, connection: (outcome) => void counted.push(outcome), bytes: () => undefined },
+  })
   ended.push(
     () => new Promise((resolve) => server.close(resolve)),
     () => outbound[Symbol.asyncDispose](),
