@@ -2,8 +2,8 @@ import { UpstreamFailure } from '../errors/error.ts'
 import type { OutboundResponse } from './fetch.ts'
 import { readJson } from '../schema/nesting.ts'
 
-const MOST_ERROR_BYTES = 65_536
-const MOST_MESSAGE_CHARS = 300
+const MAX_ERROR_BYTES = 65_536
+const MAX_MESSAGE_CHARS = 300
 
 /** The body of an answer of 400 and over, cut to what an explanation can need. A body that breaks off is as long as it got. */
 export async function readFailedBody(response: OutboundResponse): Promise<string> {
@@ -12,7 +12,7 @@ export async function readFailedBody(response: OutboundResponse): Promise<string
   try {
     for await (const chunk of response.chunks()) {
       text += decoder.decode(chunk, { stream: true })
-      if (text.length >= MOST_ERROR_BYTES) break
+      if (text.length >= MAX_ERROR_BYTES) break
     }
   } catch (error) {
     // The status says enough; what was read of the reason is shown.
@@ -48,5 +48,5 @@ export function shortened(text: string): string {
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()
-  return plain.length > MOST_MESSAGE_CHARS ? `${plain.slice(0, MOST_MESSAGE_CHARS)}…` : plain
+  return plain.length > MAX_MESSAGE_CHARS ? `${plain.slice(0, MAX_MESSAGE_CHARS)}…` : plain
 }

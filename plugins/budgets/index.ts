@@ -5,11 +5,11 @@ import { Audit } from '../audit/contract.ts'
 import { Spending } from '../usage/contract.ts'
 import { BudgetSection, Config } from './config.ts'
 import { BudgetExceeded, Budgets, BudgetUnpriced, BudgetWarning } from './contract.ts'
-import { Herald } from './herald.ts'
+import { BudgetNotifier } from './notifier.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
 import { budgetRoutes } from './routes.ts'
-import { BudgetDesk } from './service.ts'
+import { BudgetService } from './service.ts'
 import { BudgetStore } from './store.ts'
 
 const PRUNE_MS = 24 * 3_600_000
@@ -29,37 +29,37 @@ export default definePlugin({
     const { agents, audit, spending } = services
     const store = new BudgetStore(db)
     const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused')
-    const herald = new Herald({
+    const notifier = new BudgetNotifier({
       store,
       audit,
       hooks,
       log,
       now: Date.now,
-      accounts: (agent) => desk.accounts(agent),
+      accounts: (agent) => service.accounts(agent),
       background: (work) => {
         run(work).catch((error: unknown) => {
-          log.error('a budget could not be looked after', error)
+          log.error('a budget could not be checked', error)
         })
       },
     })
-    const desk: BudgetDesk = new BudgetDesk({
+    const service: BudgetService = new BudgetService({
       config: { ...budget, ...works },
       store,
       agents,
       spending,
       audit,
-      herald,
+      notifier,
       now: Date.now,
       shared: db.dialect === 'postgresql',
       refused: () => {
         refusals.add()
       },
     })
-    own('looks at budgets', () => herald.close())
-    listen(hooks, desk, agents)
+    own('budget notices', () => notifier.close())
+    listen(hooks, service, agents)
     jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))
-    jobs.every('families', PRUNE_MS, (signal) => desk.forgetGone(signal))
-    routes.add(...budgetRoutes(desk, agents, spending))
-    return { budgets: desk }
+    jobs.every('families', PRUNE_MS, (signal) => service.forgetGone(signal))
+    routes.add(...budgetRoutes(service, agents, spending))
+    return { budgets: service }
   },
 })

@@ -6,12 +6,12 @@ import type { Agents } from '../agents/contract.ts'
 import type { Spending } from '../usage/contract.ts'
 import { statusOf } from './limits.ts'
 import { AgentBudget, AgentBudgetChange, AgentRank, Budget, BudgetChange } from './schema.ts'
-import type { Account, BudgetDesk } from './service.ts'
+import type { Account, BudgetService } from './service.ts'
 
 /** What may be spent and what was (Interface 2.11, 4.9). */
-export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spending): readonly AnyRoute[] {
+export function budgetRoutes(service: BudgetService, agents: Agents, spending: Spending): readonly AnyRoute[] {
   async function whole() {
-    const account = await desk.accountOfAll()
+    const account = await service.accountOfAll()
     const { spent, threshold } = account
     return {
       ...money(account),
@@ -19,12 +19,12 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
       today_spent_usd: toUsd(spent.dayNano),
       month_spent_usd: toUsd(spent.monthNano),
       alert_threshold: threshold,
-      default_max_llm_tokens_per_hour: await desk.defaultHourTokens(),
+      default_max_llm_tokens_per_hour: await service.defaultHourTokens(),
     }
   }
   async function one(id: string) {
     const agent = await agents.require(id)
-    const [account, total] = await Promise.all([desk.accountOf(agent), spending.total(id)])
+    const [account, total] = await Promise.all([service.accountOf(agent), spending.total(id)])
     const { spent, together, limits } = account
     return {
       agent_id: id,
@@ -72,7 +72,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body, unchanged }) {
       if (unchanged) return whole()
-      await desk.set(
+      await service.set(
         undefined,
         {
           hourUsd: first(body.hourly_limit_usd, body.max_hourly_usd),
@@ -140,7 +140,7 @@ export function budgetRoutes(desk: BudgetDesk, agents: Agents, spending: Spendin
     async handle({ params: { id }, body, unchanged }) {
       if (unchanged) return one(id)
       const agent = await agents.require(id)
-      await desk.set(
+      await service.set(
         id,
         {
           hourUsd: first(body.hourly_limit_usd, body.max_cost_per_hour_usd),

@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 
 /** Money is counted in billionths of a dollar, of which no more can be told apart: a larger limit would be stored as another one than was sent. */
-const MOST_USD = Math.floor(Number.MAX_SAFE_INTEGER / 1_000_000_000)
+const MAX_USD = Math.floor(Number.MAX_SAFE_INTEGER / 1_000_000_000)
 const Usd = v.nullable(
   v.pipe(
     v.number('expected a number of USD; 0 is unlimited'),
     v.finite('expected a finite number'),
     v.minValue(0, 'must not be negative; 0 is unlimited'),
-    v.maxValue(MOST_USD, `at most ${MOST_USD} USD; 0 is unlimited`),
+    v.maxValue(MAX_USD, `at most ${MAX_USD} USD; 0 is unlimited`),
   ),
 )
 const Tokens = v.nullable(

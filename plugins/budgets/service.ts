@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { costNano, toUsd } from 'svc/providers'
 import type { Price, Rates } from 'svc/providers'
-import { Refusal } from 'svc/sdk'
+import { KeyedQueue, omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { ModelCallAttempt } from '../chat/contract.ts'
 import type { SpendLimits, Spending, Spent } from '../usage/contract.ts'
 import type { BudgetConfig } from './config.ts'
 import type { Budgets, Resources } from './contract.ts'
-import { Kin, parentOf, spentTogether } from './kin.ts'
-import type { Payer } from './kin.ts'
+import { AgentLineage, parentOf, spentTogether } from './lineage.ts'
+import type { Payer } from './lineage.ts'
 import { limitsAnything, limitsMoney, limitsOfAgent, limitsOfAll, linesOf, periodOf, unset } from './limits.ts'
 import type { Line, SetLimits } from './limits.ts'
-import type { Herald } from './herald.ts'
+import type { BudgetNotifier } from './notifier.ts'
 import type { BudgetStore } from './store.ts'
 
-export interface DeskParts {
+export interface BudgetServiceDeps {
   readonly config: BudgetConfig
   readonly store: BudgetStore
   readonly agents: Pick<Agents, 'find' | 'list'>
   readonly spending: Spending
   readonly audit: Audit
-  readonly herald: Herald
+  readonly notifier: BudgetNotifier
   readonly now: () => number
   /** Other processes may set limits too. */
   readonly shared: boolean
@@ -33,41 +33,42 @@ type Of = {
 }
 interface Known {
   readonly set: Map<string, SetLimits>
-  readonly kin: Kin
+  readonly lineage: AgentLineage
 }
 /** What all agents share and one of them has, and how far it is used. */
 export interface Account {
   readonly limits: SpendLimits
   readonly spent: Spent
-  /** With what came of the agent: what counts for the limits. */ readonly together: Spent
+  /** With what its descendants spent: what counts for the limits. */
+  readonly together: Spent
   readonly lines: readonly Line[]
   readonly threshold: number
 }
 
-/** Between looking and taking another call may be faster; who loses so often is told to come back. */
+/** Another call may be faster between the check and the claim. A call that loses so often is asked to come back. */
 const TRIES = 3
 const ALL = ''
 /** What another process has set holds here after so long. */
 const REREAD_MS = 5000
 
 /** Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit. */
-export class BudgetDesk implements Budgets {
-  readonly #parts: DeskParts
+export class BudgetService implements Budgets {
+  readonly #deps: BudgetServiceDeps
   #known: Known | undefined
   #reading: Promise<Known> | undefined
-  /** One call of a family after the other, where they share a limit. */
-  readonly #turns = new Map<string, Promise<unknown>>()
+  /** Calls of agents that share a limit are checked one after the other, by the root of their lineage. */
+  readonly #families = new KeyedQueue()
+  readonly #changes = new SerialQueue()
   #readAt = 0
-  #setting: Promise<void> = Promise.resolve()
-  constructor(parts: DeskParts) {
-    this.#parts = parts
+  constructor(deps: BudgetServiceDeps) {
+    this.#deps = deps
   }
 
   limits(agent: Of): boolean {
     // The gate reads again now and then.
-    if (this.#parts.shared) return true
+    if (this.#deps.shared) return true
     if (!this.#known) {
-      // Read with the first call there is, so that a start is not held up; until then every call asks, and hears of a failure there.
+      // Read with the first call, so that the start does not wait; until then every call passes the gate and gets a failure there.
       this.#read().catch(() => undefined)
       return true
     }
@@ -79,15 +80,16 @@ export class BudgetDesk implements Budgets {
 
   /** The gate before a call of a model. Throws `rate_limit` when a limit has no room for it. */
   async admit({ agent, model, maxTokens: most, onRelease: held }: ModelCallAttempt): Promise<void> {
-    const { spending, herald, config, now } = this.#parts
-    const { set, kin } = await this.#read()
-    const [all, own] = [this.#ofAll(set), this.#ofAgent(set, agent)]
-    const payers = await this.#payers(agent, kin)
+    const { spending, notifier, config, now } = this.#deps
+    const { set, lineage } = await this.#read()
+    const all = this.#ofAll(set)
+    const own = this.#ofAgent(set, agent)
+    const payers = await this.#payers(agent, lineage)
     if (!limitsAnything(all) && !limitsAnything(own) && payers.length === 0) return
-    const nano = costNano(dearest(model.price), { input: most.input, output: most.output })
+    const nano = costNano(highestPrice(model.price), { input: most.input, output: most.output })
     if (nano === null && [all, own, ...payers.map(({ limits }) => limits)].some(limitsMoney)) {
       if (config.unknown_price === 'refuse') throw unpriced(agent, model)
-      herald.unpriced(agent, model)
+      notifier.unpriced(agent, model)
     }
     const claim = {
       id: randomUUID(),
@@ -111,20 +113,20 @@ export class BudgetDesk implements Budgets {
           throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
       }
     }
-    // What a family shares is looked at and taken in two steps, so nobody of it may come between.
-    await (payers.length === 0 ? take() : this.#alone(rootOf(agent), take))
+    // A shared limit is checked and claimed in two steps: no other call of the same lineage may come between.
+    await (payers.length === 0 ? take() : this.#families.run(rootOf(agent), take))
     held(() => {
-      herald.look(agent)
+      notifier.scheduleCheck(agent)
       return [spending.release(claim.id)]
     })
   }
 
-  /** A child's first call may come before anybody is told of it otherwise. */
-  async born(agent: Agent): Promise<void> {
+  /** A child's first call may come before the lineage is read again. */
+  async agentSpawned(agent: Agent): Promise<void> {
     if (parentOf(agent) === undefined) return
-    const { kin } = await this.#read()
-    const fresh = kin.learn([agent])
-    if (fresh.length > 0) await this.#parts.store.write(fresh.map((descent) => this.#parts.store.addKin(descent)))
+    const { lineage } = await this.#read()
+    const fresh = lineage.addAgents([agent])
+    if (fresh.length > 0) await this.#deps.store.write(fresh.map((link) => this.#deps.store.addAncestor(link)))
   }
 
   async accountOfAll(): Promise<Account> {
@@ -148,30 +150,26 @@ export class BudgetDesk implements Budgets {
     change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined },
     details: string,
   ): Promise<void> {
-    // One after the other: each leaves as it is what it does not name, also what another one just set.
-    const next = this.#setting.then(() => this.#set(agentId, change, details))
-    this.#setting = next.catch(() => {
-      /* told to who asked */
-    })
-    return next
+    // One after the other: a change keeps what it does not name, also what the one before has just set.
+    return this.#changes.run(() => this.#set(agentId, change, details))
   }
   async #set(
     agentId: string | undefined,
     change: { readonly [K in keyof SetLimits]?: SetLimits[K] | undefined },
     details: string,
   ): Promise<void> {
-    const { store, audit } = this.#parts
+    const { store, audit } = this.#deps
     const { set } = await this.#read()
     const scope = agentId ?? ALL
     const next: SetLimits = {
       ...(set.get(scope) ?? unset),
-      ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)),
+      ...omitUndefined(change),
     }
     await store.write([
       store.set(scope, next),
       audit.entry({
         event: 'budget_changed',
-        ...(agentId === undefined ? {} : { agentId }),
+        ...omitUndefined({ agentId }),
         details,
         change: { before: { ...set.get(scope) }, after: { ...next } },
       }),
@@ -180,27 +178,27 @@ export class BudgetDesk implements Budgets {
   }
   async forget(agentId: string): Promise<void> {
     const { set } = await this.#read()
-    if (set.delete(agentId)) await this.#parts.store.remove(agentId)
+    if (set.delete(agentId)) await this.#deps.store.remove(agentId)
   }
-  /** Who is gone and spent nothing in any period that is not over counts for no limit: an agent may make others for years. */
+  /** Drops agents that are gone and spent nothing in a period that still runs: an agent may spawn others for years. */
   async forgetGone(signal: AbortSignal): Promise<void> {
-    const { store, agents, spending } = this.#parts
-    const { kin } = await this.#read()
-    const offspring = kin.offspring()
+    const { store, agents, spending } = this.#deps
+    const { lineage } = await this.#read()
+    const descendantIds = lineage.descendantIds()
     const there = new Set((await agents.list()).map(({ id }) => id))
-    for (const id of offspring) {
+    for (const id of descendantIds) {
       if (signal.aborted) return
       if (there.has(id) || Object.values(await spending.spent(id)).some((spent) => spent > 0)) continue
-      await store.write(kin.ancestors(id).map((ancestorId) => store.removeKin({ ancestorId, agentId: id })))
-      kin.forget(id)
+      await store.write(lineage.ancestors(id).map((ancestorId) => store.removeAncestor({ ancestorId, agentId: id })))
+      lineage.forget(id)
     }
   }
 
   async #account(limits: SpendLimits, scope: string): Promise<Account> {
-    const { spending, config } = this.#parts
-    const { set, kin } = await this.#read()
+    const { spending, config } = this.#deps
+    const { set, lineage } = await this.#read()
     const spent = await spending.spent(scope === ALL ? undefined : scope)
-    const descendants = scope === ALL ? [] : kin.descendants(scope)
+    const descendants = scope === ALL ? [] : lineage.descendants(scope)
     const together = descendants.length === 0 ? spent : await spentTogether(spending, [scope, ...descendants])
     return {
       limits,
@@ -212,7 +210,7 @@ export class BudgetDesk implements Budgets {
   }
 
   async #refusal(agent: Agent, all: SpendLimits, own: SpendLimits, claim: Needs): Promise<Refusal | undefined> {
-    const { spending } = this.#parts
+    const { spending } = this.#deps
     for (const [limits, scope] of [
       [own, agent.id],
       [all, ALL],
@@ -225,19 +223,19 @@ export class BudgetDesk implements Budgets {
     return undefined
   }
   async #refuse(whose: Agent | undefined, full: Line, { nano, tokens }: Needs): Promise<Refusal> {
-    this.#parts.refused()
-    await this.#parts.herald.exceeded(whose, full)
-    return refusal(whose, full, full.unit === 'usd' ? nano : tokens, this.#parts.now())
+    this.#deps.refused()
+    await this.#deps.notifier.exceeded(whose, full)
+    return refusal(whose, full, full.unit === 'usd' ? nano : tokens, this.#deps.now())
   }
 
   /** The agents that pay for a call together with others: those it came of, and itself when it made any. Only those with a limit. */
-  async #payers(agent: Agent, kin: Kin): Promise<readonly Payer[]> {
+  async #payers(agent: Agent, lineage: AgentLineage): Promise<readonly Payer[]> {
     const { set } = await this.#read()
     const payers: Payer[] = []
-    for (const id of [agent.id, ...kin.ancestors(agent.id)]) {
-      const members = [id, ...kin.descendants(id)]
+    for (const id of [agent.id, ...lineage.ancestors(agent.id)]) {
+      const members = [id, ...lineage.descendants(id)]
       if (members.length === 1) continue
-      const payer = id === agent.id ? agent : await this.#parts.agents.find(id)
+      const payer = id === agent.id ? agent : await this.#deps.agents.find(id)
       const limits = payer && this.#ofAgent(set, payer)
       if (payer && limits && limitsAnything(limits)) payers.push({ agent: payer, limits, members })
     }
@@ -245,8 +243,8 @@ export class BudgetDesk implements Budgets {
   }
   /** The agents whose limits a call of this one is on, itself among them. */
   async accounts(agent: Agent): Promise<readonly (readonly [agent: Agent | undefined, account: Account])[]> {
-    const { kin } = await this.#read()
-    const others = (await Promise.all(kin.ancestors(agent.id).map((id) => this.#parts.agents.find(id)))).filter(
+    const { lineage } = await this.#read()
+    const others = (await Promise.all(lineage.ancestors(agent.id).map((id) => this.#deps.agents.find(id)))).filter(
       (one) => one !== undefined,
     )
     return [
@@ -254,30 +252,18 @@ export class BudgetDesk implements Budgets {
       ...(await Promise.all([agent, ...others].map(async (one) => [one, await this.accountOf(one)] as const))),
     ]
   }
-  async #alone(root: string, work: () => Promise<void>): Promise<void> {
-    const before = this.#turns.get(root)
-    // Whether the one before was refused is for its own caller to hear.
-    const mine = (before ?? Promise.resolve()).then(work, work)
-    this.#turns.set(root, mine)
-    try {
-      await mine
-    } finally {
-      if (this.#turns.get(root) === mine) this.#turns.delete(root)
-    }
-  }
-
   #ofAll(set: ReadonlyMap<string, SetLimits>): SpendLimits {
-    return limitsOfAll(set.get(ALL), this.#parts.config)
+    return limitsOfAll(set.get(ALL), this.#deps.config)
   }
   #ofAgent(set: ReadonlyMap<string, SetLimits>, { id, manifest }: Of): SpendLimits {
     return limitsOfAgent(set.get(id), manifest.resources, this.#defaultTokens(set))
   }
   #defaultTokens(set: ReadonlyMap<string, SetLimits>): number {
-    return set.get(ALL)?.defaultHourTokens ?? this.#parts.config.default_max_llm_tokens_per_hour
+    return set.get(ALL)?.defaultHourTokens ?? this.#deps.config.default_max_llm_tokens_per_hour
   }
 
   #read(): Promise<Known> {
-    const { shared, now } = this.#parts
+    const { shared, now } = this.#deps
     if (shared && this.#known && now() - this.#readAt > REREAD_MS) this.#reading = undefined
     if (!this.#reading) this.#readAt = now()
     return (this.#reading ??= this.#load().then(
@@ -289,13 +275,13 @@ export class BudgetDesk implements Budgets {
     ))
   }
   async #load(): Promise<Known> {
-    const { store, agents } = this.#parts
-    const [limits, descents, all] = await Promise.all([store.limits(), store.kin(), agents.list()])
-    const kin = new Kin(descents)
-    // Nobody was told of those that were made in the moment of a crash.
-    const fresh = kin.learn(all)
-    if (fresh.length > 0) await store.write(fresh.map((descent) => store.addKin(descent)))
-    return { set: new Map(limits), kin }
+    const { store, agents } = this.#deps
+    const [limits, links, all] = await Promise.all([store.limits(), store.ancestors(), agents.list()])
+    const lineage = new AgentLineage(links)
+    // A crash may have come between the spawn of an agent and its link.
+    const fresh = lineage.addAgents(all)
+    if (fresh.length > 0) await store.write(fresh.map((link) => store.addAncestor(link)))
+    return { set: new Map(limits), lineage }
   }
 }
 
@@ -309,7 +295,7 @@ function rootOf({ id, manifest }: Agent): string {
 }
 
 /** What is written to a prompt cache may cost more than other input, and nobody knows beforehand what will be. */
-function dearest(price: Price | undefined): Price | undefined {
+function highestPrice(price: Price | undefined): Price | undefined {
   const dear = <R extends Rates>(rates: R): R => ({ ...rates, input: Math.max(rates.input, rates.cacheWrite ?? 0) })
   return price && { ...dear(price), ...(price.long && { long: dear(price.long) }) }
 }
@@ -324,7 +310,7 @@ function refusal(agent: Agent | undefined, line: Line, needs: number, at: number
     spent >= limit ? '' : `; this call may take ${amount(needs)}${held > 0 ? ` and running ones ${amount(held)}` : ''}`
   return new Refusal(
     'rate_limit',
-    `The ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} is used up: ${amount(spent)} of ${amount(limit)}${rest}. It begins anew at ${resetsAt}; PUT ${path} raises it.`,
+    `The ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} is used up: ${amount(spent)} of ${amount(limit)}${rest}. It resets at ${resetsAt}; PUT ${path} raises it.`,
     {
       // What only running calls hold may be free again soon.
       retryAfterSecs: spent + needs <= limit ? 5 : Math.max(1, Math.ceil((Date.parse(resetsAt) - at) / 1000)),

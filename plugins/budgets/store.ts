@@ -1,5 +1,5 @@
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Descent } from './kin.ts'
+import type { AncestorLink } from './lineage.ts'
 import type { SetLimits } from './limits.ts'
 
 interface Row {
@@ -12,7 +12,7 @@ interface Row {
   readonly default_hour_tokens: number | null
 }
 
-/** Limits that were set over the API, and what was told already. The empty scope is that of all agents. */
+/** Limits that were set over the API, and notices that were sent. The empty scope is that of all agents. */
 export class BudgetStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -42,15 +42,15 @@ export class BudgetStore {
       ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd, month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
         alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
   }
-  /** Stays when the agents are gone, as long as what they spent counts: it was spent. */
-  kin(): Promise<Descent[]> {
-    return this.#db.all<Descent>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
+  /** Links stay when the agents are gone, as long as what they spent counts. */
+  ancestors(): Promise<AncestorLink[]> {
+    return this.#db.all<AncestorLink>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
   }
-  addKin({ ancestorId, agentId }: Descent): Statement {
+  addAncestor({ ancestorId, agentId }: AncestorLink): Statement {
     return this.#db
       .sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId}) ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
   }
-  removeKin({ ancestorId, agentId }: Descent): Statement {
+  removeAncestor({ ancestorId, agentId }: AncestorLink): Statement {
     return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}`
   }
   remove(scope: string): Promise<unknown> {
@@ -63,8 +63,8 @@ export class BudgetStore {
     return this.#db.batch(statements)
   }
 
-  /** Whether it was not told before, here or by another process. */
-  async tell(scope: string, notice: string, at: string): Promise<boolean> {
+  /** Whether this notice was not sent before, by this process or another one. */
+  async claimNotice(scope: string, notice: string, at: string): Promise<boolean> {
     const { changes } = await this.#db
       .run`INSERT INTO budgets_notice (scope, notice, told_at) VALUES (${scope}, ${notice}, ${at}) ON CONFLICT (scope, notice) DO NOTHING`
     return changes > 0

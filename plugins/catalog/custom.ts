@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { aliases as shipped } from './aliases.ts'
@@ -10,7 +10,7 @@ import type { Models } from './models.ts'
 import type { CustomBody } from './schema.ts'
 import type { CatalogStore } from './store.ts'
 
-export interface CustomParts {
+export interface CustomDeps {
   readonly models: Models
   readonly store: CatalogStore
   readonly audit: Audit
@@ -21,17 +21,17 @@ export interface CustomParts {
 
 /** Models and aliases that operators add and remove. */
 export class Custom {
-  readonly #parts: CustomParts
+  readonly #deps: CustomDeps
   /** Changes one after the other: what is looked up must still hold when it is written. */
-  #last: Promise<unknown> = Promise.resolve()
-  constructor(parts: CustomParts) {
-    this.#parts = parts
+  readonly #changes = new SerialQueue()
+  constructor(deps: CustomDeps) {
+    this.#deps = deps
   }
 
   /** Throws `conflict` when it is there already, `model_not_found` for a model nobody knows, `invalid_request` at the limit. */
   addAlias(alias: string, modelId: string): Promise<Target> {
-    return this.#serial(async () => {
-      const { models, store, audit, limits, now } = this.#parts
+    return this.#changes.run(async () => {
+      const { models, store, audit, limits, now } = this.#deps
       await models.ready()
       if (models.resolveAlias(alias))
         throw new Refusal('conflict', `There is an alias '${alias}' already: delete it first`)
@@ -60,8 +60,8 @@ export class Custom {
   }
   /** Throws `alias_not_found`. */
   removeAlias(alias: string): Promise<void> {
-    return this.#serial(async () => {
-      const { models, store, audit, now } = this.#parts
+    return this.#changes.run(async () => {
+      const { models, store, audit, now } = this.#deps
       await models.ready()
       if (!models.resolveAlias(alias)) {
         const known = [...shipped.keys(), ...(await store.aliases()).map((one) => one.alias)]
@@ -81,8 +81,8 @@ export class Custom {
 
   /** Throws `conflict` when the provider has a model of that id. */
   addModel(body: CustomBody): Promise<Entry> {
-    return this.#serial(async () => {
-      const { models, store, audit, limits, now } = this.#parts
+    return this.#changes.run(async () => {
+      const { models, store, audit, limits, now } = this.#deps
       const entry = toEntry(body)
       await models.ready()
       if (models.list(entry.provider).some(({ id }) => id === entry.id))
@@ -106,8 +106,8 @@ export class Custom {
   }
   /** By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear which. */
   removeModel(name: string, provider?: string): Promise<void> {
-    return this.#serial(async () => {
-      const { store, audit } = this.#parts
+    return this.#changes.run(async () => {
+      const { store, audit } = this.#deps
       const all = await store.custom()
       const found = all.filter(
         (entry) =>
@@ -138,23 +138,14 @@ export class Custom {
   }
 
   async #changed(because: 'alias' | 'custom'): Promise<void> {
-    await this.#parts.models.refresh()
-    await this.#parts.hooks.emit(CatalogChanged, { because })
-  }
-  #serial<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#last.then(work, work)
-    this.#last = next.catch(() => {
-      /* told to who asked */
-    })
-    return next
+    await this.#deps.models.refresh()
+    await this.#deps.hooks.emit(CatalogChanged, { because })
   }
 }
 
 function toEntry(body: CustomBody): Entry {
-  const [input, output] = [
-    body.input_cost_per_1m ?? body.input_cost_per_m,
-    body.output_cost_per_1m ?? body.output_cost_per_m,
-  ]
+  const input = body.input_cost_per_1m ?? body.input_cost_per_m
+  const output = body.output_cost_per_1m ?? body.output_cost_per_m
   if ((input === undefined) !== (output === undefined))
     throw new Refusal('invalid_request', 'input_cost_per_1m and output_cost_per_1m are given both or not at all')
   const { cached_input_cost_per_1m: cachedInput, cache_write_cost_per_1m: cacheWrite } = body

@@ -6,7 +6,7 @@ import type { Entry } from './data.ts'
 import type { CatalogStore } from './store.ts'
 
 type Held = { readonly entry: Entry; readonly origin: 'shipped' | 'registry' | 'custom' }
-export interface ModelsParts {
+export interface ModelsDeps {
   readonly store: CatalogStore
   readonly shipped: () => Promise<readonly Entry[]>
   readonly now: () => Date
@@ -14,7 +14,7 @@ export interface ModelsParts {
 
 /** All that is known of models: what is shipped, over it what the registry says, over that what was added. Read on first use. */
 export class Models implements Catalog {
-  readonly #parts: ModelsParts
+  readonly #deps: ModelsDeps
   #reading: Promise<void> | undefined
   #models = new Map<string, Map<string, Held>>()
   /** The first provider of an id, which is its maker where the maker serves it. */
@@ -23,8 +23,8 @@ export class Models implements Catalog {
   #aliases: ReadonlyMap<string, Target> = shippedAliases
   #naming: Promise<void> | undefined
 
-  constructor(parts: ModelsParts) {
-    this.#parts = parts
+  constructor(deps: ModelsDeps) {
+    this.#deps = deps
   }
 
   ready(): Promise<void> {
@@ -69,7 +69,7 @@ export class Models implements Catalog {
       provider === undefined
         ? [...this.#models.values()].flatMap((models) => [...models.values()])
         : [...(this.#models.get(provider)?.values() ?? [])]
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     return held.map((one) => this.#toModel(one, now))
   }
   aliases(): ReadonlyMap<string, Target> {
@@ -85,9 +85,9 @@ export class Models implements Catalog {
   }
 
   async #read(): Promise<void> {
-    const { store } = this.#parts
+    const { store } = this.#deps
     const [shipped, registry, custom] = await Promise.all([
-      this.#parts.shipped(),
+      this.#deps.shipped(),
       store.registry(),
       store.custom(),
       this.#named(),
@@ -118,7 +118,7 @@ export class Models implements Catalog {
   #named(): Promise<void> {
     return (this.#naming ??= (async () => {
       const aliases = new Map(shippedAliases)
-      for (const { alias, target } of await this.#parts.store.aliases())
+      for (const { alias, target } of await this.#deps.store.aliases())
         if (target) aliases.set(alias, target)
         else aliases.delete(alias)
       this.#aliases = aliases
@@ -128,7 +128,7 @@ export class Models implements Catalog {
     }))
   }
 
-  #toModel({ entry, origin }: Held, now = this.#parts.now()): CatalogModel {
+  #toModel({ entry, origin }: Held, now = this.#deps.now()): CatalogModel {
     return {
       id: entry.id,
       provider: entry.provider,

@@ -6,7 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Entry } from './data.ts'
 import type { CatalogStore, RegistryState } from './store.ts'
 
-export interface RegistryParts {
+export interface RegistryDeps {
   readonly store: CatalogStore
   readonly audit: Audit
   readonly fetch: Fetch
@@ -30,23 +30,23 @@ const SYSTEM = 'catalog registry'
 
 /** The remote registry of models, in the format of models.dev. What it sends is taken whole or not at all. */
 export class RemoteRegistry {
-  readonly #parts: RegistryParts
+  readonly #deps: RegistryDeps
   #running: Promise<Updated> | undefined
   #failure: { readonly at: string; readonly message: string } | undefined
 
-  constructor(parts: RegistryParts) {
-    this.#parts = parts
+  constructor(deps: RegistryDeps) {
+    this.#deps = deps
   }
 
   get url(): string {
-    return this.#parts.url
+    return this.#deps.url
   }
   /** Why the newest try failed; `undefined` when it did not. */
   get failure(): { readonly at: string; readonly message: string } | undefined {
     return this.#failure
   }
   state(): Promise<RegistryState | undefined> {
-    return this.#parts.store.registryState()
+    return this.#deps.store.registryState()
   }
 
   /** Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once. */
@@ -62,7 +62,7 @@ export class RemoteRegistry {
   }
 
   async #update(): Promise<Updated> {
-    const { store, audit, url, now, signal } = this.#parts
+    const { store, audit, url, now, signal } = this.#deps
     try {
       const [{ version, entries }, before] = await Promise.all([this.#fetch(signal), this.state()])
       const state = { url, version, fetched_at: now().toISOString(), models: entries.length }
@@ -74,7 +74,7 @@ export class RemoteRegistry {
         }),
       )
       this.#failure = undefined
-      await this.#parts.changed()
+      await this.#deps.changed()
       return { state, changed: before?.version !== version }
     } catch (error) {
       signal.throwIfAborted()
@@ -85,7 +85,7 @@ export class RemoteRegistry {
   }
 
   async #fetch(signal: AbortSignal): Promise<Fetched> {
-    const { fetch, url, limits } = this.#parts
+    const { fetch, url, limits } = this.#deps
     const response = await fetch(url, {
       signal,
       headers: { accept: 'application/json' },

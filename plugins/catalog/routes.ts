@@ -27,7 +27,7 @@ import type { ModelRow } from './schema.ts'
 /** What is assumed of a model whose window nobody knows. */
 const CONTEXT_WINDOW = 128_000
 
-export interface RouteParts {
+export interface RouteDeps {
   readonly models: Models
   readonly custom: Custom
   readonly registry: RemoteRegistry
@@ -71,7 +71,7 @@ function candidates(name: string, all: readonly CatalogModel[], models: Models):
 }
 
 /** Models, aliases, custom models and the registry (Interface 4.6). */
-export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteParts): readonly AnyRoute[] {
+export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteDeps): readonly AnyRoute[] {
   /** Every model, with those only their provider knows of; it may know one better than the catalog does. */
   async function listed(
     provider?: string,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
 /** Circuits that nobody used for long make room for new ones. */
-const MOST_CIRCUITS = 1000
+const MAX_CIRCUITS = 1000
 
 interface Circuit {
   failures: number[]
@@ -85,11 +85,11 @@ export class Breaker {
   #circuit(name: string): Circuit {
     let circuit = this.#circuits.get(name)
     // Only a map that is nearly full needs its order kept, so that the first one is the oldest.
-    if (circuit && this.#circuits.size < MOST_CIRCUITS / 2) return circuit
+    if (circuit && this.#circuits.size < MAX_CIRCUITS / 2) return circuit
     if (circuit) this.#circuits.delete(name)
     else circuit = { failures: [], openUntil: 0, trial: false, trials: 0 }
     this.#circuits.set(name, circuit)
-    if (this.#circuits.size > MOST_CIRCUITS)
+    if (this.#circuits.size > MAX_CIRCUITS)
       for (const oldest of this.#circuits.keys()) {
         this.#circuits.delete(oldest)
         break

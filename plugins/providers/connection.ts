@@ -10,7 +10,7 @@ import type { Key, Keys } from './keys.ts'
 import type { DriverEntry, DriverRegistry } from './registry.ts'
 
 const GENERIC = 'openai-compatible'
-const MOST_ORIGINS = 500
+const MAX_ORIGINS = 500
 
 /** What is asked for: a provider by name and what a manifest overrides of it. */
 export interface Choice {
@@ -237,7 +237,7 @@ export class Connections {
     if (there !== undefined) return there
     const origin = URL.parse(url)?.origin
     if (origin === undefined) return undefined
-    if (this.#origins.size >= MOST_ORIGINS) this.#origins.clear()
+    if (this.#origins.size >= MAX_ORIGINS) this.#origins.clear()
     this.#origins.set(url, origin)
     return origin
   }

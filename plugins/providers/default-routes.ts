@@ -1,4 +1,4 @@
-import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import { defineRoute, Refusal, SerialQueue, UpstreamFailure } from 'svc/sdk'
 import type { Configuration } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
@@ -11,7 +11,7 @@ import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
 
 const TEST_MS = 30_000
 
-export interface DefaultParts {
+export interface DefaultDeps {
   readonly inference: Inference
   readonly connections: Connections
   readonly configuration: Configuration
@@ -58,7 +58,7 @@ export function defaultRoutes({
   configuration,
   known,
   announce,
-}: DefaultParts): readonly AnyRoute[] {
+}: DefaultDeps): readonly AnyRoute[] {
   async function current() {
     const { provider, model } = await inference.defaultModel()
     // What is configured is told also when there is no such provider (any more).
@@ -77,15 +77,8 @@ export function defaultRoutes({
     }
   }
 
-  /** Provider and model are two settings: nobody else's may come between them. */
-  let last: Promise<unknown> = Promise.resolve()
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const next = last.then(work, work)
-    last = next.catch(() => {
-      /* told to who asked */
-    })
-    return next
-  }
+  /** Provider and model are two settings: no other change may come between them. */
+  const changes = new SerialQueue()
 
   const read = defineRoute({
     method: 'GET',
@@ -117,7 +110,7 @@ export function defaultRoutes({
     errors: ['provider_not_found', 'conflict'],
     example: { body: { provider: 'openai', model: 'gpt-5-mini' } },
     handle: ({ body }) =>
-      inTurn(async () => {
+      changes.run(async () => {
         const provider = body.provider ?? (await inference.defaultModel()).provider
         const model = body.model ?? (body.provider === undefined ? undefined : known(provider).defaultModel)
         known(provider)

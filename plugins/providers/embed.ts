@@ -8,7 +8,7 @@ import { checkEmbeddings } from './driver-events.ts'
 /** What one request holds where a driver does not say. */
 const USUAL: Omit<Embedding, 'model'> = { texts: 16, chars: 60_000 }
 /** Texts of one call. */
-const MOST_TEXTS = 10_000
+const MAX_TEXTS = 10_000
 const NOTHING = { system: '', turns: [], tools: [] } satisfies Omit<CompletionRequest, 'model'>
 
 /** The calls of a provider with all that is done when they fail. `through` stands between that and the driver's client. */
@@ -18,7 +18,7 @@ export type Calls = (
   signal: AbortSignal,
   through: (client: ProviderClient) => ProviderClient,
 ) => AsyncIterable<InferenceEvent>
-export interface EmbedderParts {
+export interface EmbedderDeps {
   readonly connections: Connections
   readonly calls: Calls
   readonly resolve: Inference['resolve']
@@ -27,10 +27,10 @@ export interface EmbedderParts {
 }
 
 /** Embeds any number of texts, request by request, each tried again as an answer would be. */
-export function createEmbedder({ connections, calls, resolve, usual }: EmbedderParts): Inference['embed'] {
+export function createEmbedder({ connections, calls, resolve, usual }: EmbedderDeps): Inference['embed'] {
   return async (choice, texts, signal) => {
-    if (texts.length > MOST_TEXTS)
-      throw new Refusal('invalid_request', `At most ${MOST_TEXTS} texts are embedded at once, not ${texts.length}`)
+    if (texts.length > MAX_TEXTS)
+      throw new Refusal('invalid_request', `At most ${MAX_TEXTS} texts are embedded at once, not ${texts.length}`)
     const provider = isDefault(choice.provider) && choice.baseUrl === undefined ? usual.provider : choice.provider
     const named = isDefault(choice.model) ? (provider === usual.provider ? usual.model : undefined) : choice.model
     const driver = connections.driver(provider, choice.baseUrl !== undefined)?.driver

@@ -17,7 +17,7 @@ import { told } from './listing.ts'
 import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
-import { KeyRota } from './rota.ts'
+import { KeyRotation } from './key-rotation.ts'
 import { providerRoutes } from './routes.ts'
 
 export default definePlugin({
@@ -71,7 +71,7 @@ export default definePlugin({
       admit: (url) => ctx.admit(url),
       random: Math.random,
       metrics: ctx.metrics,
-      rota: new KeyRota(clock),
+      rotation: new KeyRotation(clock),
       breaker: new Breaker(clock, {
         failures: config.breaker_failures,
         windowMs: config.breaker_window_ms,

@@ -16,15 +16,15 @@ import { variablesOf, withoutKey } from './keys.ts'
 import type { Keys } from './keys.ts'
 import { createNaming } from './naming.ts'
 import type { Ollama } from './ollama.ts'
-import type { KeyRota } from './rota.ts'
+import type { KeyRotation } from './key-rotation.ts'
 import { createResolver } from './resolve.ts'
 
-export interface InferenceParts {
+export interface InferenceDeps {
   readonly config: Config
   readonly connections: Connections
   readonly keys: Keys
   readonly breaker: Breaker
-  readonly rota: KeyRota
+  readonly rotation: KeyRotation
   readonly defaults: DefaultModel
   readonly catalog: () => Catalog | undefined
   readonly ollama: Ollama
@@ -36,17 +36,17 @@ export interface InferenceParts {
   readonly metrics?: Metrics
 }
 
-export function createInference(parts: InferenceParts): Inference {
-  const { config, connections, keys, breaker, rota, defaults, ollama, clock } = parts
-  const choose = (circuits: readonly string[]) => rota.next(circuits, (circuit) => breaker.blocks(circuit))
+export function createInference(deps: InferenceDeps): Inference {
+  const { config, connections, keys, breaker, rotation, defaults, ollama, clock } = deps
+  const choose = (circuits: readonly string[]) => rotation.next(circuits, (circuit) => breaker.blocks(circuit))
 
-  const failures = parts.metrics?.counter(
+  const failures = deps.metrics?.counter(
     'svc_llm_provider_errors_total',
     'Calls of a provider that failed, each try counted, by reason.',
   )
 
-  const naming = createNaming(parts)
-  const resolve = createResolver({ ...parts, place: naming.place })
+  const naming = createNaming(deps)
+  const resolve = createResolver({ ...deps, place: naming.place })
 
   /** `through` stands between the call and the client: an answer goes straight through. */
   async function* complete(
@@ -132,7 +132,7 @@ export function createInference(parts: InferenceParts): Inference {
           tries,
           error.retryAfterSecs,
           { minMs: config.back_off_min_ms, maxMs: config.back_off_max_ms, retryAfterMaxMs: config.retry_after_max_ms },
-          parts.random(),
+          deps.random(),
         )
         const open = error instanceof CircuitOpen
         if (
@@ -148,7 +148,7 @@ export function createInference(parts: InferenceParts): Inference {
           circuitWaitMs -= pauseMs
           tries--
         }
-        parts.retrying(said, error, pauseMs)
+        deps.retrying(said, error, pauseMs)
         yield {
           type: 'phase',
           phase: open ? 'circuit_open' : 'retrying',
@@ -171,16 +171,16 @@ export function createInference(parts: InferenceParts): Inference {
   function changesKey({ circuit, circuits }: Connection, { reason, retry, retryAfterSecs }: UpstreamFailure): boolean {
     if (circuits.length < 2 || (reason !== 'auth' && reason !== 'rate_limit')) return false
     // What is used up does not come back in seconds.
-    if (reason === 'auth' || retry === 'never') rota.rest(circuit, config.key_rest_ms, 'refused')
+    if (reason === 'auth' || retry === 'never') rotation.suspend(circuit, config.key_rest_ms, 'refused')
     else
-      rota.rest(
+      rotation.suspend(
         circuit,
         retryAfterSecs === undefined
           ? config.rate_limit_rest_ms
           : Math.min(retryAfterSecs * 1000, config.retry_after_max_ms),
         'rate_limit',
       )
-    return circuits.some((other) => !rota.rests(other) && !breaker.blocks(other))
+    return circuits.some((other) => !rotation.isSuspended(other) && !breaker.blocks(other))
   }
 
   /** One try. `next` gives its events up to `end`, then `undefined`, or rejects. */
@@ -276,7 +276,7 @@ export function createInference(parts: InferenceParts): Inference {
     complete: (model, request, signal, withinMs) => complete(model, request, signal, undefined, withinMs),
     embed,
     choose: naming.choose,
-    admit: parts.admit,
+    admit: deps.admit,
     doubt: naming.doubt,
     defaultProblem: naming.defaultProblem,
     providers: states,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { readOwnJson } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
@@ -34,7 +34,7 @@ const StoredKeys = v.union([
   v.object({ keys: v.array(v.string()), address: v.optional(v.string()) }),
 ])
 /** Keys of one provider. */
-export const MOST_KEYS = 50
+export const MAX_KEYS = 50
 
 /**
  * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places that has any gives all
@@ -47,8 +47,8 @@ export class Keys {
   readonly #sections: Readonly<Record<string, Section>>
   /** Names only. Spares a read of the vault for each call of a provider that has no stored key. */
   readonly #stored: Set<string>
-  /** Changes one after the other: a key that joins others must not push out one that came meanwhile. */
-  #last: Promise<unknown> = Promise.resolve()
+  /** A key that joins others must not push out one that came meanwhile. */
+  readonly #changes = new SerialQueue()
 
   static async open(
     vault: Vault,
@@ -111,7 +111,7 @@ export class Keys {
     address: string | undefined,
     { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {},
   ): Promise<void> {
-    return this.#serial(async () => {
+    return this.#changes.run(async () => {
       const before = add ? await this.#held(provider) : undefined
       const all = [
         ...new Set([
@@ -119,26 +119,19 @@ export class Keys {
           ...(typeof keys === 'string' ? [keys] : keys),
         ]),
       ]
-      if (all.length > MOST_KEYS)
-        throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MOST_KEYS} keys`)
+      if (all.length > MAX_KEYS)
+        throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MAX_KEYS} keys`)
       await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
       this.#stored.add(provider)
     })
   }
   /** Removes what is stored, together with the statements. Whether there was anything. */
   remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
-    return this.#serial(async () => {
+    return this.#changes.run(async () => {
       const removed = await this.#vault.remove(provider, entries)
       this.#stored.delete(provider)
       return removed
     })
-  }
-  #serial<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#last.then(work, work)
-    this.#last = next.catch(() => {
-      /* told to who asked */
-    })
-    return next
   }
 
   async #held(
@@ -165,7 +158,7 @@ export class Keys {
     const first = this.#read(variable)
     if (first === undefined) return []
     const keys: Key[] = [{ value: first, source: 'environment', variable }]
-    for (let number = 2; number <= MOST_KEYS; number++) {
+    for (let number = 2; number <= MAX_KEYS; number++) {
       const value = this.#read(`${variable}_${number}`)
       if (value === undefined) break
       keys.push({ value, source: 'environment', variable: `${variable}_${number}` })

@@ -17,7 +17,7 @@ const rank = (provider: string | undefined): number => {
   return at < 0 ? PREFERENCE.length : at
 }
 
-export interface NamingParts {
+export interface NamingDeps {
   readonly connections: Connections
   readonly defaults: DefaultModel
   readonly ollama: Ollama
@@ -33,7 +33,7 @@ export interface Naming extends Pick<Inference, 'choose' | 'doubt' | 'defaultPro
 }
 
 /** What a model's name stands for. Every place where somebody names a model asks here, so that one name means one model. */
-export function createNaming({ connections, defaults, ollama, catalog }: NamingParts): Naming {
+export function createNaming({ connections, defaults, ollama, catalog }: NamingDeps): Naming {
   async function read(): Promise<Catalog | undefined> {
     const found = catalog()
     await found?.ready()

@@ -7,7 +7,7 @@ const RETURN_MS = 1000
 /** A driver that does not end its calls after an abort is given up on after this long, so that unloading goes on. */
 const SETTLE_MS = 5000
 /** Connections differ by section and address; far more than anyone configures. */
-const MOST_CLIENTS = 200
+const MAX_CLIENTS = 200
 
 /** A driver that is loaded, with the calls that run in it. */
 export class DriverEntry {
@@ -29,7 +29,7 @@ export class DriverEntry {
   client(address: string, link: () => ProviderLink<Record<string, unknown>>): ProviderClient {
     let client = this.#clients.get(address)
     if (!client) {
-      if (this.#clients.size >= MOST_CLIENTS) this.#clients.clear()
+      if (this.#clients.size >= MAX_CLIENTS) this.#clients.clear()
       client = this.driver.connect(link())
       this.#clients.set(address, client)
     }

@@ -12,7 +12,7 @@ import type { Naming } from './naming.ts'
 export const CONTEXT_WINDOW = 128_000
 const GENERIC = 'openai-compatible'
 
-export interface ResolverParts {
+export interface ResolverDeps {
   readonly connections: Connections
   readonly defaults: DefaultModel
   readonly catalog: () => Catalog | undefined
@@ -20,7 +20,7 @@ export interface ResolverParts {
 }
 
 /** Decides which provider and model a choice stands for, and what is known of that model. */
-export function createResolver({ connections, defaults, catalog, place }: ResolverParts): Inference['resolve'] {
+export function createResolver({ connections, defaults, catalog, place }: ResolverDeps): Inference['resolve'] {
   async function read(): Promise<Catalog | undefined> {
     const found = catalog()
     await found?.ready()

@@ -26,7 +26,7 @@ import type { Ollama } from './ollama.ts'
 
 const REACH_MS = 3000
 
-export interface RouteParts {
+export interface RouteDeps {
   readonly inference: Inference
   readonly connections: Connections
   readonly keys: Keys
@@ -60,7 +60,7 @@ export function providerRoutes({
   detectMs,
   changed,
   announce,
-}: RouteParts): readonly AnyRoute[] {
+}: RouteDeps): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const states = inference.providers()
     const state = states.find((provider) => provider.name === name)

@@ -1,7 +1,7 @@
 import { findNearest, suggest } from 'svc/internal'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { RouteParts } from './routes.ts'
+import type { RouteDeps } from './routes.ts'
 import { PollParams, ProviderParams, SignInState, SignInStarted } from './schema.ts'
 import { SignIns } from './sign-in.ts'
 
@@ -11,7 +11,7 @@ export function signInRoutes({
   keys,
   fetch,
   changed,
-}: Pick<RouteParts, 'connections' | 'keys' | 'fetch' | 'changed'>): readonly AnyRoute[] {
+}: Pick<RouteDeps, 'connections' | 'keys' | 'fetch' | 'changed'>): readonly AnyRoute[] {
   const signIns = new SignIns({
     fetch,
     now: () => performance.now(),

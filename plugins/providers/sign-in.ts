@@ -5,9 +5,9 @@ import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn } from 'svc/providers'
 
 /** Sign-ins that nobody ended; the oldest makes room. */
-const MOST_FLOWS = 20
+const MAX_FLOWS = 20
 const ANSWER_MS = 20_000
-const MOST_BYTES = 65_536
+const MAX_BYTES = 65_536
 /** What RFC 8628 takes for granted, and by how much it is slowed down. In seconds. */
 const INTERVAL = 5
 const SLOWER = 5
@@ -91,7 +91,7 @@ export class SignIns {
     const now = this.#now()
     for (const [id, { until }] of this.#flows) if (until <= now) this.#flows.delete(id)
     for (const id of this.#flows.keys()) {
-      if (this.#flows.size < MOST_FLOWS) break
+      if (this.#flows.size < MAX_FLOWS) break
       this.#flows.delete(id)
     }
     const id = randomUUID()
@@ -183,7 +183,7 @@ export class SignIns {
       body: new URLSearchParams(form).toString(),
       ...(signal && { signal }),
       totalTimeoutMs: ANSWER_MS,
-      maxBytes: MOST_BYTES,
+      maxBytes: MAX_BYTES,
       headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'svc' },
     })
     const text = await response.text()

@@ -7,7 +7,7 @@ import type { UsageSums } from './sums/store.ts'
 
 const DAYS_SHOWN = 7
 
-export interface UsageRouteParts {
+export interface UsageRouteDeps {
   readonly store: Pick<UsageStore, 'firstDay' | 'formerNames'>
   readonly sums: UsageSums
   readonly now: () => number
@@ -18,7 +18,7 @@ export interface UsageRouteParts {
   readonly hourlyQuota: () => Promise<number | null>
 }
 
-export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRouteParts): readonly AnyRoute[] {
+export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRouteDeps): readonly AnyRoute[] {
   const total = defineRoute({
     method: 'GET',
     path: '/api/usage',

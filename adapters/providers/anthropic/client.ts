@@ -14,7 +14,7 @@ import { ModelList } from './wire.ts'
 const OLDER = '2023-06-01'
 const NEWER = '2026-10-21'
 /** Pages of the list of models; the vendor has about fifty models and a page holds a thousand. */
-const MOST_PAGES = 10
+const MAX_PAGES = 10
 
 export function createClient(link: ProviderLink<Config>, defaultModel: string): ProviderClient {
   const base = link.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')
@@ -46,7 +46,7 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []
     let after = ''
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const response = await call(`/models?limit=1000${after}`, signal, OLDER)
       const data = await response.json()
       let list: ReturnType<typeof parse<typeof ModelList>>

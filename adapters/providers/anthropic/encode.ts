@@ -5,7 +5,7 @@ import { Replay } from './wire.ts'
 import { constrains } from './schema.ts'
 
 const MARK = { cache_control: { type: 'ephemeral' } }
-const LEAST_BUDGET = 1024
+const MIN_BUDGET = 1024
 
 /** The body of a request for an answer. */
 export function encode(request: CompletionRequest, config: Config): string {
@@ -56,7 +56,7 @@ function think(
   if (thinking && on === 'budget') {
     const budget = Math.min(config.thinking_budget_tokens, Math.floor(maxTokens * 0.75))
     // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends without.
-    return budget < LEAST_BUDGET ||
+    return budget < MIN_BUDGET ||
       !turns
         .slice(turns.findLastIndex(({ role }) => role === 'user'))
         .every((turn) => turn.role !== 'assistant' || thought(turn))
@@ -107,7 +107,7 @@ function messages(turns: readonly Turn[], cached: boolean): string {
 
 /** Texts of turns that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 function written(turn: Turn): string {
   let text = texts.get(turn)
   if (text !== undefined) return text
@@ -116,7 +116,7 @@ function written(turn: Turn): string {
       .map((block) => JSON.stringify(block))
       .join(','),
   )
-  if (text.length <= MOST_KEPT) texts.set(turn, text)
+  if (text.length <= MAX_KEPT) texts.set(turn, text)
   return text
 }
 

@@ -19,11 +19,11 @@ const known = new Set([
   'format',
 ])
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
-const MOST_DEPTH = 50
+const MAX_DEPTH = 50
 
 /** Whether the vendor takes the schema: every object closed, and nothing in it that its grammar does not know. */
 export function constrains(schema: unknown, depth = 0): boolean {
-  if (depth > MOST_DEPTH || typeof schema !== 'object' || schema === null || Array.isArray(schema)) return false
+  if (depth > MAX_DEPTH || typeof schema !== 'object' || schema === null || Array.isArray(schema)) return false
   const entries = Object.entries(schema)
   const closed =
     !('properties' in schema || ('type' in schema && schema.type === 'object')) ||

@@ -12,7 +12,7 @@ import type { Credentials } from './sign.ts'
 import { Models, Profiles } from './wire.ts'
 
 /** Pages of the list of inference profiles, of 1,000 each. */
-const MOST_PAGES = 10
+const MAX_PAGES = 10
 
 export function createClient(link: ProviderLink<Config>, defaultModel: string): ProviderClient {
   const base = link.baseUrl.replace(/\/+$/, '')
@@ -86,7 +86,7 @@ export function createClient(link: ProviderLink<Config>, defaultModel: string): 
     )
     const ids = new Set(modelSummaries.map(({ modelId }) => modelId))
     let next = ''
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const { inferenceProfileSummaries, nextToken } = await read(
         `/inference-profiles?maxResults=1000${next}`,
         Profiles,

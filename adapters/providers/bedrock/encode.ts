@@ -5,7 +5,7 @@ import type { Model } from './models.ts'
 import { Replay } from './wire.ts'
 
 const POINT = { cachePoint: { type: 'default' } }
-const LEAST_BUDGET = 1024
+const MIN_BUDGET = 1024
 /** When a budget for thinking needs a limit and nobody names one. */
 const USUAL_TOKENS = 32_000
 
@@ -56,7 +56,7 @@ function think(
   // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends without.
   const running = turns.slice(turns.findLastIndex(({ role }) => role === 'user'))
   const thought = running.every((turn) => turn.role !== 'assistant' || 'reasoningContent' in (content(turn)[0] ?? {}))
-  return budget < LEAST_BUDGET || !thought
+  return budget < MIN_BUDGET || !thought
     ? { on: false, fields: {} }
     : { on: true, budget, fields: { thinking: { type: 'enabled', budget_tokens: budget } } }
 }
@@ -114,7 +114,7 @@ function messages(turns: readonly Turn[], cached: boolean): string {
 
 /** Texts of turns that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 function written(turn: Turn): string {
   let text = texts.get(turn)
   if (text !== undefined) return text
@@ -123,7 +123,7 @@ function written(turn: Turn): string {
       .map((block) => JSON.stringify(block))
       .join(','),
   )
-  if (text.length <= MOST_KEPT) texts.set(turn, text)
+  if (text.length <= MAX_KEPT) texts.set(turn, text)
   return text
 }
 

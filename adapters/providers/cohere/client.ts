@@ -14,7 +14,7 @@ import { encode } from './encode.ts'
 import { failureOf } from './errors.ts'
 import { ModelPage, Vectors } from './wire.ts'
 
-const MOST_PAGES = 10
+const MAX_PAGES = 10
 
 export function createClient(link: ProviderLink<unknown>, defaultModel: string): ProviderClient {
   const base = link.baseUrl.replace(/\/+$/, '')
@@ -45,7 +45,7 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []
     let token = ''
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const read = readAs(
         ModelPage,
         await (

@@ -13,9 +13,9 @@ import type { ProgramRow } from './programs.ts'
 import { Run } from './run.ts'
 
 /** A line that grows over this is a fault of the program. In characters. */
-const MOST_LINE = 8_388_608
+const MAX_LINE = 8_388_608
 /** So many broken lines are a broken answer; a single one is skipped. */
-const MOST_MALFORMED = 3
+const MAX_MALFORMED = 3
 type Trouble = Extract<Said, { type: 'failed' | 'trouble' }>
 
 export function createClient(
@@ -29,7 +29,7 @@ export function createClient(
   async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
     signal.throwIfAborted()
     const run = new Run(name, config.max_output_bytes)
-    const lines = new Lines(MOST_LINE)
+    const lines = new Lines(MAX_LINE)
     const read = reader(program)
     let chars = 0
     let known = 0
@@ -38,14 +38,14 @@ export function createClient(
     let whole = false
 
     function meant(line: string | undefined): readonly Said[] {
-      if (line === undefined) throw broken(`wrote a line of more than ${MOST_LINE} characters`)
+      if (line === undefined) throw broken(`wrote a line of more than ${MAX_LINE} characters`)
       // Programs greet and warn in between.
       if (!line.startsWith('{')) return []
       let json: unknown
       try {
         json = readJson(line)
       } catch {
-        if (++malformed >= MOST_MALFORMED) throw broken('wrote an answer that cannot be read')
+        if (++malformed >= MAX_MALFORMED) throw broken('wrote an answer that cannot be read')
         return []
       }
       known++

@@ -11,7 +11,7 @@ import { ModelPage } from './wire.ts'
 
 const PAGE = 1000
 /** Far more than there are. */
-const MOST_PAGES = 10
+const MAX_PAGES = 10
 
 /** Speaks generateContent through one of its doors. */
 export function createClient(door: Door, link: ProviderLink<unknown>, defaultModel: string): ProviderClient {
@@ -45,7 +45,7 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
     const ids: string[] = []
     let token = ''
     const list = await door.models(signal)
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const data = await (await call(`${list}?pageSize=${PAGE}${token}`, signal)).json()
       try {
         const read = parse(ModelPage, data)

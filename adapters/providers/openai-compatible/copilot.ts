@@ -8,7 +8,7 @@ import type { VendorConfig } from './driver.ts'
 const HOME = 'https://api.githubcopilot.com'
 /** A token is asked for anew so long before it ends, so that none ends on its way. */
 const EARLY_MS = 60_000
-const MOST_TOKEN_BYTES = 65_536
+const MAX_TOKEN_BYTES = 65_536
 /** What the service asks of an editor. It does not know others, so this names one whose requests it takes. */
 const EDITOR = {
   'editor-version': 'vscode/1.99.3',
@@ -45,7 +45,7 @@ export function copilot(link: ProviderLink<VendorConfig>): Access {
     const response = await link.fetch(`${link.config.github_api_url.replace(/\/+$/, '')}/copilot_internal/v2/token`, {
       headers: { ...EDITOR, accept: 'application/json', authorization: `token ${key}` },
       totalTimeoutMs: 20_000,
-      maxBytes: MOST_TOKEN_BYTES,
+      maxBytes: MAX_TOKEN_BYTES,
     })
     if (!response.ok) throw refused(response.status, await readFailedBody(response))
     const read = v.safeParse(Token, await response.text())

@@ -47,7 +47,7 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
 
 /** Texts of messages that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 function written(turn: Turn, quirks: Quirks): string {
   // Those that want what no other vendor does are written each time.
   if (quirks.shortCallIds || (turn.role === 'assistant' && turn.replay !== undefined))
@@ -55,7 +55,7 @@ function written(turn: Turn, quirks: Quirks): string {
   let text = texts.get(turn)
   if (text !== undefined) return text
   text = JSON.stringify(message(turn, quirks))
-  if (text.length <= MOST_KEPT) texts.set(turn, text)
+  if (text.length <= MAX_KEPT) texts.set(turn, text)
   return text
 }
 

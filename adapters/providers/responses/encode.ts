@@ -5,7 +5,7 @@ import { Replay } from './wire.ts'
 const thinks = (model: string): boolean => /^(?:o[1-9]|gpt-[5-9]|codex)/.test(model) && !/chat/.test(model)
 
 /** The API refuses a lower limit. */
-const LEAST_TOKENS = 16
+const MIN_TOKENS = 16
 
 /** The body of a request for a response. */
 export function encode(request: CompletionRequest): string {
@@ -27,7 +27,7 @@ export function encode(request: CompletionRequest): string {
         strict: false,
       })),
     }),
-    ...(maxTokens !== undefined && { max_output_tokens: Math.max(LEAST_TOKENS, maxTokens) }),
+    ...(maxTokens !== undefined && { max_output_tokens: Math.max(MIN_TOKENS, maxTokens) }),
     ...(thinks(model)
       ? {
           include: ['reasoning.encrypted_content'],

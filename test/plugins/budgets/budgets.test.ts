@@ -131,7 +131,7 @@ describe('the budget of all agents', () => {
     const { status, headers, body } = await send(id)
     expect([status, stage.fake.requests.length]).toEqual([429, requests])
     expect(body.error).toMatch(
-      /daily budget of all agents is used up: .* It begins anew at \d{4}-.*T00:00:00\.000Z; PUT \/api\/budget raises it/,
+      /daily budget of all agents is used up: .* It resets at \d{4}-.*T00:00:00\.000Z; PUT \/api\/budget raises it/,
     )
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await send(id)).status).toBe(429)

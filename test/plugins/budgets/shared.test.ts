@@ -4,7 +4,7 @@ import { migrations } from '../../../plugins/budgets/migrations.ts'
 import type { ModelCallAttempt } from '../../../plugins/chat/contract.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { open } from '../../core/storage/engines.ts'
-import { openDesk } from './desk.ts'
+import { openBudgetService } from './budget-service.ts'
 
 it('two processes on one database share what is left, and what one sets holds in the other after a moment', async () => {
   const {
@@ -14,7 +14,10 @@ it('two processes on one database share what is left, and what one sets holds in
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
-  const [{ desk: one }, { desk: other }] = [openDesk(sql, () => now, [], true), openDesk(sql, () => now, [], true)]
+  const [{ service: one }, { service: other }] = [
+    openBudgetService(sql, () => now, [], true),
+    openBudgetService(sql, () => now, [], true),
+  ]
   const agent = {
     id: 'a',
     name: 'a',

@@ -13,7 +13,7 @@ import { DefaultModel } from '../../../plugins/providers/default-model.ts'
 import { createInference } from '../../../plugins/providers/inference.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
 import { Ollama } from '../../../plugins/providers/ollama.ts'
-import { KeyRota } from '../../../plugins/providers/rota.ts'
+import { KeyRotation } from '../../../plugins/providers/key-rotation.ts'
 import { DriverRegistry } from '../../../plugins/providers/registry.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { outboundSettings } from '../../support/provider-stage.ts'
@@ -81,7 +81,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
     clock,
     catalog: () => undefined,
     random: () => options.random ?? 0.5,
-    rota: new KeyRota(clock),
+    rotation: new KeyRotation(clock),
     breaker: new Breaker(clock, {
       failures: config.breaker_failures,
       windowMs: config.breaker_window_ms,

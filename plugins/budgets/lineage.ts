@@ -1,13 +1,13 @@
 import type { Agent } from '../agents/contract.ts'
 import type { SpendLimits, Spending, Spent } from '../usage/contract.ts'
 
-/** That one agent came of another, at any distance. */
-export interface Descent {
+/** One agent is an ancestor of another, at any distance. */
+export interface AncestorLink {
   readonly ancestorId: string
   readonly agentId: string
 }
 
-/** Who made an agent; `undefined` when nobody did. Part of its manifest (security facts 1.12). */
+/** The agent that spawned this one, by its manifest; `undefined` for one that no agent spawned. */
 export function parentOf({
   manifest,
 }: {
@@ -17,17 +17,17 @@ export function parentOf({
   return typeof parent === 'string' && parent !== '' ? parent : undefined
 }
 
-/** What agents made spends with them: their limits hold for all that came of them together, also for those that are gone. */
-export class Kin {
+/** Which agents spawned which. The limits of an agent hold for it and all its descendants together, also for those that are gone. */
+export class AgentLineage {
   readonly #descendants = new Map<string, Set<string>>()
   readonly #ancestors = new Map<string, Set<string>>()
 
-  constructor(descents: readonly Descent[]) {
-    for (const descent of descents) this.add(descent)
+  constructor(links: readonly AncestorLink[]) {
+    for (const link of links) this.add(link)
   }
 
   /** Whether it was new. */
-  add({ ancestorId, agentId }: Descent): boolean {
+  add({ ancestorId, agentId }: AncestorLink): boolean {
     const of = (map: Map<string, Set<string>>, key: string): Set<string> => {
       let set = map.get(key)
       if (!set) map.set(key, (set = new Set()))
@@ -44,11 +44,11 @@ export class Kin {
   ancestors(id: string): readonly string[] {
     return [...(this.#ancestors.get(id) ?? [])]
   }
-  /** Who came of somebody. */
-  offspring(): readonly string[] {
+  /** All agents that have an ancestor. */
+  descendantIds(): readonly string[] {
     return [...this.#ancestors.keys()]
   }
-  /** It came of nobody from now on. What came of it still does. */
+  /** Removes an agent from its ancestors. Its own descendants stay. */
   forget(id: string): void {
     for (const ancestorId of this.ancestors(id)) {
       const descendants = this.#descendants.get(ancestorId)
@@ -58,22 +58,22 @@ export class Kin {
     this.#ancestors.delete(id)
   }
 
-  /** What is not known yet of these agents. A parent is known before its children: its own ancestors are theirs. */
-  learn(agents: readonly Agent[]): readonly Descent[] {
+  /** Adds the ancestors these agents name in their manifests, and returns the new links. An agent inherits the ancestors of its parent. */
+  addAgents(agents: readonly Agent[]): readonly AncestorLink[] {
     const parents = new Map(
       agents.flatMap((agent) => {
         const parent = parentOf(agent)
         return parent === undefined ? [] : [[agent.id, parent] as const]
       }),
     )
-    const fresh: Descent[] = []
+    const fresh: AncestorLink[] = []
     for (const [agentId] of parents) {
       const seen = new Set<string>()
       for (let at = parents.get(agentId); at !== undefined && !seen.has(at); at = parents.get(at)) {
         seen.add(at)
         for (const ancestorId of [at, ...this.ancestors(at)]) {
-          const descent = { ancestorId, agentId }
-          if (ancestorId !== agentId && this.add(descent)) fresh.push(descent)
+          const link = { ancestorId, agentId }
+          if (ancestorId !== agentId && this.add(link)) fresh.push(link)
         }
       }
     }
@@ -81,7 +81,7 @@ export class Kin {
   }
 }
 
-/** What an agent and all that came of it spent. */
+/** What these agents spent together. */
 export async function spentTogether(spending: Spending, ids: readonly string[]): Promise<Spent> {
   let sum: Spent = {
     hourNano: 0,

@@ -2,14 +2,14 @@ import * as v from 'valibot'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
 import { BudgetConfig } from '../../../plugins/budgets/config.ts'
-import { Herald } from '../../../plugins/budgets/herald.ts'
-import { BudgetDesk } from '../../../plugins/budgets/service.ts'
+import { BudgetNotifier } from '../../../plugins/budgets/notifier.ts'
+import { BudgetService } from '../../../plugins/budgets/service.ts'
 import { BudgetStore } from '../../../plugins/budgets/store.ts'
 import { createSpending } from '../../../plugins/usage/spending.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
 
-/** The desk of one process over a database, with what it stands on. */
-export function openDesk(sql: PluginDatabase, now: () => number, agents: readonly Agent[], shared: boolean) {
+/** The service of one process over a database, with what it stands on. */
+export function openBudgetService(sql: PluginDatabase, now: () => number, agents: readonly Agent[], shared: boolean) {
   const store = new BudgetStore(sql)
   const spending = createSpending(new UsageStore(sql), now)
   const audit = {
@@ -19,7 +19,7 @@ export function openDesk(sql: PluginDatabase, now: () => number, agents: readonl
     following: async () => [],
     newest: async () => 0,
   }
-  const herald: Herald = new Herald({
+  const notifier: BudgetNotifier = new BudgetNotifier({
     store,
     audit,
     hooks: {
@@ -35,16 +35,16 @@ export function openDesk(sql: PluginDatabase, now: () => number, agents: readonl
       void work()
     },
   })
-  const desk = new BudgetDesk({
+  const service = new BudgetService({
     config: v.parse(BudgetConfig, {}),
     store,
     agents: { find: async (id) => agents.find((one) => one.id === id), list: async () => agents },
     spending,
     audit,
-    herald,
+    notifier,
     now,
     shared,
     refused: () => undefined,
   })
-  return { desk, store, spending }
+  return { service, store, spending }
 }

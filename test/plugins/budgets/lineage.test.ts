@@ -3,7 +3,7 @@ import type { Agent } from '../../../plugins/agents/contract.ts'
 import { migrations } from '../../../plugins/budgets/migrations.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { open } from '../../core/storage/engines.ts'
-import { openDesk } from './desk.ts'
+import { openBudgetService } from './budget-service.ts'
 
 const resources = {
   max_llm_tokens_per_hour: 0,
@@ -26,23 +26,28 @@ it('an agent that makes others and ends them is not followed by what they were o
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
-  const { desk, store, spending } = openDesk(sql, () => now, [agent('parent'), agent('child', 'parent')], false)
+  const { service, store, spending } = openBudgetService(
+    sql,
+    () => now,
+    [agent('parent'), agent('child', 'parent')],
+    false,
+  )
   const { signal } = new AbortController()
-  for (let n = 0; n < 40; n++) await desk.born(agent(`passing-${n}`, 'child'))
-  expect(await store.kin()).toHaveLength(81)
+  for (let n = 0; n < 40; n++) await service.agentSpawned(agent(`passing-${n}`, 'child'))
+  expect(await store.ancestors()).toHaveLength(81)
   await spending.claim(
     { id: 'c', agentId: 'passing-7', nano: 5, tokens: 1, expiresAt: new Date(now + 60_000).toISOString() },
     { all: {}, agent: {} },
   )
-  await desk.forgetGone(signal)
+  await service.forgetGone(signal)
   // A call of it is under way still; the other is there.
-  expect((await store.kin()).map(({ ancestorId, agentId }) => `${agentId} of ${ancestorId}`).toSorted()).toEqual([
+  expect((await store.ancestors()).map(({ ancestorId, agentId }) => `${agentId} of ${ancestorId}`).toSorted()).toEqual([
     'child of parent',
     'passing-7 of child',
     'passing-7 of parent',
   ])
-  expect((await desk.accountOf(agent('parent'))).together.heldNano).toBe(5)
+  expect((await service.accountOf(agent('parent'))).together.heldNano).toBe(5)
   now += 120_000
-  await desk.forgetGone(signal)
-  expect(await store.kin()).toEqual([{ ancestorId: 'parent', agentId: 'child' }])
+  await service.forgetGone(signal)
+  expect(await store.ancestors()).toEqual([{ ancestorId: 'parent', agentId: 'child' }])
 })
