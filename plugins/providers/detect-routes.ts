@@ -24,7 +24,7 @@ export function detectRoutes({
     cost: 20,
     returns: Detection,
     async handle() {
-      const { available, models } = await ollama.look()
+      const { available, models } = await ollama.detect()
       return { available, models: [...models] }
     },
   })

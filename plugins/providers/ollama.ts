@@ -16,7 +16,7 @@ export class Ollama {
   readonly #limits: { readonly timeoutMs: number; readonly againMs: number }
   readonly #baseUrl: () => string | undefined
   #known: { readonly at: number; readonly what: Detected } | undefined
-  #looking: Promise<Detected> | undefined
+  #detecting: Promise<Detected> | undefined
   readonly #abort = new AbortController()
 
   constructor(parts: {
@@ -31,34 +31,34 @@ export class Ollama {
     this.#baseUrl = parts.baseUrl
   }
 
-  /** What is known; looks when nothing is, and again in the background when it is long ago. */
+  /** The last answer; asks when there is none, and again in the background when it is old. */
   async detected(): Promise<Detected> {
-    if (!this.#known) return this.look()
-    if (this.#clock.now() - this.#known.at >= this.#limits.againMs && !this.#looking) this.look().catch(() => {})
+    if (!this.#known) return this.detect()
+    if (this.#clock.now() - this.#known.at >= this.#limits.againMs && !this.#detecting) this.detect().catch(() => {})
     return this.#known.what
   }
 
-  /** Looks now. Calls at the same time share one look. */
-  look(): Promise<Detected> {
-    return (this.#looking ??= this.#ask()
+  /** Asks now. Calls at the same time share one request. */
+  detect(): Promise<Detected> {
+    return (this.#detecting ??= this.#ask()
       .then((what) => {
         this.#known = { at: this.#clock.now(), what }
         return what
       })
       .finally(() => {
-        this.#looking = undefined
+        this.#detecting = undefined
       }))
   }
 
-  /** Forgets the answer after a call failed, so that the next question looks again. */
+  /** Forgets the answer after a call failed, so that the next question asks again. */
   forget(): void {
     this.#known = undefined
   }
 
-  /** Ends a look that is under way. */
+  /** Ends a request that is under way. */
   async close(): Promise<void> {
     this.#abort.abort(new Error('the providers plugin was unloaded'))
-    await this.#looking
+    await this.#detecting
   }
 
   async #ask(): Promise<Detected> {
