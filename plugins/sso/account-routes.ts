@@ -16,14 +16,36 @@ const example = {
   expires_at: '2026-01-02T12:00:00.000Z',
 }
 
-/** For those who are let in already; without `sessions` nobody is signed in. */
+interface AccountContext {
+  readonly sessions: Sessions | undefined
+  readonly credentials: PluginCredentials
+  readonly sessionOf: (principal: RequestFacts['principal']) => Session | undefined
+}
+
+/** For callers who are authenticated already; without `sessions` nobody is signed in. */
 export function accountRoutes(sessions: Sessions | undefined, credentials: PluginCredentials): readonly AnyRoute[] {
-  const userinfo = defineRoute({
+  const context: AccountContext = {
+    sessions,
+    credentials,
+    sessionOf: (principal) => (principal.kind === 'user' ? sessions?.byId(principal.id) : undefined),
+  }
+  return [
+    userInfoRoute(context),
+    introspectRoute(context),
+    signOutRoute(context),
+    listRoute(context),
+    endRoute(context),
+  ]
+}
+
+function userInfoRoute({ sessionOf }: AccountContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/userinfo',
     summary: 'Who the caller is',
     description:
-      'For somebody who signed in, what the provider told at that time (its ID token and its userinfo endpoint); nothing about anybody else.',
+      'For somebody who signed in: what the provider told at that time (its ID token and its userinfo endpoint). ' +
+      'Nothing about anybody else.',
     auth: 'bearer',
     effect: 'read',
     cost: 2,
@@ -61,12 +83,16 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       return { auth_method: principal.kind === 'operator' ? ('api_key' as const) : ('none' as const), issuer: '' }
     },
   })
-  const introspect = defineRoute({
+}
+
+function introspectRoute({ sessions, credentials, sessionOf }: AccountContext): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/auth/introspect',
     summary: 'Whether a token of a sign-in is active',
     description:
-      'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: those of others, of devices and the API key itself are answered as one that never was. ' +
+      'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: ' +
+      'those of others, of devices and the API key itself are answered as one that never was. ' +
       'An answer that a token is not active counts as a wrong key does.',
     auth: 'bearer',
     effect: 'read',
@@ -90,27 +116,15 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
     },
     handle({ body, principal, clientAddress, requestId }) {
       credentials.checkAttempts(clientAddress)
-      // All of it is looked at before anything is decided: one way, one time, whatever the token is.
+      // Everything is looked up before anything is decided, so the time does not depend on the token.
       const found = sessions?.byToken(body.token)
       const own = sessionOf(principal)
       const visible =
         own === undefined
           ? principal.kind === 'operator' || principal.kind === 'anonymous'
           : found?.issuer === own.issuer && found.sub === own.sub
-      if (found && visible && (body.provider === undefined || body.provider === found.provider)) {
-        const { provider, sub, email, name, issuer } = found
-        return {
-          active: true,
-          provider,
-          sub,
-          email,
-          name,
-          roles: [],
-          iss: issuer,
-          exp: seconds(found.expires_at),
-          iat: seconds(found.created_at),
-        }
-      }
+      if (found && visible && (body.provider === undefined || body.provider === found.provider))
+        return describeToken(found)
       credentials.failed({
         clientAddress,
         method: 'POST',
@@ -121,12 +135,16 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       return inactive
     },
   })
-  const logout = defineRoute({
+}
+
+function signOutRoute({ sessions, sessionOf }: AccountContext): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/auth/logout',
     summary: 'Sign out',
     description:
-      'Ends the sign-in this request is made with: its token opens nothing from then on, and its open connections end at once. The person stays signed in at the provider.',
+      'Ends the sign-in this request is made with: its token opens nothing from then on, ' +
+      'and its open connections end at once. The person stays signed in at the provider.',
     auth: 'bearer',
     effect: 'own',
     cost: 2,
@@ -144,7 +162,10 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       return { status: 'signed_out' as const }
     },
   })
-  const list = defineRoute({
+}
+
+function listRoute({ sessions }: AccountContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/sessions',
     summary: 'List who is signed in, the oldest first',
@@ -166,7 +187,10 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       return { sessions: found, total: found.length }
     },
   })
-  const end = defineRoute({
+}
+
+function endRoute({ sessions }: AccountContext): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/auth/sessions/:id',
     summary: "End somebody's sign-in",
@@ -185,10 +209,19 @@ export function accountRoutes(sessions: Sessions | undefined, credentials: Plugi
       return { status: 'signed_out' as const }
     },
   })
-  return [userinfo, introspect, logout, list, end]
+}
 
-  function sessionOf(principal: RequestFacts['principal']): Session | undefined {
-    return principal.kind === 'user' ? sessions?.byId(principal.id) : undefined
+function describeToken({ provider, sub, email, name, issuer, created_at, expires_at }: Session) {
+  return {
+    active: true,
+    provider,
+    sub,
+    email,
+    name,
+    roles: [],
+    iss: issuer,
+    exp: seconds(expires_at),
+    iat: seconds(created_at),
   }
 }
 

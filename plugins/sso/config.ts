@@ -56,48 +56,29 @@ export function readProviders(
   return found
 }
 
+type NamedSection = ProviderSection & { readonly id: string }
+
 function readProvider(
-  section: ProviderSection & { readonly id: string },
+  section: NamedSection,
   above: Settings,
   listenAddr: string,
   variable: (name: string) => string | undefined,
 ): Provider | string {
-  const {
-    issuer_url: issuer,
-    auth_url: auth,
-    token_url: token,
-    jwks_uri: jwks,
-    client_secret_env: variableName,
-  } = section
+  const { issuer_url: issuer, client_secret_env: variableName } = section
   const clientId = section.client_id ?? above.client_id
   if (issuer === undefined) return 'issuer_url is missing'
   if (clientId === undefined) return 'client_id is missing'
   if (!isProtected(issuer)) return 'issuer_url must be https, because whoever can change what it answers can sign in'
-  const redirectUrl =
-    section.redirect_url ??
-    above.redirect_url ??
-    `http://${listenAddr.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, '127.0.0.1')}/api/auth/callback`
+  const redirectUrl = section.redirect_url ?? above.redirect_url ?? defaultRedirectUrl(listenAddr)
   if (!isProtected(redirectUrl)) return 'redirect_url must be https, or be on this machine'
   if (new URL(redirectUrl).pathname !== '/api/auth/callback') return 'redirect_url must end in /api/auth/callback'
   const clientSecret = section.client_secret ?? (variableName === undefined ? undefined : variable(variableName))
   if (variableName !== undefined && !clientSecret)
     return `the variable ${variableName}, which client_secret_env names, is not set`
-  const lower = (own: readonly string[], all: readonly string[]): string[] =>
-    (own.length > 0 ? own : all).map((one) => one.trim().toLowerCase())
-  // An account at a public provider is free: without a rule everybody on earth would be an operator.
-  const [allowedDomains, allowedEmails] = [
-    lower(section.allowed_domains, above.allowed_domains),
-    lower(section.allowed_emails, above.allowed_emails),
-  ]
-  if (allowedDomains.length + allowedEmails.length === 0)
-    return 'nobody may sign in: name the allowed_domains of e-mail addresses, or allowed_emails; allowed_domains = ["*"] lets in everybody the provider knows'
-  const wrong =
-    allowedDomains.find((domain) => domain !== '*' && !/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) ??
-    allowedEmails.find((email) => domainOf(email) === undefined)
-  if (wrong !== undefined) return `"${wrong}" is neither a domain such as example.org nor an e-mail address`
-  if ([auth, token, jwks].some((one) => one === undefined) && [auth, token, jwks].some((one) => one !== undefined))
-    return 'auth_url, token_url and jwks_uri go together'
-  const scopes = section.scopes.length > 0 ? section.scopes : above.scopes
+  const allowed = readAllowed(section, above)
+  if (typeof allowed === 'string') return allowed
+  const endpoints = readEndpoints(section)
+  if (typeof endpoints === 'string') return endpoints
   return {
     id: section.id,
     displayName: section.display_name ?? new URL(issuer).hostname,
@@ -105,17 +86,51 @@ function readProvider(
     clientId,
     clientSecret,
     redirectUrl,
-    scopes:
-      scopes.length === 0 ? ['openid', 'profile', 'email'] : scopes.includes('openid') ? scopes : ['openid', ...scopes],
-    allowedDomains,
-    allowedEmails,
+    scopes: readScopes(section.scopes.length > 0 ? section.scopes : above.scopes),
+    ...allowed,
     requireEmailVerified: above.require_email_verified,
     formPost: (section.response_mode ?? above.response_mode) === 'form_post',
-    endpoints:
-      auth === undefined || token === undefined || jwks === undefined
-        ? undefined
-        : { auth, token, jwks, userinfo: section.userinfo_url },
+    endpoints,
   }
+}
+
+function defaultRedirectUrl(listenAddr: string): string {
+  return `http://${listenAddr.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, '127.0.0.1')}/api/auth/callback`
+}
+
+function readScopes(scopes: readonly string[]): readonly string[] {
+  if (scopes.length === 0) return ['openid', 'profile', 'email']
+  return scopes.includes('openid') ? scopes : ['openid', ...scopes]
+}
+
+/** An account at a public provider is free: without a rule anybody could become an operator. */
+function readAllowed(
+  section: NamedSection,
+  above: Settings,
+): Pick<Provider, 'allowedDomains' | 'allowedEmails'> | string {
+  const lower = (own: readonly string[], all: readonly string[]): string[] =>
+    (own.length > 0 ? own : all).map((name) => name.trim().toLowerCase())
+  const allowedDomains = lower(section.allowed_domains, above.allowed_domains)
+  const allowedEmails = lower(section.allowed_emails, above.allowed_emails)
+  if (allowedDomains.length + allowedEmails.length === 0)
+    return (
+      'nobody may sign in: name the allowed_domains of e-mail addresses, or allowed_emails; ' +
+      'allowed_domains = ["*"] lets in everybody the provider knows'
+    )
+  const wrong =
+    allowedDomains.find((domain) => domain !== '*' && !/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) ??
+    allowedEmails.find((email) => domainOf(email) === undefined)
+  if (wrong !== undefined) return `"${wrong}" is neither a domain such as example.org nor an e-mail address`
+  return { allowedDomains, allowedEmails }
+}
+
+/** The endpoints that replace the discovery document: all three, or none. */
+function readEndpoints(section: NamedSection): Provider['endpoints'] | string {
+  const { auth_url: auth, token_url: token, jwks_uri: jwks, userinfo_url: userinfo } = section
+  if (auth === undefined && token === undefined && jwks === undefined) return undefined
+  if (auth === undefined || token === undefined || jwks === undefined)
+    return 'auth_url, token_url and jwks_uri go together'
+  return { auth, token, jwks, userinfo }
 }
 
 /** Encrypted, or never leaves this machine. */

@@ -1,3 +1,5 @@
+import { parseCookie, serializeCookie } from 'cookie-es'
+
 /**
  * The one cookie there is: it binds a sign-in to the browser that began it, for ten minutes at most, and opens nothing
  * by itself.
@@ -15,29 +17,26 @@ export interface Cookies {
    * Lax: it comes back when the provider sends the browser here with a link, and not with what other pages embed or
    * post.
    */
-  set(value: string, sameSite: 'Lax' | 'Strict', maxAgeSecs: number): string
+  set(value: string, sameSite: 'lax' | 'strict', maxAgeSecs: number): string
   clear(): string
   read(header: string | undefined): string | undefined
 }
 
 export function cookiesFor(redirectUrl: string): Cookies {
-  const secure = redirectUrl.startsWith('https:')
-  // The prefix keeps neighbouring subdomains from planting one of theirs; browsers take it with https only.
-  const name = secure ? '__Host-svc-sign-in' : 'svc-sign-in'
-  const scope = secure ? 'Path=/; Secure' : 'Path=/api/auth'
+  const isSecure = redirectUrl.startsWith('https:')
+  // The prefix keeps neighbouring subdomains from planting a cookie of this name; browsers take it with https only.
+  const name = isSecure ? '__Host-svc-sign-in' : 'svc-sign-in'
+  const scope = isSecure ? { path: '/', secure: true } : { path: '/api/auth' }
+  const write = (value: string, sameSite: 'lax' | 'strict', maxAge: number): string =>
+    serializeCookie(name, value, { ...scope, httpOnly: true, sameSite, maxAge })
   return {
     name,
-    set: (value, sameSite, maxAgeSecs) =>
-      `${name}=${value}; ${scope}; HttpOnly; SameSite=${sameSite}; Max-Age=${maxAgeSecs}`,
-    clear: () => `${name}=; ${scope}; HttpOnly; SameSite=Strict; Max-Age=0`,
+    set: write,
+    clear: () => write('', 'strict', 0),
     read(header) {
-      const values = (header ?? '')
-        .split(';')
-        .map((pair) => pair.trim())
-        .filter((pair) => pair.startsWith(`${name}=`))
-        .map((pair) => pair.slice(name.length + 1))
-      // Two of one name: one of them was planted, and which nobody can say.
-      return values.length === 1 ? values[0] : undefined
+      const value = parseCookie(header ?? '', { allowMultiple: true, decode: (text) => text })[name]
+      // Of two cookies with one name, one was planted, and nothing tells which.
+      return typeof value === 'string' ? value : undefined
     },
   }
 }

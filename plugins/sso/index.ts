@@ -24,9 +24,9 @@ export default definePlugin({
     routes,
     services: { audit, daemon },
   }) {
-    const desk = section.enabled
+    const service = section.enabled
       ? await (
-          await import('./open.ts')
+          await import('./sign-in-service.ts')
         ).openSignIn({
           section,
           listenAddr: daemon.config().listenAddr,
@@ -39,8 +39,8 @@ export default definePlugin({
         })
       : 'write enabled = true under [external_auth] into config.toml'
     routes.add(
-      ...signInRoutes(desk, credentials),
-      ...accountRoutes(typeof desk === 'string' ? undefined : desk.sessions, credentials),
+      ...signInRoutes(service, credentials),
+      ...accountRoutes(typeof service === 'string' ? undefined : service.sessions, credentials),
     )
     return {}
   },

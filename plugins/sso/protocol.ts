@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import * as v from 'valibot'
+import { omitUndefined } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import { isProtected } from './config.ts'
 import type { Identity, Provider } from './config.ts'
@@ -123,7 +124,7 @@ export class Protocol {
     const claims = oauth.getValidatedIdTokenClaims(tokens)
     if (!claims) throw new Error('it sent no ID token')
     const signed = v.parse(Claims, claims)
-    const told =
+    const fromUserInfo =
       server.userinfo_endpoint === undefined
         ? signed
         : v.parse(
@@ -136,15 +137,15 @@ export class Protocol {
             ),
           )
     // An address and whether it was verified are one statement: both come from the same place.
-    const { email, email_verified } = signed.email === undefined ? told : signed
+    const { email, email_verified } = signed.email === undefined ? fromUserInfo : signed
     return {
       provider: provider.id,
       issuer: provider.issuer,
       sub: claims.sub,
       email,
       email_verified,
-      name: signed.name ?? told.name,
-      picture: signed.picture ?? told.picture,
+      name: signed.name ?? fromUserInfo.name,
+      picture: signed.picture ?? fromUserInfo.picture,
     }
   }
 
@@ -176,7 +177,7 @@ export class Protocol {
         authorization_endpoint: auth,
         token_endpoint: token,
         jwks_uri: jwks,
-        ...(userinfo === undefined ? {} : { userinfo_endpoint: userinfo }),
+        ...omitUndefined({ userinfo_endpoint: userinfo }),
       }
     }
     const url = new URL(issuer)
@@ -204,8 +205,7 @@ export class Protocol {
         if (url.href !== new URL(address).href)
           throw new Error(`${new URL(address).origin} redirected, which a provider may not`)
       },
-      ...(method === undefined ? {} : { method }),
-      ...(headers === undefined ? {} : { headers }),
+      ...omitUndefined({ method, headers }),
       ...(body instanceof URLSearchParams ? { body: body.toString() } : {}),
     })
     return answer.toResponse()

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { defineRoute, rawBody, Refusal } from 'svc/sdk'
 import type { AnyRoute, PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
-import type { Door } from './door.ts'
-import { unknownProvider } from './missing.ts'
-import type { SignInDesk } from './open.ts'
-import { redirect } from './redirect.ts'
+import type { SignInFlow } from './sign-in-flow.ts'
+import { redirect, unknownProvider } from './answers.ts'
+import type { Provider } from './config.ts'
+import type { SignInService } from './sign-in-service.ts'
 import { Callback, Failed, Handover, LoginParams, LoginQuery, Providers, SignedIn } from './schema.ts'
 
 const example = {
@@ -14,48 +14,72 @@ const example = {
   provider: 'oidc',
   user: { sub: '248289761001', email: 'ada@example.org', name: 'Ada', picture: null },
 }
-const answers =
-  'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. A sign-in that the chat page began ends at the page instead, which fetches the token.'
+const TOKEN_DESCRIPTION =
+  'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. ' +
+  'A sign-in that the chat page began ends at the page instead, which fetches the token.'
 
 /** Where else a browser is sent, and what is said of a provider that did not do its part. */
-const elsewhere = {
+const otherAnswers = {
   303: { description: 'Back to the chat page' },
   502: { description: 'The provider could not be asked, or answered something that cannot be used', json: Failed },
 }
 
+interface SignInContext {
+  readonly providers: readonly Provider[]
+  readonly auth: 'public' | 'bearer'
+  readonly flow: () => Promise<SignInFlow>
+  readonly credentials: PluginCredentials
+}
+
 /**
- * Those who are not signed in yet need these: they are public while signing in is configured, and only then (security
+ * Callers who are not signed in yet need these: they are public while signing in is configured, and only then (security
  * facts 3.1).
  */
-export function signInRoutes(desk: SignInDesk | string, credentials: PluginCredentials): readonly AnyRoute[] {
-  const found = typeof desk === 'string' ? [] : desk.providers
-  const auth = found.length > 0 ? 'public' : 'bearer'
-  const door = async (): Promise<Door> => {
-    if (typeof desk === 'string') throw new Refusal('service_unavailable', `Signing in is not configured: ${desk}`)
-    return desk.door()
+export function signInRoutes(service: SignInService | string, credentials: PluginCredentials): readonly AnyRoute[] {
+  const providers = typeof service === 'string' ? [] : service.providers
+  const context: SignInContext = {
+    providers,
+    auth: providers.length > 0 ? 'public' : 'bearer',
+    credentials,
+    flow: async () => {
+      if (typeof service !== 'string') return service.flow()
+      throw new Refusal('service_unavailable', `Signing in is not configured: ${service}`)
+    },
   }
-  const login = async (
-    id: string | undefined,
-    query: { readonly to?: string | undefined; readonly moved?: string | undefined },
-    request: RequestFacts,
-  ): Promise<Reply> => {
-    const open = await door()
-    const provider = id === undefined ? found[0] : found.find((one) => one.id === id)
-    if (!provider)
-      throw unknownProvider(
-        id ?? '',
-        found.map((one) => one.id),
-      )
-    const page = query.to === 'page'
-    // The provider sends the browser back to the host of the redirect address, and the cookie has to be there:
-    // localhost is not 127.0.0.1.
-    const home = new URL(provider.redirectUrl)
-    if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host)
-      return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
-    return open.begin(provider, page, request)
-  }
+  return [
+    providersRoute(context),
+    loginRoute(context),
+    namedLoginRoute(context),
+    callbackRoute(context),
+    postedCallbackRoute(context),
+    sessionRoute(context),
+  ]
+}
 
-  const list = defineRoute({
+async function beginLogin(
+  { providers, flow }: SignInContext,
+  id: string | undefined,
+  query: { readonly to?: string | undefined; readonly moved?: string | undefined },
+  request: RequestFacts,
+): Promise<Reply> {
+  const started = await flow()
+  const provider = id === undefined ? providers[0] : providers.find((known) => known.id === id)
+  if (!provider)
+    throw unknownProvider(
+      id ?? '',
+      providers.map((known) => known.id),
+    )
+  const page = query.to === 'page'
+  // The provider sends the browser back to the host of the redirect address, and the cookie has to be there:
+  // localhost is not 127.0.0.1.
+  const home = new URL(provider.redirectUrl)
+  if (query.moved === undefined && request.header('host')?.toLowerCase() !== home.host)
+    return redirect(`${home.origin}/api/auth/login/${provider.id}?${page ? 'to=page&' : ''}moved=1`, 302)
+  return started.begin(provider, page, request)
+}
+
+function providersRoute({ providers, auth }: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/providers',
     summary: 'List whom people can sign in with',
@@ -65,56 +89,65 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     returns: Providers,
     example: { returns: { enabled: true, providers: [{ id: 'oidc', display_name: 'Example' }] } },
     handle: () => ({
-      enabled: found.length > 0,
-      providers: found.map(({ id, displayName }) => ({ id, display_name: displayName })),
+      enabled: providers.length > 0,
+      providers: providers.map(({ id, displayName }) => ({ id, display_name: displayName })),
     }),
   })
-  const first = defineRoute({
+}
+
+function loginRoute(context: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/login',
     summary: 'Sign in with the first provider',
     description: 'Sends the browser to the provider, with status 302.',
-    auth,
+    auth: context.auth,
     effect: 'own',
     cost: 20,
     query: LoginQuery,
     returns: v.unknown(),
     status: 302,
-    answers: elsewhere,
+    answers: otherAnswers,
     errors: ['service_unavailable'],
-    handle: (input) => login(undefined, input.query, input),
+    handle: (input) => beginLogin(context, undefined, input.query, input),
   })
-  const named = defineRoute({
+}
+
+function namedLoginRoute(context: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/login/:provider',
     summary: 'Sign in with a provider',
     description: 'Sends the browser to the provider, with status 302.',
-    auth,
+    auth: context.auth,
     effect: 'own',
     cost: 20,
     params: LoginParams,
     query: LoginQuery,
     returns: v.unknown(),
     status: 302,
-    answers: elsewhere,
+    answers: otherAnswers,
     errors: ['provider_not_found', 'service_unavailable'],
-    handle: (input) => login(input.params.provider, input.query, input),
+    handle: (input) => beginLogin(context, input.params.provider, input.query, input),
   })
-  const callback = defineRoute({
+}
+
+function callbackRoute({ auth, flow }: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/auth/callback',
     summary: 'Where the provider sends people back to',
-    description: answers,
+    description: TOKEN_DESCRIPTION,
     auth,
     effect: 'own',
     cost: 20,
     query: Callback,
     returns: SignedIn,
-    answers: elsewhere,
+    answers: otherAnswers,
     errors: ['unauthorized', 'service_unavailable'],
     example: { returns: example },
     async handle(input) {
-      return (await door()).complete(
+      return (await flow()).complete(
         new URLSearchParams(
           Object.entries(input.query).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
         ),
@@ -122,11 +155,14 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
       )
     },
   })
-  const posted = defineRoute({
+}
+
+function postedCallbackRoute({ auth, flow }: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/auth/callback',
     summary: 'Where the provider sends people back to, with a form',
-    description: `For \`response_mode = "form_post"\`; the same as JSON is taken as well. ${answers}`,
+    description: `For \`response_mode = "form_post"\`; the same as JSON is taken as well. ${TOKEN_DESCRIPTION}`,
     // The only route of all that another site may post to: what protects it is the state, which is bound to the browser
     // by a cookie.
     auth,
@@ -135,14 +171,17 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     cost: 20,
     body: rawBody(16_384, Callback),
     returns: SignedIn,
-    answers: elsewhere,
+    answers: otherAnswers,
     errors: ['unauthorized', 'service_unavailable'],
     example: { body: { code: 'SplxlOBeZQQYbYS6WxSbIA', state: 'af0ifjsldkj' }, returns: example },
     async handle(input) {
-      return (await door()).completePosted(input.body, input)
+      return (await flow()).completePosted(input.body, input)
     },
   })
-  const fetched = defineRoute({
+}
+
+function sessionRoute({ auth, flow, credentials }: SignInContext): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/auth/session',
     summary: 'Fetch the token of a sign-in the chat page began',
@@ -156,8 +195,7 @@ export function signInRoutes(desk: SignInDesk | string, credentials: PluginCrede
     example: { body: { code: 'Zk3…' }, returns: example },
     async handle(input) {
       credentials.checkAttempts(input.clientAddress)
-      return (await door()).fetchToken(input.body.code, input)
+      return (await flow()).fetchToken(input.body.code, input)
     },
   })
-  return [list, first, named, callback, posted, fetched]
 }

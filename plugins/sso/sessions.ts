@@ -7,12 +7,12 @@ import type { Identity, Provider } from './config.ts'
 import type { Session } from './schema.ts'
 import type { SessionStore } from './store.ts'
 
-export interface SessionParts {
+export interface SessionsDeps {
   readonly store: SessionStore
   readonly audit: Audit
   readonly now: () => number
   readonly providers: readonly Provider[]
-  readonly limits: { readonly ttlMs: number; readonly most: number; readonly perUser: number }
+  readonly limits: { readonly ttlMs: number; readonly maxSessions: number; readonly perUser: number }
 }
 interface Known {
   readonly session: Session
@@ -28,13 +28,13 @@ const digestOf = (token: string): string => hash('sha256', token, 'hex')
  * not it is there.
  */
 export class Sessions {
-  readonly #parts: SessionParts
+  readonly #deps: SessionsDeps
   #byDigest = new Map<string, Known>()
   /** Counts what this process changed. */
   #changes = 0
   #accepted: AcceptedCredentials | undefined
-  constructor(parts: SessionParts) {
-    this.#parts = parts
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps
   }
 
   /** From here on tokens open something. */
@@ -52,11 +52,11 @@ export class Sessions {
     // What is signed in or out while the rows are read must not be undone by them.
     do {
       changes = this.#changes
-      rows = await this.#parts.store.all(this.#time())
+      rows = await this.#deps.store.all(this.#time())
     } while (changes !== this.#changes)
     const before = this.#byDigest
     const permitted = rows.filter((session) => {
-      const provider = this.#parts.providers.find(({ id }) => id === session.provider)
+      const provider = this.#deps.providers.find(({ id }) => id === session.provider)
       return (
         provider !== undefined &&
         provider.issuer === session.issuer &&
@@ -85,7 +85,7 @@ export class Sessions {
     identity: Identity,
     clientAddress: string,
   ): Promise<{ readonly token: string; readonly session: Session }> {
-    const { store, audit, limits, now } = this.#parts
+    const { store, audit, limits, now } = this.#deps
     const token = `svc_sso_${randomBytes(32).toString('base64url')}`
     const { email, name, picture, ...rest } = identity
     const session: Session = {
@@ -106,15 +106,15 @@ export class Sessions {
       this.#byDigest.set(session.digest, known(session))
       if (oldest.length > 0) this.#accepted?.revoked()
     }
-    if (this.#byDigest.size - oldest.length >= limits.most)
+    if (this.#byDigest.size - oldest.length >= limits.maxSessions)
       throw new Refusal(
         'service_unavailable',
-        `Too many people are signed in (external_auth.max_sessions is ${limits.most})`,
+        `Too many people are signed in (external_auth.max_sessions is ${limits.maxSessions})`,
       )
     await store.commit(
       store.sweep(this.#time()),
       ...oldest.map(({ id }) => store.remove(id)),
-      { ...store.insert(session, limits.most), written },
+      { ...store.insert(session, limits.maxSessions), written },
       audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }),
     )
     return { token, session }
@@ -122,7 +122,7 @@ export class Sessions {
 
   /** Ends a sign-in: its token opens nothing when this settles, and what was opened with it is closed. */
   async remove(session: Session, by: string): Promise<void> {
-    const { store, audit } = this.#parts
+    const { store, audit } = this.#deps
     const written = (): void => {
       this.#changes++
       this.#byDigest.delete(session.digest)
@@ -139,20 +139,20 @@ export class Sessions {
    * them.
    */
   async sweep(): Promise<void> {
-    const now = this.#parts.now()
+    const now = this.#deps.now()
     const expired = [...this.#byDigest.values()].filter(({ until }) => until <= now)
     if (expired.length === 0) return
     for (const { session } of expired) this.#byDigest.delete(session.digest)
     this.#accepted?.revoked()
-    await this.#parts.store.commit(this.#parts.store.sweep(this.#time()))
+    await this.#deps.store.commit(this.#deps.store.sweep(this.#time()))
   }
 
   #find(digest: string): Known | undefined {
     const found = this.#byDigest.get(digest)
-    return found !== undefined && found.until > this.#parts.now() ? found : undefined
+    return found !== undefined && found.until > this.#deps.now() ? found : undefined
   }
   #time(): string {
-    return new Date(this.#parts.now()).toISOString()
+    return new Date(this.#deps.now()).toISOString()
   }
 }
 

@@ -5,15 +5,15 @@ import type { Fetch } from 'svc/sdk'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
 import { cookiesFor } from './cookie.ts'
-import { unknownProvider } from './missing.ts'
+import { unknownProvider } from './answers.ts'
 import { Protocol } from './protocol.ts'
 import { Sealed } from './sealed.ts'
 
 /** How long somebody may take at the provider, and their page to fetch the token afterwards. */
 const SIGN_IN_MS = 600_000,
   HANDOVER_MS = 60_000
-const MOST_USED = 10_000,
-  MOST_HANDOVERS = 1_000
+const MAX_USED_STATES = 10_000,
+  MAX_HANDOVERS = 1_000
 
 const Pending = v.object({
   state: v.string(),
@@ -67,7 +67,7 @@ export class SignIn {
       const pending: Pending = { ...secrets, provider: id, page, until: this.#now() + SIGN_IN_MS }
       return {
         url,
-        cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.close(pending), 'Lax', SIGN_IN_MS / 1000),
+        cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.close(pending), 'lax', SIGN_IN_MS / 1000),
       }
     } catch (cause) {
       throw new SignInFailed('failed', page, `The provider "${provider.displayName}" could not be asked`, { cause })
@@ -88,11 +88,7 @@ export class SignIn {
     } catch (cause) {
       // What the provider says in `error_description` is for its own page: here it could be anybody's text.
       if (cause instanceof AuthorizationResponseError)
-        throw new SignInFailed(
-          'cancelled',
-          page,
-          `The provider refused: ${/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,64}$/.test(cause.error) ? cause.error : 'for a reason it did not name'}`,
-        )
+        throw new SignInFailed('cancelled', page, `The provider refused: ${readErrorCode(cause.error)}`)
       throw new SignInFailed('failed', page, `The answer of the provider "${provider.displayName}" could not be used`, {
         cause,
       })
@@ -109,10 +105,10 @@ export class SignIn {
   handOver(identity: Identity, redirectUrl: string): { readonly code: string; readonly cookie: string } {
     const now = this.#now()
     for (const [key, { until }] of this.#handovers)
-      if (until <= now || this.#handovers.size >= MOST_HANDOVERS) this.#handovers.delete(key)
+      if (until <= now || this.#handovers.size >= MAX_HANDOVERS) this.#handovers.delete(key)
     const [code, binding] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
     this.#handovers.set(keyOf(code, binding), { identity, until: now + HANDOVER_MS })
-    return { code, cookie: cookiesFor(redirectUrl).set(binding, 'Strict', HANDOVER_MS / 1000) }
+    return { code, cookie: cookiesFor(redirectUrl).set(binding, 'strict', HANDOVER_MS / 1000) }
   }
   /** Whom the page signs in, once. */
   take(code: string, binding: string | undefined): Identity | undefined {
@@ -136,7 +132,8 @@ export class SignIn {
     // it.
     if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state))
       throw expired()
-    for (const [state, until] of this.#used) if (until <= now || this.#used.size >= MOST_USED) this.#used.delete(state)
+    for (const [state, until] of this.#used)
+      if (until <= now || this.#used.size >= MAX_USED_STATES) this.#used.delete(state)
     this.#used.set(pending.state, pending.until)
     return pending
   }
@@ -146,6 +143,11 @@ export class SignIn {
     if (!found) throw unknownProvider(id, this.#protocols.keys())
     return found
   }
+}
+
+/** Only the characters that an error code may have (RFC 6749, 4.1.2.1). */
+function readErrorCode(code: string): string {
+  return /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,64}$/.test(code) ? code : 'for a reason it did not name'
 }
 
 const keyOf = (code: string, binding: string): string => hash('sha256', `${code}.${binding}`, 'hex')

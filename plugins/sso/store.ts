@@ -16,12 +16,14 @@ export class SessionStore {
       FROM sso_session WHERE expires_at > ${now} ORDER BY created_at, id`,
     )
   }
-  /** With `most` sign-ins there are, the id becomes NULL, which the column refuses: the batch fails as a whole. */
-  insert(session: Session, most: number): Statement {
-    return this.#db
-      .sql`INSERT INTO sso_session (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
-      VALUES (CASE WHEN (SELECT COUNT(*) FROM sso_session) < ${most} THEN ${session.id} END, ${session.digest}, ${session.provider}, ${session.issuer}, ${session.sub}, ${session.email},
-        ${session.email_verified ? 1 : 0}, ${session.name}, ${session.picture}, ${session.created_at}, ${session.expires_at})`
+  /** With `maxSessions` rows the id becomes NULL, which the column refuses: the batch fails as a whole. */
+  insert(session: Session, maxSessions: number): Statement {
+    const { id, digest, provider, issuer, sub, email, name, picture, created_at: createdAt } = session
+    return this.#db.sql`INSERT INTO sso_session
+        (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
+      VALUES (CASE WHEN (SELECT COUNT(*) FROM sso_session) < ${maxSessions} THEN ${id} END,
+        ${digest}, ${provider}, ${issuer}, ${sub}, ${email}, ${session.email_verified ? 1 : 0},
+        ${name}, ${picture}, ${createdAt}, ${session.expires_at})`
   }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM sso_session WHERE id = ${id}`

@@ -235,7 +235,7 @@ test('the page fetches its token with the code of its address and the cookie of 
   const place = new URL(back.headers.get('location') ?? '', host.url)
   expect([back.status, place.pathname, place.hash]).toEqual([303, '/', expect.stringMatching(/^#sso=[\w-]{43}$/)])
   expect(back.headers.get('set-cookie')).toMatch(
-    /^svc-sign-in=[\w-]{43}; Path=\/api\/auth; HttpOnly; SameSite=Strict; Max-Age=60$/,
+    /^svc-sign-in=[\w-]{43}; Max-Age=60; Path=\/api\/auth; HttpOnly; SameSite=Strict$/,
   )
   const fetchToken = (code: string, who = visitor) =>
     who.go(`${host.url}/api/auth/session`, {
@@ -280,7 +280,7 @@ test('behind https the cookie has the prefix that keeps neighbours from planting
   onTestFinished(() => host[Symbol.asyncDispose]())
   const response = await fetch(`${host.url}/api/auth/login?moved=1`, { redirect: 'manual' })
   expect(response.headers.get('set-cookie')).toMatch(
-    /^__Host-svc-sign-in=[\w-]+; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    /^__Host-svc-sign-in=[\w-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   )
   expect((await fetch(`${host.url}/api/auth/login`, { redirect: 'manual' })).headers.get('location')).toBe(
     'https://svc.example/api/auth/login/oidc?moved=1',

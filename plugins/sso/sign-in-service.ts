@@ -4,11 +4,11 @@ import type { Audit } from '../audit/contract.ts'
 import { readProviders } from './config.ts'
 import type { Provider } from './config.ts'
 import type { ExternalAuth } from './section.ts'
-import type { Door } from './door.ts'
+import type { SignInFlow } from './sign-in-flow.ts'
 import { Sessions } from './sessions.ts'
 import { SessionStore } from './store.ts'
 
-export interface OpenParts {
+export interface SignInServiceDeps {
   /** `[external_auth]` of the configuration. */
   readonly section: ExternalAuth
   readonly listenAddr: string
@@ -20,19 +20,19 @@ export interface OpenParts {
   warn(message: string, fields?: Record<string, unknown>): void
 }
 /** What people sign in with. */
-export interface SignInDesk {
+export interface SignInService {
   readonly providers: readonly Provider[]
   readonly sessions: Sessions
   /** What lets people in; made when somebody signs in. */
-  readonly door: () => Promise<Door>
+  readonly flow: () => Promise<SignInFlow>
 }
 
 /** From here on tokens of those who signed in are taken. A text says why nobody can sign in. */
-export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string> {
-  const { audit, credentials, db, fetch, jobs, warn } = parts
-  const { section: settings } = parts
+export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService | string> {
+  const { audit, credentials, db, fetch, jobs, warn } = deps
+  const { section: settings } = deps
   const now = (): number => Date.now()
-  const providers = readProviders(settings, parts.listenAddr, readVariable)
+  const providers = readProviders(settings, deps.listenAddr, readVariable)
   if (typeof providers === 'string') {
     warn(`nobody can sign in: ${providers}`)
     return providers
@@ -44,7 +44,7 @@ export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string>
     providers,
     limits: {
       ttlMs: settings.session_ttl_secs * 1000,
-      most: settings.max_sessions,
+      maxSessions: settings.max_sessions,
       perUser: settings.max_sessions_per_user,
     },
   })
@@ -54,11 +54,11 @@ export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string>
     // Another daemon on the same database may have signed people in or out.
     if (db.dialect === 'postgresql') await sessions.read()
   })
-  let made: Promise<Door> | undefined
-  const door = (): Promise<Door> =>
-    (made ??= Promise.all([import('./door.ts'), import('./sign-in.ts')]).then(
-      ([{ Door }, { SignIn }]) =>
-        new Door({
+  let made: Promise<SignInFlow> | undefined
+  const flow = (): Promise<SignInFlow> =>
+    (made ??= Promise.all([import('./sign-in-flow.ts'), import('./sign-in.ts')]).then(
+      ([{ SignInFlow }, { SignIn }]) =>
+        new SignInFlow({
           signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now }),
           sessions,
           credentials,
@@ -67,5 +67,5 @@ export async function openSignIn(parts: OpenParts): Promise<SignInDesk | string>
           warn,
         }),
     ))
-  return { providers, sessions, door }
+  return { providers, sessions, flow }
 }

@@ -3,14 +3,14 @@ import type { PluginCredentials, Reply, RequestFacts } from 'svc/sdk'
 import * as v from 'valibot'
 import type { Identity, Provider } from './config.ts'
 import { cookiesFor } from './cookie.ts'
-import { redirect } from './redirect.ts'
+import { redirect } from './answers.ts'
 import { Callback } from './schema.ts'
 import type { SignedIn } from './schema.ts'
 import type { Sessions } from './sessions.ts'
 import { SignInFailed } from './sign-in.ts'
 import type { SignIn } from './sign-in.ts'
 
-export interface DoorParts {
+export interface SignInFlowDeps {
   readonly signIn: SignIn
   readonly sessions: Sessions
   readonly credentials: PluginCredentials
@@ -24,15 +24,15 @@ type Facts = Pick<RequestFacts, 'clientAddress' | 'requestId' | 'header'>
 const PATH = '/api/auth/callback'
 
 /** What the sign-in routes do: the flow, said in redirects, cookies and answers. */
-export class Door {
-  readonly #parts: DoorParts
-  constructor(parts: DoorParts) {
-    this.#parts = parts
+export class SignInFlow {
+  readonly #deps: SignInFlowDeps
+  constructor(deps: SignInFlowDeps) {
+    this.#deps = deps
   }
 
   async begin(provider: Provider, page: boolean, request: Facts): Promise<Reply> {
     try {
-      const { url, cookie } = await this.#parts.signIn.begin(provider.id, page)
+      const { url, cookie } = await this.#deps.signIn.begin(provider.id, page)
       return redirect(url, 302, cookie)
     } catch (error) {
       return this.#failed(error, request)
@@ -40,7 +40,7 @@ export class Door {
   }
 
   async complete(answer: URLSearchParams, request: Facts): Promise<SignedIn | Reply> {
-    const { signIn, credentials, redirectUrl } = this.#parts
+    const { signIn, credentials, redirectUrl } = this.#deps
     credentials.checkAttempts(request.clientAddress)
     if (!answer.has('state') || (!answer.has('code') && !answer.has('error')))
       throw new Refusal('invalid_request', 'code and state are missing: a sign-in begins at /api/auth/login')
@@ -59,18 +59,16 @@ export class Door {
 
   async completePosted(body: Uint8Array, request: Facts): Promise<SignedIn | Reply> {
     const answer = readForm(body, request.header('content-type'))
-    if (cookiesFor(this.#parts.redirectUrl).read(request.header('cookie')) !== undefined)
+    if (cookiesFor(this.#deps.redirectUrl).read(request.header('cookie')) !== undefined)
       return this.complete(answer, request)
     // A browser keeps the cookie back from a form that another site posts, and sends it when it follows a redirect with
     // GET.
-    return redirect(
-      `${PATH}?${new URLSearchParams([...answer].filter(([name]) => Object.hasOwn(Callback.entries, name))).toString()}`,
-      303,
-    )
+    const known = new URLSearchParams([...answer].filter(([name]) => Object.hasOwn(Callback.entries, name)))
+    return redirect(`${PATH}?${known.toString()}`, 303)
   }
 
   async fetchToken(code: string, request: Facts): Promise<Reply> {
-    const { signIn, redirectUrl, credentials } = this.#parts
+    const { signIn, redirectUrl, credentials } = this.#deps
     const cookies = cookiesFor(redirectUrl)
     const identity = signIn.take(code, cookies.read(request.header('cookie')))
     if (!identity) {
@@ -87,7 +85,7 @@ export class Door {
   }
 
   async #answer(identity: Identity, { clientAddress }: Facts): Promise<Reply> {
-    const { sessions, ttlSecs, redirectUrl } = this.#parts
+    const { sessions, ttlSecs, redirectUrl } = this.#deps
     const { token, session } = await sessions.create(identity, clientAddress)
     const { sub, email, name, picture, provider } = session
     const body: SignedIn = {
@@ -109,7 +107,7 @@ export class Door {
    */
   #failed(error: unknown, request: Facts): Reply {
     if (!(error instanceof SignInFailed)) throw error
-    const { credentials, redirectUrl, warn } = this.#parts
+    const { credentials, redirectUrl, warn } = this.#deps
     const { failure, message, cause } = error
     const reason = cause instanceof Error ? reasonOf(cause) : undefined
     if (failure === 'failed') warn(message, { reason, requestId: request.requestId })
@@ -138,13 +136,17 @@ export class Door {
   }
 }
 
-const Said = v.object({ error: v.string(), error_description: v.optional(v.string()) })
+const ProviderError = v.object({ error: v.string(), error_description: v.optional(v.string()) })
 /** What went wrong, with the words the provider had for it: they are for the log and the audit trail only. */
 function reasonOf(error: Error): string {
   const { cause } = error
   // In a body (RFC 6749, 5.2), or in a header where it wants other credentials of ours.
-  const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: Said })], v.unknown()), cause)
-  const said = challenge.success ? challenge.output[0].parameters : v.is(Said, error) ? v.parse(Said, error) : {}
+  const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: ProviderError })], v.unknown()), cause)
+  const said = challenge.success
+    ? challenge.output[0].parameters
+    : v.is(ProviderError, error)
+      ? v.parse(ProviderError, error)
+      : {}
   return [error.message, ...Object.values(said), ...(cause instanceof Error ? [reasonOf(cause)] : [])]
     .join(': ')
     .slice(0, 500)
