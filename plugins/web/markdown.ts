@@ -1,7 +1,7 @@
-import { decodeEntities } from './entities.ts'
+import { decodeHTML } from 'entities'
 
 /** Elements whose text is not for reading. */
-const unread: ReadonlySet<string> = new Set([
+const unreadable: ReadonlySet<string> = new Set([
   'script',
   'style',
   'noscript',
@@ -44,7 +44,13 @@ const blocks: ReadonlySet<string> = new Set([
 ])
 /** A tag whose quotes do not close within so many characters ends at its next `>`. */
 const TAG_CHARS = 1024
-const MOST_DEPTH = 8
+const MAX_DEPTH = 8
+
+/** Text without character references. Soft hyphens and characters that do not exist say nothing to a reader. */
+function decodeEntities(text: string): string {
+  if (!text.includes('&')) return text
+  return decodeHTML(text).replaceAll(/[\u00ad\ufffd]/g, '')
+}
 
 interface Tag {
   readonly name: string
@@ -54,8 +60,11 @@ interface Tag {
 }
 
 /**
- * The readable part of a page as Markdown, with its links made absolute. Reads the text once from start to end,
- * whatever it holds: the common packages for this took 42 s for a megabyte of paragraphs.
+ * The readable part of a page as Markdown, with its links made absolute.
+ *
+ * Decision: our own reader, because a hostile page must not hold up the daemon. It reads the text once, from start to
+ * end. turndown 7.2 and node-html-markdown 2.0 build a tree: 100,000 nested elements end in a stack overflow or take
+ * minutes, and a megabyte of paragraphs takes 4 s and more than 15 s.
  */
 export function toMarkdown(html: string, base: string): { readonly title: string; readonly text: string } {
   const lower = html.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
@@ -84,7 +93,7 @@ export function toMarkdown(html: string, base: string): { readonly title: string
       out.text('<')
       at = open + 1
     } else if (!tag) break
-    else if (!tag.closing && unread.has(tag.name)) {
+    else if (!tag.closing && unreadable.has(tag.name)) {
       const close = lower.indexOf(`</${tag.name}`, tag.end)
       if (close < 0) break
       at = close + tag.name.length + 2
@@ -179,35 +188,49 @@ class Page {
   }
 
   tag({ name, closing, attributes }: Tag): void {
-    if (/^h[1-6]$/.test(name)) {
-      this.#due(2)
-      if (!closing) this.#mark(`${'#'.repeat(Number(name.charAt(1)))} `)
-    } else if (name === 'br') this.#due(1)
-    else if (name === 'hr') {
-      this.#due(2)
-      this.#mark('---')
-      this.#due(2)
-    } else if (name === 'pre') {
-      if (closing === this.#pre) {
-        this.#due(closing ? 1 : 2)
-        this.#mark('```')
-        this.#breaks = closing ? 2 : 1
-        this.#pre = !closing
-      }
-    } else if (name === 'blockquote') {
-      this.#due(2)
-      this.#quotes = Math.max(0, Math.min(MOST_DEPTH, this.#quotes + (closing ? -1 : 1)))
-    } else if (name === 'ul' || name === 'ol') this.#list(name, closing)
-    else if (name === 'li') {
-      if (closing) this.#due(1)
-      else this.#item()
-    } else if (name === 'tr') {
-      this.#due(1)
-      this.#cells = 0
-    } else if (name === 'td' || name === 'th') {
-      if (!closing && this.#cells++ > 0) this.#mark(' | ')
-    } else if (blocks.has(name)) this.#due(name === 'dt' || name === 'dd' ? 1 : 2)
-    else if (!this.#pre) this.#inline(name, closing, attributes)
+    if (/^h[1-6]$/.test(name)) return this.#heading(Number(name.charAt(1)), closing)
+    switch (name) {
+      case 'br':
+        return this.#due(1)
+      case 'hr':
+        this.#due(2)
+        this.#mark('---')
+        return this.#due(2)
+      case 'pre':
+        return this.#preformatted(closing)
+      case 'blockquote':
+        this.#due(2)
+        this.#quotes = Math.max(0, Math.min(MAX_DEPTH, this.#quotes + (closing ? -1 : 1)))
+        return
+      case 'ul':
+      case 'ol':
+        return this.#list(name, closing)
+      case 'li':
+        return closing ? this.#due(1) : this.#item()
+      case 'tr':
+        this.#due(1)
+        this.#cells = 0
+        return
+      case 'td':
+      case 'th':
+        if (!closing && this.#cells++ > 0) this.#mark(' | ')
+        return
+      default:
+        if (blocks.has(name)) this.#due(name === 'dt' || name === 'dd' ? 1 : 2)
+        else if (!this.#pre) this.#inline(name, closing, attributes)
+    }
+  }
+
+  #heading(level: number, closing: boolean): void {
+    this.#due(2)
+    if (!closing) this.#mark(`${'#'.repeat(level)} `)
+  }
+  #preformatted(closing: boolean): void {
+    if (closing !== this.#pre) return
+    this.#due(closing ? 1 : 2)
+    this.#mark('```')
+    this.#breaks = closing ? 2 : 1
+    this.#pre = !closing
   }
 
   end(): string {
@@ -256,7 +279,7 @@ class Page {
   #list(name: 'ul' | 'ol', closing: boolean): void {
     this.#due(this.#lists.length > 0 ? 1 : 2)
     if (closing) this.#lists.pop()
-    else if (this.#lists.length < MOST_DEPTH) this.#lists.push(name === 'ul' ? 'ul' : 0)
+    else if (this.#lists.length < MAX_DEPTH) this.#lists.push(name === 'ul' ? 'ul' : 0)
     if (closing) this.#due(this.#lists.length > 0 ? 1 : 2)
   }
   #item(): void {

@@ -1,10 +1,10 @@
 import type { OutboundResponse } from 'svc/sdk'
 import { toMarkdown } from './markdown.ts'
 
-/** More of a page than this is not turned into Markdown: it would hold up everyone else. */
+/** The rest of a longer page is not converted: it would hold up everyone else. */
 const HTML_CHARS = 2_000_000
 
-/** What an answer says, as text for a model. Markup becomes Markdown; what is no text is only named. */
+/** The content of a response as text for a model. Markup becomes Markdown; anything but text is only named. */
 export async function readPage(
   response: OutboundResponse,
   maxChars: number,
@@ -25,20 +25,33 @@ export async function readPage(
   return { type, text: cut(page.title === '' ? page.text : `# ${page.title}\n\n${page.text}`, maxChars) }
 }
 
+const TEXT_TYPES: ReadonlySet<string> = new Set([
+  'json',
+  'xml',
+  'xhtml+xml',
+  'javascript',
+  'ecmascript',
+  'x-javascript',
+  'yaml',
+  'x-yaml',
+  'toml',
+  'x-ndjson',
+  'graphql',
+  'sql',
+  'x-www-form-urlencoded',
+  'x-sh',
+])
 function isText(type: string): boolean {
-  return (
-    type.startsWith('text/') ||
-    /^application\/(json|xml|xhtml\+xml|javascript|ecmascript|x-javascript|yaml|x-yaml|toml|x-ndjson|graphql|sql|x-www-form-urlencoded|x-sh|[\w.-]+\+(json|xml|yaml))$/.test(
-      type,
-    )
-  )
+  if (type.startsWith('text/')) return true
+  const subtype = /^application\/([\w.+-]+)$/.exec(type)?.[1]
+  return subtype !== undefined && (TEXT_TYPES.has(subtype) || /^[\w.-]+\+(json|xml|yaml)$/.test(subtype))
 }
 function decode(bytes: Uint8Array, header: string): string {
   const charset = /charset=["']?([\w:.-]{1,40})/i.exec(header)?.[1] ?? 'utf-8'
   try {
     return new TextDecoder(charset).decode(bytes)
   } catch {
-    // A name nobody knows: most text is this anyway.
+    // An unknown charset: most text is UTF-8.
     return new TextDecoder().decode(bytes)
   }
 }

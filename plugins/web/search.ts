@@ -2,15 +2,15 @@ import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
 import type { Fetch, OutboundRequest } from 'svc/sdk'
 
-export interface Found {
+export interface SearchResult {
   readonly title: string
   readonly url: string
   readonly text: string
 }
 export interface SearchProvider {
   readonly name: string
-  /** At most `most` results, the best first. Throws `UpstreamFailure`. */
-  search(query: string, most: number, signal: AbortSignal): Promise<readonly Found[]>
+  /** At most `limit` results, the best first. Throws `UpstreamFailure`. */
+  search(query: string, limit: number, signal: AbortSignal): Promise<readonly SearchResult[]>
 }
 /** The key at this moment. Asked before each request and never kept. */
 export type Key = () => Promise<string | undefined>
@@ -26,21 +26,21 @@ const BraveAnswer = v.object({
   web: v.optional(v.object({ results: v.array(v.object({ title: text, url: v.string(), description: text })) })),
 })
 const Answer = v.object({ results: v.array(v.object({ title: text, url: v.string(), content: text })) })
-const toFound = ({ results }: v.InferOutput<typeof Answer>): Found[] =>
+const toResults = ({ results }: v.InferOutput<typeof Answer>): SearchResult[] =>
   results.map(({ title, url, content }) => ({ title, url, text: content }))
 
 export function brave(fetch: Fetch, key: Key, base: string): SearchProvider {
   return {
     name: 'brave',
-    async search(query, most, signal) {
+    async search(query, limit, signal) {
       const url = new URL('/res/v1/web/search', base)
       url.search = new URLSearchParams({
         q: query,
-        count: String(Math.min(most, 20)),
+        count: String(Math.min(limit, 20)),
         text_decorations: 'false',
       }).toString()
-      const { web } = await ask(fetch, 'brave', BraveAnswer, url, {
-        headers: { accept: 'application/json', 'x-subscription-token': await held('brave', key) },
+      const { web } = await request(fetch, 'brave', BraveAnswer, url, {
+        headers: { accept: 'application/json', 'x-subscription-token': await requireKey('brave', key) },
         signal,
       })
       return (web?.results ?? []).map((one) => ({ title: one.title, url: one.url, text: one.description }))
@@ -50,12 +50,12 @@ export function brave(fetch: Fetch, key: Key, base: string): SearchProvider {
 export function tavily(fetch: Fetch, key: Key, base: string): SearchProvider {
   return {
     name: 'tavily',
-    async search(query, most, signal) {
-      return toFound(
-        await ask(fetch, 'tavily', Answer, new URL('/search', base), {
+    async search(query, limit, signal) {
+      return toResults(
+        await request(fetch, 'tavily', Answer, new URL('/search', base), {
           method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: `Bearer ${await held('tavily', key)}` },
-          body: JSON.stringify({ query, max_results: Math.min(most, 20), search_depth: 'basic' }),
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${await requireKey('tavily', key)}` },
+          body: JSON.stringify({ query, max_results: Math.min(limit, 20), search_depth: 'basic' }),
           signal,
         }),
       )
@@ -66,29 +66,31 @@ export function tavily(fetch: Fetch, key: Key, base: string): SearchProvider {
 export function searxng(fetch: Fetch, base: string): SearchProvider {
   return {
     name: 'searxng',
-    async search(query, _most, signal) {
+    async search(query, _limit, signal) {
       const url = new URL('search', base.endsWith('/') ? base : `${base}/`)
       url.search = new URLSearchParams({ q: query, format: 'json' }).toString()
-      return toFound(await ask(fetch, 'searxng', Answer, url, { headers: { accept: 'application/json' }, signal }))
+      return toResults(
+        await request(fetch, 'searxng', Answer, url, { headers: { accept: 'application/json' }, signal }),
+      )
     },
   }
 }
 
-async function held(name: string, key: Key): Promise<string> {
+async function requireKey(name: string, key: Key): Promise<string> {
   const found = await key()
   if (found === undefined)
     throw new UpstreamFailure(name, `${name} has no key any more`, { reason: 'auth', retry: 'never' })
   return found
 }
 
-async function ask<S extends v.GenericSchema<any, any>>(
+async function request<S extends v.GenericSchema>(
   fetch: Fetch,
   name: string,
   schema: S,
   url: URL,
-  request: OutboundRequest,
+  options: OutboundRequest,
 ): Promise<v.InferOutput<S>> {
-  const response = await fetch(url, { ...request, totalTimeoutMs: 15_000, maxBytes: 2_097_152 })
+  const response = await fetch(url, { ...options, totalTimeoutMs: 15_000, maxBytes: 2_097_152 })
   if (!response.ok) {
     const { status } = response
     // The rest is not read: it may repeat the request.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { allowsHost } from 'svc/internal'
-import { defineTool, Refusal } from 'svc/sdk'
+import { defineTool, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -13,7 +13,7 @@ export interface WebLimits {
   readonly timeoutSecs: number
   readonly maxResults: number
 }
-export interface WebParts {
+export interface WebToolsDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly fetch: Fetch
@@ -31,21 +31,28 @@ const Headers = v.pipe(
   v.check((headers) => Object.keys(headers).length <= 50, 'At most 50 headers'),
 )
 
-export function webTools({ agents, audit, fetch, limits, provider }: WebParts): readonly AnyTool[] {
-  const get = defineTool({
+const FetchInput = v.object({
+  url: v.pipe(v.string(), v.maxLength(8192), v.url('Expected an address such as https://example.com')),
+  method: v.optional(v.picklist(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), 'GET'),
+  headers: v.optional(Headers, {}),
+  body: v.optional(v.pipe(v.string(), v.maxLength(1_048_576))),
+})
+
+export function webTools(deps: WebToolsDeps): readonly AnyTool[] {
+  return deps.provider ? [fetchTool(deps), searchTool(deps, deps.provider)] : [fetchTool(deps)]
+}
+
+function fetchTool(deps: WebToolsDeps): AnyTool {
+  return defineTool({
     ...guarded,
     name: 'web_fetch',
     risk: 'read',
     needs: 'network',
-    timeoutSecs: limits.timeoutSecs + 5,
+    timeoutSecs: deps.limits.timeoutSecs + 5,
     description:
-      'Fetch an address of the web. Pages come as Markdown. Only hosts that the manifest of the agent allows; private addresses are refused.',
-    input: v.object({
-      url: v.pipe(v.string(), v.maxLength(8192), v.url('Expected an address such as https://example.com')),
-      method: v.optional(v.picklist(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), 'GET'),
-      headers: v.optional(Headers, {}),
-      body: v.optional(v.pipe(v.string(), v.maxLength(1_048_576))),
-    }),
+      'Fetch an address of the web. Pages come as Markdown. ' +
+      'Only hosts that the manifest of the agent allows; private addresses are refused.',
+    input: FetchInput,
     assess({ url, method, headers, body }) {
       const { origin, host } = new URL(url)
       const intent = method === 'GET' ? `read a page of ${host}` : `send a ${method} request to ${host}`
@@ -57,53 +64,65 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
           }
         : { intent, harm: method === 'GET' ? 'medium' : 'high' }
     },
-    async run(input, { agentId, signal }) {
-      const agent = await agents.require(agentId)
-      const patterns = agent.manifest.capabilities.network
-      const { method } = input
-      if (method !== 'GET' && agent.permission === 'assist')
-        throw new Refusal('forbidden', `This agent may only read: ${method} is refused.`)
-      if (method === 'GET' && input.body !== undefined)
-        throw new Refusal('invalid_request', 'body: a GET request has none.')
-      const first = new URL(input.url)
-      const check = (url: URL): void => {
-        if (allowsHost(patterns, url)) return
-        throw new Refusal(
-          'forbidden',
-          patterns.length === 0
-            ? 'This agent may not use the network: capabilities.network of its manifest is empty.'
-            : `This agent may not reach ${url.host}${url.href === first.href ? '' : ', where it was redirected to'}. capabilities.network of its manifest allows: ${patterns.join(', ')}.`,
-        )
-      }
-      try {
-        check(first)
-        await audit.write({ event: 'network_access', agentId: agent.id, details: `${method} ${first.origin}` })
-        const response = await fetch(first, {
-          method,
-          headers: input.headers,
-          ...(input.body === undefined ? {} : { body: input.body }),
-          signal,
-          check,
-          maxBytes: limits.maxBytes,
-          totalTimeoutMs: limits.timeoutSecs * 1000,
-        })
-        const { readPage } = await import('./page.ts')
-        const { type, text } = await readPage(response, limits.maxChars)
-        return `${response.status} ${response.url}${type === '' ? '' : ` (${type})`}\n${fence(text)}`
-      } catch (error) {
-        if (error instanceof Refusal && error.code === 'forbidden')
-          await audit.write({
-            event: 'capability_check',
-            agentId: agent.id,
-            details: `denied: ${method} ${first.origin}: ${error.message}`,
-          })
-        throw error
-      }
-    },
+    run: (input, { agentId, signal }) => fetchPage(deps, input, agentId, signal),
   })
-  if (!provider) return [get]
-  // Decision: the provider is the operator's choice, so a manifest that grants the tool need not name its host too.
-  const search = defineTool({
+}
+
+async function fetchPage(
+  { agents, audit, fetch, limits }: WebToolsDeps,
+  input: v.InferOutput<typeof FetchInput>,
+  agentId: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { method, headers, body } = input
+  const agent = await agents.require(agentId)
+  if (method !== 'GET' && agent.permission === 'assist')
+    throw new Refusal('forbidden', `This agent may only read: ${method} is refused.`)
+  if (method === 'GET' && body !== undefined) throw new Refusal('invalid_request', 'body: a GET request has none.')
+  const first = new URL(input.url)
+  const check = (url: URL): void => checkHost(agent.manifest.capabilities.network, url, first)
+  try {
+    check(first)
+    await audit.write({ event: 'network_access', agentId: agent.id, details: `${method} ${first.origin}` })
+    const response = await fetch(first, {
+      method,
+      headers,
+      ...omitUndefined({ body }),
+      signal,
+      check,
+      maxBytes: limits.maxBytes,
+      totalTimeoutMs: limits.timeoutSecs * 1000,
+    })
+    const { readPage } = await import('./page.ts')
+    const { type, text } = await readPage(response, limits.maxChars)
+    return `${response.status} ${response.url}${type === '' ? '' : ` (${type})`}\n${fence(text)}`
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'forbidden')
+      await audit.write({
+        event: 'capability_check',
+        agentId: agent.id,
+        details: `denied: ${method} ${first.origin}: ${error.message}`,
+      })
+    throw error
+  }
+}
+
+/** Throws `forbidden` for a host that the manifest of the agent does not allow. */
+function checkHost(patterns: readonly string[], url: URL, first: URL): void {
+  if (allowsHost(patterns, url)) return
+  if (patterns.length === 0)
+    throw new Refusal('forbidden', 'This agent may not use the network: capabilities.network of its manifest is empty.')
+  const redirected = url.href === first.href ? '' : ', where it was redirected to'
+  throw new Refusal(
+    'forbidden',
+    `This agent may not reach ${url.host}${redirected}. ` +
+      `capabilities.network of its manifest allows: ${patterns.join(', ')}.`,
+  )
+}
+
+/** Decision: the provider is the operator's choice, so a manifest that grants the tool need not name its host too. */
+function searchTool({ audit, limits }: WebToolsDeps, provider: SearchProvider): AnyTool {
+  return defineTool({
     ...guarded,
     name: 'web_search',
     risk: 'read',
@@ -126,7 +145,6 @@ export function webTools({ agents, audit, fetch, limits, provider }: WebParts): 
       )
     },
   })
-  return [get, search]
 }
 
 const line = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
