@@ -6,7 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Devices } from './devices.ts'
 import type { Pairing } from './service.ts'
 
-export interface RouteParts {
+export interface PairingRoutesDeps {
   readonly settings: Settings
   readonly devices: Devices
   /** Made when somebody pairs a device. */
@@ -32,19 +32,23 @@ const code = {
  * While pairing is off every row needs the API key and says so; only while it is on one of them is public (security
  * facts 3.1).
  */
-export function pairingRoutes({ settings, devices, pairing, audit, fetch }: RouteParts): readonly AnyRoute[] {
-  const { enabled } = settings
-  const checkEnabled = (): void => {
-    if (!enabled)
-      throw new Refusal('not_found', 'Pairing not enabled: write enabled = true under [pairing] into config.toml')
-  }
+export function pairingRoutes(deps: PairingRoutesDeps): readonly AnyRoute[] {
+  return [requestRoute(deps), completeRoute(deps), notifyRoute(deps), listRoute(deps), removeRoute(deps)]
+}
 
-  const request = defineRoute({
+function checkEnabled({ enabled }: Settings): void {
+  if (!enabled)
+    throw new Refusal('not_found', 'Pairing not enabled: write enabled = true under [pairing] into config.toml')
+}
+
+function requestRoute({ settings, pairing }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/pairing/request',
     summary: 'Get a code to pair a device with',
     description:
-      'Whoever sends this code to `/api/pairing/complete` in time gets a key for this daemon, once. Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
+      'The first caller who sends this code to `/api/pairing/complete` in time gets a key for this daemon. ' +
+      'Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
@@ -52,7 +56,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     errors: ['not_found', 'forbidden', 'conflict'],
     example: { returns: code },
     async handle(input) {
-      checkEnabled()
+      checkEnabled(settings)
       const { code: made, expiresAt } = await (await pairing()).request(input)
       return {
         pairing_code: made,
@@ -62,15 +66,18 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
       }
     },
   })
+}
 
-  const complete = defineRoute({
+function completeRoute({ settings, pairing }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/pairing/complete',
     summary: 'Pair a device with a code',
     description:
-      'The device sends this itself: while pairing is enabled no key is needed. `api_key` is shown here and never again; the device sends it as `Authorization: Bearer` from then on. ' +
+      'The device sends this itself: while pairing is enabled no key is needed. ' +
+      '`api_key` is shown here and never again; the device sends it as `Authorization: Bearer` from then on. ' +
       'Capitals, spaces and hyphens of the code do not matter. A wrong code counts as a wrong API key does.',
-    auth: enabled ? 'public' : 'bearer',
+    auth: settings.enabled ? 'public' : 'bearer',
     effect: 'own',
     cost: 50,
     body: Completion,
@@ -81,7 +88,7 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
       returns: { ...example, api_key: 'svc_device_…' },
     },
     async handle({ body, clientAddress, requestId }) {
-      checkEnabled()
+      checkEnabled(settings)
       const applicant = {
         code: body.pairing_code ?? body.code ?? body.token ?? '',
         name: body.display_name,
@@ -97,13 +104,16 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
       }
     },
   })
+}
 
-  const notify = defineRoute({
+function notifyRoute({ settings, devices, audit, fetch }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/pairing/notify',
     summary: 'Send a push notification to all paired devices',
     description:
-      'Through ntfy or gotify, as `push_provider` under `[pairing]` says. Answers how many devices it is on its way to, and 502 with what failed when the service did not take it.',
+      'Through ntfy or gotify, as `push_provider` under `[pairing]` says. Answers the number of devices, ' +
+      'and 502 with what failed when the service did not take it.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 20,
@@ -113,14 +123,16 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     errors: ['not_found', 'service_unavailable'],
     example: { body: { title: 'svc', message: 'The build is done.' }, returns: { ok: true, notified: 2, failed: [] } },
     async handle({ body, signal }) {
-      checkEnabled()
+      checkEnabled(settings)
       const { push } = await import('./push.ts')
       const result = await push(body, { settings, devices: devices.list(), audit, fetch, signal })
       return result.ok ? result : reply(JSON.stringify(result), { 'content-type': 'application/json' }, 502)
     },
   })
+}
 
-  const list = defineRoute({
+function listRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/pairing/devices',
     summary: 'List the paired devices, the oldest first',
@@ -132,18 +144,21 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     errors: ['not_found'],
     example: { returns: { devices: [{ ...example, last_seen: '2026-01-02T08:30:00.000Z' }], total: 1 } },
     handle() {
-      checkEnabled()
+      checkEnabled(settings)
       const found = devices.list()
       return { devices: [...found], total: found.length }
     },
   })
+}
 
-  const remove = defineRoute({
+function removeRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/pairing/devices/:id',
     summary: 'Remove a paired device',
     description:
-      'Its key opens nothing from then on, and its open connections end at once. A device can remove itself; others are removed with the API key.',
+      'Its key opens nothing from then on, and its open connections end at once. ' +
+      'A device can remove itself; others are removed with the API key.',
     auth: 'bearer',
     effect: 'own',
     effectOf: ({ principal, params }) =>
@@ -154,13 +169,11 @@ export function pairingRoutes({ settings, devices, pairing, audit, fetch }: Rout
     errors: ['not_found', 'device_not_found', 'forbidden'],
     example: { returns: { ok: true, device_id: example.device_id } },
     async handle(input) {
-      checkEnabled()
+      checkEnabled(settings)
       await devices.remove(input.params.id, input)
       return { ok: true as const, device_id: input.params.id }
     },
   })
-
-  return [request, complete, notify, list, remove]
 }
 
 /**

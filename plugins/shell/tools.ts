@@ -20,23 +20,38 @@ const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap
 const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
 
+interface ShellToolsDeps {
+  readonly parts: CommandParts
+  readonly running: Running
+  readonly processes: Processes
+  readonly limits: ProcessLimits
+}
+
 export function shellTools(
   parts: CommandParts,
   running: Running,
   processes: Processes,
   limits: ProcessLimits,
 ): readonly AnyTool[] {
-  const isCutOff = async (network: Admission | undefined): Promise<boolean> =>
-    network !== undefined && (await parts.spawn.isolation()).network === 'none'
+  const deps: ShellToolsDeps = { parts, running, processes, limits }
+  return [execTool(deps), startTool(deps), pollTool(deps), writeTool(deps), killTool(deps), listTool(deps)]
+}
 
-  const exec = defineTool({
+async function isCutOff({ spawn }: CommandParts, network: Admission | undefined): Promise<boolean> {
+  return network !== undefined && (await spawn.isolation()).network === 'none'
+}
+
+function execTool({ parts, running }: ShellToolsDeps): AnyTool {
+  return defineTool({
     ...guarded,
     name: 'shell_exec',
     risk: 'execute',
     polls: true,
     timeoutSecs: 130,
     description:
-      'Run a program in the workspace and wait for its end. Answers its exit code and what it wrote. The command is split into words without a shell: quote words with spaces; pipes, redirections, globs and variables work only for agents that are allowed a shell.',
+      'Run a program in the workspace and wait for its end. Answers its exit code and what it wrote. ' +
+      'The command is split into words without a shell: quote words with spaces; ' +
+      'pipes, redirections, globs and variables work only for agents that are allowed a shell.',
     input: v.object({
       command: v.pipe(command, v.description('The program and its arguments, such as git status')),
       timeout_seconds: v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(120), v.description('At most 120')), 30),
@@ -67,15 +82,25 @@ export function shellTools(
       )
       const exit = await child.ended
       const { text, droppedBytes } = child.read()
-      return `${describeExit(exit, seconds, own.silenceSecs)}\n${(await isCutOff(network)) ? `[${CUT_OFF}]\n` : ''}${droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]\n` : ''}${text === '' ? '(no output)' : text}`
+      const lines = [
+        describeExit(exit, seconds, own.silenceSecs),
+        (await isCutOff(parts, network)) ? `[${CUT_OFF}]` : '',
+        droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]` : '',
+      ].filter((line) => line !== '')
+      return [...lines, text === '' ? '(no output)' : text].join('\n')
     },
   })
-  const start = defineTool({
+}
+
+function startTool({ parts, running, processes, limits }: ShellToolsDeps): AnyTool {
+  return defineTool({
     ...guarded,
     name: 'process_start',
     risk: 'execute',
     description:
-      'Start a program in the workspace that goes on running: a server, a watcher, an interpreter. Answers JSON with its process_id. It ends with the agent, after some minutes without process_poll or process_write, or with process_kill.',
+      'Start a program in the workspace that goes on running: a server, a watcher, an interpreter. ' +
+      'Answers JSON with its process_id. It ends with the agent, after some minutes without process_poll or ' +
+      'process_write, or with process_kill.',
     input: v.object({
       command: v.pipe(command, v.description('The program, or a whole command when there are no args')),
       args: v.optional(v.pipe(v.array(v.string()), v.maxLength(1000)), []),
@@ -108,10 +133,13 @@ export function shellTools(
           }),
         ),
       )
-      return JSON.stringify((await isCutOff(network)) ? { ...view, note: CUT_OFF } : view)
+      return JSON.stringify((await isCutOff(parts, network)) ? { ...view, note: CUT_OFF } : view)
     },
   })
-  const poll = defineTool({
+}
+
+function pollTool({ processes }: ShellToolsDeps): AnyTool {
+  return defineTool({
     name: 'process_poll',
     risk: 'read',
     needs: 'shell',
@@ -123,7 +151,10 @@ export function shellTools(
       return JSON.stringify(processes.poll(agentId, input.process_id))
     },
   })
-  const write = defineTool({
+}
+
+function writeTool({ processes }: ShellToolsDeps): AnyTool {
+  return defineTool({
     ...guarded,
     name: 'process_write',
     risk: 'execute',
@@ -135,7 +166,10 @@ export function shellTools(
       return 'Written.'
     },
   })
-  const kill = defineTool({
+}
+
+function killTool({ processes }: ShellToolsDeps): AnyTool {
+  return defineTool({
     name: 'process_kill',
     risk: 'write',
     needs: 'shell',
@@ -146,7 +180,10 @@ export function shellTools(
       return JSON.stringify(await processes.kill(agentId, input.process_id))
     },
   })
-  const list = defineTool({
+}
+
+function listTool({ processes }: ShellToolsDeps): AnyTool {
+  return defineTool({
     name: 'process_list',
     risk: 'read',
     needs: 'shell',
@@ -157,7 +194,6 @@ export function shellTools(
       return JSON.stringify(processes.list(agentId))
     },
   })
-  return [exec, start, poll, write, kill, list]
 }
 
 function describeExit({ code, signal, reason }: Exit, timeoutSecs: number, silenceSecs: number): string {

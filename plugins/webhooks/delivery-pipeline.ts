@@ -3,10 +3,9 @@ import type { PluginContext, Tokens } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Turns } from '../chat/contract.ts'
-import { AuditFollower } from './audit-follower.ts'
-import { Dispatcher } from './dispatcher.ts'
+import type { AuditFollower } from './audit-follower.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import type { Settings, Target } from './schema.ts'
-import { send } from './send.ts'
 import type { SendResult } from './send.ts'
 import { Webhooks } from './service.ts'
 import { WebhookStore } from './store.ts'
@@ -32,15 +31,15 @@ export class DeliveryPipeline {
   readonly webhooks: Webhooks
   readonly #deps: DeliveryPipelineDeps
   readonly #store: WebhookStore
-  readonly #follower: AuditFollower
-  readonly #dispatcher: Dispatcher
+  /** Loaded with the first pass that has a subscriber. */
+  #workers: Promise<{ readonly follower: AuditFollower; readonly dispatcher: Dispatcher }> | undefined
   #isSubscribed = false
   #checkedAt = -Infinity
   #pass: Promise<void> | undefined
   #isPassRequested = false
 
   constructor(deps: DeliveryPipelineDeps) {
-    const { config, db, vault, admit, audit, feed, agents, turns } = deps
+    const { config, db, vault, admit, audit, feed } = deps
     this.#deps = deps
     this.#store = new WebhookStore(db)
     this.webhooks = new Webhooks({
@@ -56,21 +55,16 @@ export class DeliveryPipeline {
         this.wake()
       },
     })
-    this.#follower = new AuditFollower({
-      store: this.#store,
-      feed,
-      agents,
-      turns,
-      maxWaiting: config.max_waiting,
-      now: isoNow,
-    })
-    this.#dispatcher = this.#createDispatcher()
   }
 
-  #createDispatcher(): Dispatcher {
-    const { config, fetch, log, signal, background, metrics } = this.#deps
-    return new Dispatcher({
-      store: this.#store,
+  async #createWorkers(): Promise<{ readonly follower: AuditFollower; readonly dispatcher: Dispatcher }> {
+    const { config, feed, agents, turns, fetch, log, signal, background, metrics } = this.#deps
+    const store = this.#store
+    const { AuditFollower } = await import('./audit-follower.ts')
+    const { Dispatcher } = await import('./dispatcher.ts')
+    const follower = new AuditFollower({ store, feed, agents, turns, maxWaiting: config.max_waiting, now: isoNow })
+    const dispatcher = new Dispatcher({
+      store,
       fetch,
       log,
       signal,
@@ -82,6 +76,7 @@ export class DeliveryPipeline {
         'Attempts to deliver an event to a webhook, by outcome',
       ),
     })
+    return { follower, dispatcher }
   }
 
   /** Goes on with what an earlier run left. */
@@ -114,8 +109,9 @@ export class DeliveryPipeline {
     const { signal } = this.#deps
     await this.#checkSubscribed()
     if (!this.#isSubscribed || signal.aborted) return
-    await this.#follower.follow(signal)
-    await this.#dispatcher.dispatch()
+    const { follower, dispatcher } = await (this.#workers ??= this.#createWorkers())
+    await follower.follow(signal)
+    await dispatcher.dispatch()
   }
 
   async #checkSubscribed(): Promise<void> {
@@ -149,6 +145,7 @@ export class DeliveryPipeline {
       seconds: Math.floor(Date.parse(timestamp) / 1000),
       signal,
     }
+    const { send } = await import('./send.ts')
     return send(fetch, target, { id, body }, options)
   }
 }

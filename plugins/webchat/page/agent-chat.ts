@@ -27,13 +27,13 @@ import {
 import type { Transcript } from './transcript.ts'
 import { SessionFollower } from './session-follower.ts'
 import type { Followed } from './events.ts'
-import { Whereabouts } from './whereabouts.ts'
+import { TurnStatus } from './turn-status.ts'
 import type { AgentSummary, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
 /** Turns that are looked up when a conversation is opened. */
-const mostTurns = 20
+const maxTurnLookups = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
 /** The conversation with one agent: what is shown, and the connection it travels over. */
@@ -44,7 +44,7 @@ export class AgentChat {
   readonly more = new Observable(false)
   readonly history = new Observable<History>('loading')
   readonly connection: Connection
-  readonly whereabouts: Whereabouts
+  readonly turnStatus: TurnStatus
   /** The conversations with this agent, the newest first. */
   readonly sessions = new Observable<readonly SessionItem[]>([])
   /** The one in view, and the one the agent is in: what is sent goes to the latter. */
@@ -88,7 +88,7 @@ export class AgentChat {
     this.#api = api
     this.#onAgents = parts.onAgents
     this.#onApproval = parts.onApproval
-    this.whereabouts = new Whereabouts(async () => {
+    this.turnStatus = new TurnStatus(async () => {
       const turns = await api.turns(agentId)
       const open = openAnswer(this.transcript.value)?.turnId
       return (
@@ -98,8 +98,8 @@ export class AgentChat {
     })
     // Whatever changes while an answer is open is a word of it.
     this.transcript.watch(() => {
-      if (this.busy) this.whereabouts.heard()
-      else this.whereabouts.end()
+      if (this.busy) this.turnStatus.heard()
+      else this.turnStatus.end()
     })
     this.connection = new Connection({
       open: () => api.socket(agentId),
@@ -153,7 +153,7 @@ export class AgentChat {
   end(): void {
     this.#era++
     this.#shown = false
-    this.whereabouts.end()
+    this.turnStatus.end()
     this.#streaming?.abort()
     this.#follower.close()
     this.connection.close()
@@ -524,7 +524,7 @@ export class AgentChat {
   async #readTurns(): Promise<void> {
     for (const turnId of unaccounted(this.transcript.value)
       .filter((id) => !this.#asked.has(id))
-      .slice(0, mostTurns)) {
+      .slice(0, maxTurnLookups)) {
       this.#asked.add(turnId)
       try {
         const turn = await this.#api.turn(this.agentId, turnId)

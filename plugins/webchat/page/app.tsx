@@ -35,7 +35,7 @@ export function App({ client }: { readonly client: Client }) {
         />
       )
     case 'ready':
-      return <Desk client={client} />
+      return <Workspace client={client} />
   }
 }
 
@@ -67,7 +67,7 @@ function Unreachable({
   )
 }
 
-function Desk({ client }: { readonly client: Client }) {
+function Workspace({ client }: { readonly client: Client }) {
   const agents = useValue(client.agents)
   const chat = useValue(client.selected)
   const [menuOpen, setMenuOpen] = useState(false)

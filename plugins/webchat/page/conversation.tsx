@@ -31,7 +31,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
   const more = useValue(chat.more)
-  const whereabouts = useValue(chat.whereabouts.text)
+  const turnStatus = useValue(chat.turnStatus.text)
   const known = useValue(chat.known)
   const place = useValue(chat.place)
   const sessions = useValue(chat.sessions)
@@ -161,9 +161,9 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
                   answer={entry}
                   name={agent.name}
                   last={at === entries.length - 1}
-                  whereabouts={
+                  turnStatus={
                     entry.id === openId
-                      ? whereabouts
+                      ? turnStatus
                       : isWaiting(entry)
                         ? 'It is answered after the one before it.'
                         : undefined

@@ -24,7 +24,7 @@ interface AnswerProps {
   readonly name: string
   readonly last: boolean
   /** Where the message is, when that takes long. */
-  readonly whereabouts: string | undefined
+  readonly turnStatus: string | undefined
   /** Whether it is known what runs: until then a message without an answer may be one that is being answered. */
   readonly known: boolean
   /** For a message that failed and is on record. */
@@ -38,7 +38,7 @@ export function AnswerItem({
   answer,
   name,
   last,
-  whereabouts,
+  turnStatus,
   known,
   onRetry,
   onReload,
@@ -56,7 +56,7 @@ export function AnswerItem({
         <h2 class="answer-name">{name}</h2>
         {answer.thinking !== undefined && answer.thinking !== '' && (
           <details class="reasoning">
-            <summary>{open && answer.parts.length === 0 ? 'Thinking …' : 'What it thought'}</summary>
+            <summary>{open && answer.parts.length === 0 ? 'Thinking …' : 'Reasoning'}</summary>
             <div class="reasoning-text" tabIndex={0}>
               {answer.thinking}
             </div>
@@ -76,12 +76,12 @@ export function AnswerItem({
               <i />
               <i />
             </span>
-            <span role="status">{answer.phase ? <PhaseText phase={answer.phase} /> : (whereabouts ?? 'Thinking')}</span>
+            <span role="status">{answer.phase ? <PhaseText phase={answer.phase} /> : (turnStatus ?? 'Thinking')}</span>
           </p>
         )}
-        {open && !pondering && (answer.phase !== undefined || whereabouts !== undefined) && (
+        {open && !pondering && (answer.phase !== undefined || turnStatus !== undefined) && (
           <p class="aside" role="status">
-            {answer.phase ? <PhaseText phase={answer.phase} /> : whereabouts}
+            {answer.phase ? <PhaseText phase={answer.phase} /> : turnStatus}
           </p>
         )}
         {answer.state === 'detached' && (

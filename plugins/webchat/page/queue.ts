@@ -13,7 +13,7 @@ export interface Queued {
 const Stored = v.array(v.object({ text: v.string(), session: v.optional(v.string()) }))
 const prefix = 'svc.queue.'
 /** What a browser keeps for one origin is little, and a page with more waiting has other problems. */
-const mostKept = 50
+const maxKept = 50
 
 /**
  * Messages that wait here, kept with the tab: a reload loses none, and what was taken out to be sent is gone from there
@@ -30,7 +30,7 @@ export class Queue extends Observable<readonly Queued[]> {
   override set(value: readonly Queued[]): void {
     super.set(value)
     const kept = value
-      .slice(0, mostKept)
+      .slice(0, maxKept)
       .map(({ text, session }) => (session === undefined ? { text } : { text, session }))
     try {
       if (kept.length === 0) sessionStorage.removeItem(this.#place)

@@ -5,17 +5,17 @@ import type { Turn } from './wire.ts'
 const slowMs = 3000
 
 /** "Where is my message?": while an answer is slow, what the daemon says of the message. */
-export class Whereabouts {
+export class TurnStatus {
   readonly text = new Observable<string | undefined>(undefined)
-  readonly #look: () => Promise<Turn | undefined>
+  readonly #findTurn: () => Promise<Turn | undefined>
   #timer: ReturnType<typeof setTimeout> | undefined
   #quietSinceMs = 0
   /** Counts what was heard, so that an answer to an older question says nothing. */
   #heard = 0
 
-  /** `look` throws when the daemon cannot be asked. */
-  constructor(look: () => Promise<Turn | undefined>) {
-    this.#look = look
+  /** `findTurn` throws when the daemon cannot be asked. */
+  constructor(findTurn: () => Promise<Turn | undefined>) {
+    this.#findTurn = findTurn
   }
 
   /** The message was sent, or something of the answer came. */
@@ -32,7 +32,7 @@ export class Whereabouts {
 
   #again(heard: number): void {
     this.#timer = setTimeout(() => {
-      this.#look()
+      this.#findTurn()
         .then(
           (turn) => {
             if (heard === this.#heard)
