@@ -1,5 +1,4 @@
 import type { ConsolaInstance } from 'consola'
-import { PROVIDERS } from '../config/parts.ts'
 import { checkedHooks } from '../host/declared-hooks.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import type { Members } from '../host/instance.ts'
@@ -22,9 +21,9 @@ export interface MemberDeps {
 }
 
 /** The members of one plugin's context, tied to its scope. */
-export function createMembers(deps: MemberDeps, scope: Scope): Members {
+export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlugin): Members {
   const { kernel, home, log } = deps
-  const { fetch, admit } = createNetwork(deps, scope)
+  const { fetch, admit } = createNetwork(deps, scope, definition)
   const { programNetwork } = kernel
   return {
     routes: kernel.http.forPlugin(scope),
@@ -48,9 +47,10 @@ export function createMembers(deps: MemberDeps, scope: Scope): Members {
 /** Outbound requests of one plugin; they end when it is unloaded. */
 function createNetwork(
   { kernel: { outbound }, fetch: replacement }: MemberDeps,
-  { name, signal }: Scope,
+  { signal }: Scope,
+  definition: AnyPlugin,
 ): Pick<Members, 'fetch' | 'admit'> {
-  const mayReachPrivate = name === PROVIDERS
+  const mayReachPrivate = definition.outbound === 'operator'
   const send = replacement ?? (mayReachPrivate ? outbound?.forOperator() : outbound?.fetch) ?? unreachable
   return {
     fetch: (url, request) => send(url, { ...request, owner: signal }),

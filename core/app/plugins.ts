@@ -50,7 +50,8 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       kernel.reconfigure(live.current)
     },
     pluginConfig: (definition) => parseSections(definition, live.current, live.sources),
-    members: (scope) => createMembers({ kernel, home, log, fetch: options.fetch, known }, scope),
+    members: (scope, definition) =>
+      createMembers({ kernel, home, log, fetch: options.fetch, known }, scope, definition),
     hold(plugins) {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
       return () => {

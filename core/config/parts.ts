@@ -8,9 +8,6 @@ import type { ToolLimits } from '../tools/registry.ts'
 import { parseListenAddr } from './listen.ts'
 import type { Config } from './schema.ts'
 
-/** The registry of model providers calls the addresses the operator put into `[providers]`. */
-export const PROVIDERS = 'providers'
-
 /** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
 function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
   return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]

@@ -80,6 +80,11 @@ export interface PluginDefinition<
   /** Services that may come and go. Ask with `ctx.optional` each time. */
   readonly optional?: O
   readonly provides?: P
+  /**
+   * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, never a metadata service.
+   * Absent: to public addresses and those of `[outbound] allow`.
+   */
+  readonly outbound?: 'operator'
   /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
   readonly hooks?: readonly Hook<any>[]
   readonly migrations?: readonly Migration[]

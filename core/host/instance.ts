@@ -29,7 +29,7 @@ export interface Instance {
 }
 export interface Mounting {
   readonly log: ConsolaInstance
-  readonly members: (scope: Scope) => Members
+  readonly members: (scope: Scope, definition: AnyPlugin) => Members
   /** A service of a plugin that is loaded now, by id. */
   readonly find: (id: string) => unknown
   readonly setupMs: number
@@ -63,7 +63,7 @@ function createContext(
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {
-    ...members(scope),
+    ...members(scope, definition),
     config,
     services: Object.fromEntries(Object.entries(required).map(([key, { id }]) => [key, find(id)])),
     optional: (name) => {

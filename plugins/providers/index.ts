@@ -22,6 +22,7 @@ import { providerRoutes } from './routes.ts'
 
 export default definePlugin({
   name: 'providers',
+  outbound: 'operator',
   version: '1.0.0',
   config: OwnConfig,
   sections,
