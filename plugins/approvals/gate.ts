@@ -123,7 +123,7 @@ export function createGate({
       risk: (suspicion === undefined ? assessed?.harm : undefined) ?? riskOf(tool, risk),
       intent: assessed && visible(assessed.intent),
       standing,
-      description: explain(tools.find(tool)?.description, refusal ?? suspicion),
+      description: explain(tools.find(tool)?.description, refusal ?? suspicionText(suspicion)),
     })
   }
 
@@ -170,10 +170,13 @@ export function createGate({
 /** What may be the words of somebody who was not asked, as against what is merely secret. */
 const strangers: ReadonlySet<string> = new Set(['ExternalNetwork', 'UntrustedAgent'])
 const DESCRIPTION_CHARS = 300
+function suspicionText(suspicion: string | undefined): string | undefined {
+  return suspicion && `This call needs your approval, because ${suspicion}.`
+}
 /** Why it is asked for, and what the tool says it does. */
-function explain(does = '', refusal: string | undefined): string {
+function explain(does = '', reason: string | undefined): string {
   const short = does.length > DESCRIPTION_CHARS ? `${does.slice(0, DESCRIPTION_CHARS - 1).toWellFormed()}…` : does
-  return visible(refusal === undefined ? short : `Needs a person, because ${refusal.slice(0, 400)}. ${short}`.trimEnd())
+  return visible(reason === undefined ? short : `${reason.slice(0, 400)} ${short}`.trimEnd())
 }
 function refused({ tool, state, timeoutSecs, decidedBy }: Approval): Refusal {
   const why =

@@ -78,6 +78,7 @@ export function composeChat(deps: ChatDeps) {
     toolCallRate,
     effects: (turnId) => journal.effects(turnId),
     onWithheld: withheldCounter(deps.metrics),
+    modelsWithoutVision: new Set(),
     pluginsLoaded: (until) => pluginsLoaded(daemon, AbortSignal.any([until, deps.signal])),
     onWaiting: () => {
       if (deps.leaving.aborted) chat.releaseWaiting()

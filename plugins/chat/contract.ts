@@ -123,9 +123,9 @@ export interface Chat {
   accept(request: TurnRequest): Promise<AcceptedTurn>
   /**
    * Answers the message of a turn that failed or was interrupted once more, as a new turn with the same text, images and options; the old
-   * one no longer shows. Throws `turn_not_found`, and `conflict` when it is neither or was retried or dropped already.
+   * one no longer shows. `id` is that of the new turn. Throws `turn_not_found`, and `conflict` when it is neither or was retried or dropped already.
    */
-  retry(turnId: string, entryPoint: EntryPoint): Promise<AcceptedTurn>
+  retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn>
   /** Takes the message of such a turn out of view. Throws as `retry` does. */
   drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }>
   /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
@@ -226,7 +226,7 @@ export interface ToolCallAttempt {
   readonly risk: 'read' | 'write' | 'execute'
   /** Labels its arguments carry. */
   readonly labels?: readonly string[]
-  /** Why it will be refused unless a person approves exactly this call: label, source and sink. */
+  /** Why a person has to approve exactly this call, in sentences for that person. It is refused otherwise. */
   readonly refusal?: string
   /** What the turn read from outside looked like instructions to the model: a person is asked before what is risky, whoever would not be asked otherwise. */
   readonly suspicion?: string

@@ -4,7 +4,7 @@ import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Message, TurnFailure } from './contract.ts'
 import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
-import { MODULUS, numberOf, Tails } from './tails.ts'
+import { MODULUS, numberOf, RecentMessageCache } from './recent-messages.ts'
 
 /** Counted so that the tokens in the window can be told without reading the texts. */
 const CHARS_PER_MESSAGE = 16
@@ -13,7 +13,7 @@ const MOST_TURNS = 2_147_483_647
 
 export class SessionStore {
   readonly #db: PluginDatabase
-  readonly #tails = new Tails()
+  readonly #recent = new RecentMessageCache()
   #closed = false
   constructor(db: PluginDatabase) {
     this.#db = db
@@ -75,7 +75,7 @@ export class SessionStore {
   }
   /** Whether the session is there for certain, without looking. */
   isKnown(id: string): boolean {
-    return this.#db.dialect === 'sqlite' && this.#tails.has(id)
+    return this.#db.dialect === 'sqlite' && this.#recent.has(id)
   }
   insert(id: string, agentId: string, label: string | null, at: string): Statement {
     return this.#db
@@ -89,12 +89,12 @@ export class SessionStore {
     ]
   }
   removeOfAgent(agentId: string): readonly Statement[] {
-    this.#tails.clear()
+    this.#recent.clear()
     return [
       {
         ...this.#db
           .sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
-        written: () => this.#tails.clear(),
+        written: () => this.#recent.clear(),
       },
       this.#db.sql`DELETE FROM sessions_session WHERE agent_id = ${agentId}`,
     ]
@@ -108,8 +108,8 @@ export class SessionStore {
 
   /** The copy of the session's messages goes now, and again when the statement is carried out: until then it may be made anew. */
   #forgetting(id: string, statement: Statement): Statement {
-    this.#tails.drop(id)
-    return { ...statement, written: () => this.#tails.drop(id) }
+    this.#recent.drop(id)
+    return { ...statement, written: () => this.#recent.drop(id) }
   }
 
   /**
@@ -122,7 +122,7 @@ export class SessionStore {
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
     // A place that is known is put in: a selection from the table that is written goes through a temporary one.
-    const place = opens ? undefined : this.#tails.placeOf(sessionId, turnId)
+    const place = opens ? undefined : this.#recent.placeOf(sessionId, turnId)
     const insert = opens
       ? this.#db
           .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
@@ -143,7 +143,7 @@ export class SessionStore {
       {
         ...insert,
         written: (changes) => {
-          if (changes > 0) this.#tails.add(sessionId, row, blocks.length, opens)
+          if (changes > 0) this.#recent.add(sessionId, row, blocks.length, opens)
         },
       },
       this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
@@ -196,8 +196,8 @@ export class SessionStore {
   /** Newest first; what was accepted after the turn is left out, and what failed before it. */
   async upTo(sessionId: string, turnId: string, limit: number): Promise<readonly MessageRow[]> {
     // The file of SQLite has one writer, and that is this process.
-    if (this.#db.dialect !== 'sqlite' && this.#tails.has(sessionId)) {
-      this.#tails.check(
+    if (this.#db.dialect !== 'sqlite' && this.#recent.has(sessionId)) {
+      this.#recent.check(
         sessionId,
         v.parse(
           v.optional(MarkRow),
@@ -205,7 +205,7 @@ export class SessionStore {
         ),
       )
     }
-    const known = this.#tails.take(sessionId, turnId, limit)
+    const known = this.#recent.take(sessionId, turnId, limit)
     if (known) return known
     const found = await this.#db.all<{
       turn_seq: unknown
@@ -224,7 +224,7 @@ export class SessionStore {
     const [first] = found
     // Where later turns wait already, what was read is not the end of the session.
     if (first && first.turn_seq === first.newest) {
-      this.#tails.put(
+      this.#recent.put(
         sessionId,
         v.parse(MarkRow, first),
         rows,
@@ -241,7 +241,7 @@ export class SessionStore {
     before: string | undefined,
     limit: number,
   ): Promise<readonly MessageRow[]> {
-    const known = this.#db.dialect === 'sqlite' ? this.#tails.between(sessionId, after, before, limit) : undefined
+    const known = this.#db.dialect === 'sqlite' ? this.#recent.between(sessionId, after, before, limit) : undefined
     if (known) return known
     const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
     return toMessages(

@@ -169,6 +169,42 @@ describe('a message that is retried', () => {
     expect(await contents(agent)).toEqual(['second', 'two', 'first', 'one'])
   })
 
+  it('under an Idempotency-Key is asked again once, and a repeated request names the same turn', async () => {
+    const agent = await spawn()
+    stage.fake.script({ status: 400 })
+    await send(agent, 'once more')
+    const [failed] = (await stage.session(agent)).messages
+    const retry = () =>
+      stage.post(`/api/turns/${failed?.turn_id}/retry`, undefined, { headers: { 'idempotency-key': 'again-1' } })
+    const first = await retry()
+    expect(first.status).toBe(202)
+    const body = await first.json()
+    await answered(body.turn_id)
+    const second = await retry()
+    expect([second.status, await second.json()]).toEqual([202, body])
+    expect(await contents(agent)).toEqual(['once more', expect.any(String)])
+    expect((await act(failed?.turn_id, 'retry')).status).toBe(409)
+  })
+
+  it('when the journal no longer knows its turn is not found, and the message says what to do', async () => {
+    const agent = await spawn()
+    stage.fake.script({ status: 400 })
+    await send(agent, 'long ago')
+    const [failed] = (await stage.session(agent)).messages
+    const db = new Sqlite(join(stage.host.home, 'data', 'svc.db'))
+    db.prepare('DELETE FROM journal_turn WHERE id = ?').run(failed?.turn_id)
+    db.close()
+    for (const what of ['retry', 'drop'] as const)
+      expect(await act(failed?.turn_id, what)).toMatchObject({
+        status: 404,
+        body: { error: { code: 'turn_not_found', message: expect.stringContaining('plugins.journal.retention_days') } },
+      })
+    expect(await stage.host.json('POST', `/api/agents/${agent}/commands`, { command: '/retry' })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'turn_not_found' } },
+    })
+  })
+
   it('and dropped by many at once is settled once', async () => {
     for (let round = 0; round < 3; round++) {
       const agent = await spawn()

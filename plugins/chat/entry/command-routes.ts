@@ -77,7 +77,15 @@ export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
     params: AgentParams,
     body: CommandBody,
     returns: CommandAnswer,
-    errors: ['agent_not_found', 'session_not_found', 'approval_not_found', 'conflict', 'service_unavailable'],
+    errors: [
+      'agent_not_found',
+      'session_not_found',
+      'approval_not_found',
+      'turn_not_found',
+      'conflict',
+      'rate_limit',
+      'service_unavailable',
+    ],
     example: { body: { command: '/usage' } },
     async handle({ params, body, principal }) {
       const agent = await deps.agents.require(params.id)

@@ -113,9 +113,11 @@ const commands: Readonly<Record<string, Entry>> = {
     },
   },
   stop: {
-    does: 'cancel the running answer',
-    run: ({ chat }, { agentId, sessionId }) =>
-      chat.stop(agentId, sessionId) ? 'Agent run cancelled.' : 'No active run.',
+    does: 'cancel the running answer of this session',
+    async run({ chat, agents }, { agentId, sessionId }) {
+      const session = sessionId ?? (await agents.require(agentId)).sessionId
+      return chat.stop(agentId, session) ? 'Agent run cancelled.' : 'No active run.'
+    },
   },
   retry: {
     does: 'send the last message that failed again',

@@ -88,9 +88,14 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
     returns: RetriedTurn,
     status: 202,
     errors: ['turn_not_found', 'conflict', 'rate_limit', 'service_unavailable'],
-    async handle({ params }) {
-      const turn = await chat.retry(params.id, 'rest')
+    idempotent: true,
+    async handle({ params, effectId }) {
+      const turn = await chat.retry(params.id, 'rest', effectId)
       return { turn_id: turn.id, session_id: turn.sessionId, agent_id: turn.agentId, retried: params.id }
+    },
+    async recall(id, { params }) {
+      const turn = await turns.find(id)
+      return turn && { turn_id: id, session_id: turn.sessionId, agent_id: turn.agentId, retried: params.id }
     },
   })
   const drop = defineRoute({

@@ -69,8 +69,8 @@ export interface Declassification {
 }
 export type FlowVerdict =
   | { readonly allowed: true; readonly declassified: readonly Declassification[] }
-  /** `text` is told to the model and the audit: label, source and sink, never the value. */
-  | { readonly allowed: false; readonly label: Label; readonly text: string }
+  /** `text` is for the model and the audit: label, source and sink, never the value. `reason` is for the person who may approve. */
+  | { readonly allowed: false; readonly label: Label; readonly text: string; readonly reason: string }
 
 /**
  * Whether labelled arguments may reach a tool. Nothing clears a label but a person's approval of exactly these arguments, or a
@@ -83,11 +83,9 @@ export function checkFlow({ tool, args, refuses, carried, approved, commands = [
   const hash = argumentHash(tool, args)
   const by = runners.has(tool) && operatorAllows(args, commands) ? 'operator' : approved?.get(hash)
   if (by === undefined) {
-    return {
-      allowed: false,
-      label,
-      text: `${tool} refuses ${label}: its arguments may come from ${carried.get(label) ?? 'outside'}, and nobody has approved exactly this call`,
-    }
+    const source = carried.get(label) ?? 'outside'
+    const text = `${tool} refuses ${label}: its arguments may come from ${source}, and nobody has approved exactly this call`
+    return { allowed: false, label, text, reason: reasonFor(tool, label, source) }
   }
   return { allowed: true, declassified: refused.map((each) => ({ label: each, sink: tool, by, argumentHash: hash })) }
 }
@@ -95,6 +93,21 @@ export function checkFlow({ tool, args, refuses, carried, approved, commands = [
 /** The same for the same tool and arguments, in whatever order the keys were written. */
 export function argumentHash(tool: string, args: unknown): string {
   return callKey(tool, args)
+}
+
+/** Why a person has to approve, in a sentence without internal words. */
+function reasonFor(tool: string, label: Label, source: string): string {
+  const subject = runners.has(tool) ? 'The command' : 'Its input'
+  const origin = label === 'UserInput' && source === sources.UserInput ? 'came from a chat message' : ORIGINS[label]
+  const where = source.startsWith('the answer of') ? `may come from ${source}` : origin
+  return `${subject} ${where}, so it needs your approval.`
+}
+const ORIGINS: Readonly<Record<Label, string>> = {
+  ExternalNetwork: 'may come from the network',
+  UserInput: 'may come from a message',
+  Pii: 'may contain personal data',
+  Secret: 'may contain a secret',
+  UntrustedAgent: 'may come from another agent',
 }
 
 /** Tools whose `command` the operator's list in the manifest is about. */

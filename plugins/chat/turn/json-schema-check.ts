@@ -1,6 +1,6 @@
 type Schema = Readonly<Record<string, unknown>>
 /** Deep enough for every schema a person writes; a schema that refers to itself for ever ends here. */
-const MOST_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** Why a value does not fit a JSON schema, with the place; `undefined` when it does. Keywords it does not know are not checked. */
 export function firstFault(
@@ -10,7 +10,7 @@ export function firstFault(
   at = '',
   depth = 0,
 ): string | undefined {
-  if (schema === true || !isTable(schema) || depth > MOST_DEPTH)
+  if (schema === true || !isTable(schema) || depth > MAX_DEPTH)
     return schema === false ? `${place(at)} must not be there` : undefined
   if (typeof schema['$ref'] === 'string') return firstFault(value, follow(root, schema['$ref']), root, at, depth + 1)
   const inner = (part: unknown, each: unknown, where: string): string | undefined =>

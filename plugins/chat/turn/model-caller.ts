@@ -3,11 +3,13 @@ import type { CompletionRequest, Turn } from 'svc/providers'
 import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Hooks, Logger, PluginDatabase, ToolDescription } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
+import type { Catalog } from '../../catalog/contract.ts'
 import type { Inference, InferenceEvent, ResolvedModel } from '../../providers/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { Compactor } from '../context/compactor.ts'
 import { tagReplay, toTurns, untagReplay } from '../context/history.ts'
 import { inject } from '../context/injection.ts'
+import { asksAboutImage, hasOldImages, withoutOldImages } from '../context/old-images.ts'
 import { fit } from '../context/window.ts'
 import { PromptBuilt } from '../contract.ts'
 import { repair } from '../safety/history-repair.ts'
@@ -23,6 +25,9 @@ export interface ModelCallerDeps {
   readonly hooks: Hooks
   readonly sessions: Sessions
   readonly compactor: Compactor
+  readonly catalog: () => Catalog | undefined
+  /** Models that refused images of earlier messages, as `provider/model`. */
+  readonly modelsWithoutVision: Set<string>
   readonly budgetGate: BudgetGate
   readonly record: TurnRecord
   readonly db: Pick<PluginDatabase, 'batch'>
@@ -99,11 +104,33 @@ export class ModelCaller {
         if (attempt.answered || !isProviderFailure(error)) throw error
         await this.#settle(attempt)
         if (this.#deps.turnMs <= this.#progress.modelMs) throw turnTimeout(attempt.model, this.#deps.turnMs, error)
-        const overflow = error instanceof UpstreamFailure && error.reason === 'context_length'
-        const mended = overflow ? await this.#makeRoom(turns, attempt.model, signal) : await this.#fallBack(error)
-        if (!mended) throw error
+        if (!(await this.#recover(error, attempt, turns, signal))) throw error
       }
     }
+  }
+
+  /** Prepares another attempt after a failure. `false` when nothing is left to try. */
+  async #recover(
+    error: UpstreamFailure | Refusal,
+    { model, request }: Attempt,
+    turns: readonly Turn[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (!(error instanceof UpstreamFailure)) return this.#fallBack(error)
+    if (error.reason === 'context_length') return this.#makeRoom(turns, model, signal)
+    // A model without vision refuses every later turn of a session that holds an image.
+    if (error.reason === 'invalid_request' && hasOldImages(request.turns) && !asksAboutImage(request.turns)) {
+      this.#deps.modelsWithoutVision.add(nameOf(model))
+      return true
+    }
+    return this.#fallBack(error)
+  }
+
+  async #cannotSee(model: ResolvedModel): Promise<boolean> {
+    if (this.#deps.modelsWithoutVision.has(nameOf(model))) return true
+    const catalog = this.#deps.catalog()
+    await catalog?.ready()
+    return catalog?.find(model.provider, model.model)?.supports.vision === false
   }
 
   /** Builds the request and passes the budgets. */
@@ -176,11 +203,13 @@ export class ModelCaller {
     const { extra_params: extra, system_prompt: rules } = manifest.model
     const all = compactedTurns ? [...compactedTurns.turns, ...turns.slice(compactedTurns.count)] : turns
     const injected = inject(rules, repair(all).turns, manifest.context_injection)
+    const hidden = hasOldImages(injected.turns) && (await this.#cannotSee(model))
+    const shown = hidden ? withoutOldImages(injected.turns) : injected.turns
     const instructions = options.instructions === undefined ? '' : `\n\n${options.instructions}`
     const request = await this.#deps.hooks.apply(PromptBuilt, {
       model: model.model,
       system: injected.system + instructions + (format ? instruction(format) : ''),
-      turns: untagReplay(model, injected.turns),
+      turns: untagReplay(model, shown),
       tools: this.#tools,
       maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens,
       temperature: options.temperature ?? manifest.model.temperature,
@@ -262,6 +291,10 @@ export class ModelCaller {
       output: error ?? output,
     })
   }
+}
+
+function nameOf({ provider, model }: ResolvedModel): string {
+  return `${provider}/${model}`
 }
 
 /** The model failed, or it cannot be called any more: its key or its driver went away since it was chosen. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -114,11 +114,12 @@ export class ChatService implements Chat {
     return turn
   }
 
-  async retry(turnId: string, entryPoint: EntryPoint): Promise<AcceptedTurn> {
+  async retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
     return this.#settle(turnId, 'retried', async (turn, { blocks }, statements) => {
       const texts = blocks.filter((block) => block.type === 'text')
       const request: TurnRequest = {
         ...readOptions(turn.options),
+        ...omitUndefined({ id }),
         agentId: turn.agentId,
         sessionId: turn.sessionId,
         entryPoint,
@@ -148,8 +149,13 @@ export class ChatService implements Chat {
     this.#settling.add(turnId)
     try {
       const turn = await journal.find(turnId)
-      const [message] = turn ? await sessions.turn(turn.sessionId, turnId) : []
-      if (!turn || message?.role !== 'user') throw new Refusal('turn_not_found', `No turn ${turnId} with a message`)
+      if (!turn)
+        throw new Refusal(
+          'turn_not_found',
+          `No turn ${turnId}: it is older than plugins.journal.retention_days, or it never was. Send the message again.`,
+        )
+      const [message] = await sessions.turn(turn.sessionId, turnId)
+      if (message?.role !== 'user') throw new Refusal('turn_not_found', `The message of turn ${turnId} is deleted`)
       if (turn.state !== 'failed' && turn.state !== 'interrupted')
         throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
       if (await sessions.isHidden(turn.sessionId, turnId)) throw settled()

@@ -181,7 +181,7 @@ export class ToolExecutor {
       approve: (by) => {
         approver = by
       },
-      ...(!verdict.allowed && { refusal: verdict.text }),
+      ...(!verdict.allowed && { refusal: `${agent.name} wants to ${purposeOf(toolName)}. ${verdict.reason}` }),
       ...omitUndefined({ suspicion }),
     })
     if (refusal !== undefined) {
@@ -256,4 +256,10 @@ export class ToolExecutor {
     this.#live.waiting = false
     await this.#deps.db.batch([this.#deps.record.running(this.#live.id)])
   }
+}
+
+const RUNNERS: ReadonlySet<string> = new Set(['shell_exec', 'process_start'])
+/** What a tool is used for, in the words of an approval. */
+function purposeOf(tool: string): string {
+  return RUNNERS.has(tool) ? 'run a program' : `use ${tool}`
 }

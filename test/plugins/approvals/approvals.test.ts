@@ -222,7 +222,9 @@ describe('an action of high risk', () => {
       action_summary: 'shell_exec echo it ran',
       payload: { command: 'echo it ran' },
     })
-    expect(request.description).toContain('shell_exec refuses UserInput')
+    expect(request.description).toContain(
+      'wants to run a program. The command came from a chat message, so it needs your approval.',
+    )
     await host.json('POST', `/api/approvals/${request.id}/approve`)
     expect((await answer).body.response).toContain('it ran')
     const { entries } = (await host.json('GET', '/api/audit/recent?event_type=capability_check')).body

@@ -18,10 +18,10 @@ interface Tail {
   chars: number
 }
 
-const MOST_SESSIONS = 500
+const MAX_SESSIONS = 500
 /** Of all sessions together, and of one. */
-const MOST_CHARS = 16_000_000
-const MOST_CHARS_EACH = 600_000
+const MAX_CHARS = 16_000_000
+const MAX_CHARS_EACH = 600_000
 /** What a message takes beside its text, measured: many short ones fill the memory as a few long ones do. */
 const ROW_CHARS = 600
 
@@ -39,28 +39,28 @@ export function numberOf(id: string): number {
  * on disk: a copy takes up a row once it is written, and is dropped by whatever else changes a session's messages. Where other processes
  * write too, it is used only when its fingerprint is that of the session's row at this moment.
  */
-export class Tails {
-  readonly #tails = new Map<string, Tail>()
+export class RecentMessageCache {
+  readonly #recent = new Map<string, Tail>()
   #chars = 0
 
   has(sessionId: string): boolean {
-    return this.#tails.has(sessionId)
+    return this.#recent.has(sessionId)
   }
 
   /** Where a turn stands, when a message of it is known to be stored. */
   placeOf(sessionId: string, turnId: string): number | undefined {
-    const tail = this.#tails.get(sessionId)
+    const tail = this.#recent.get(sessionId)
     return tail?.kept[endOf(tail, turnId) - 1]?.row.turn_seq
   }
 
   /** A message was appended: put into its place as the statement did. */
   add(sessionId: string, row: Appended, textChars: number, opens: boolean): void {
-    const tail = this.#tails.get(sessionId)
+    const tail = this.#recent.get(sessionId)
     if (!tail) return
     const chars = textChars + ROW_CHARS
     const at = opens ? 0 : endOf(tail, row.turn_id)
     // The turn may lie before what is kept.
-    if ((at === 0 && !opens && !tail.complete) || tail.chars + chars > MOST_CHARS_EACH) return this.drop(sessionId)
+    if ((at === 0 && !opens && !tail.complete) || tail.chars + chars > MAX_CHARS_EACH) return this.drop(sessionId)
     const seq = tail.mark.appended + 1
     const turnSeq = at === 0 ? seq : (tail.kept[at - 1]?.row.turn_seq ?? seq)
     tail.kept.splice(at === 0 ? tail.kept.length : at, 0, { row: { ...row, turn_seq: turnSeq, seq }, chars })
@@ -72,16 +72,16 @@ export class Tails {
 
   /** Drops a copy that is not of what the session's row says. */
   check(sessionId: string, mark: Mark | undefined): void {
-    const own = this.#tails.get(sessionId)?.mark
+    const own = this.#recent.get(sessionId)?.mark
     if (own?.appended !== mark?.appended || own?.fingerprint !== mark?.fingerprint) this.drop(sessionId)
   }
 
   /** At most `limit` messages up to the end of a turn, newest first. `undefined`: the database has to be asked. */
   take(sessionId: string, turnId: string, limit: number): readonly MessageRow[] | undefined {
-    const tail = this.#tails.get(sessionId)
+    const tail = this.#recent.get(sessionId)
     if (!tail) return undefined
-    this.#tails.delete(sessionId)
-    this.#tails.set(sessionId, tail)
+    this.#recent.delete(sessionId)
+    this.#recent.set(sessionId, tail)
     const end = endOf(tail, turnId)
     if (end === 0 || (end < limit && !tail.complete)) return undefined
     const rows: MessageRow[] = []
@@ -100,7 +100,7 @@ export class Tails {
     before: string | undefined,
     limit: number,
   ): readonly MessageRow[] | undefined {
-    const tail = this.#tails.get(sessionId)
+    const tail = this.#recent.get(sessionId)
     const [first] = tail?.kept ?? []
     if (!tail || !first || (isAfter(first.row, after) && !tail.complete)) return undefined
     const end = before === undefined ? tail.kept.length : tail.kept.findIndex(({ row }) => row.turn_id === before)
@@ -119,28 +119,28 @@ export class Tails {
     this.drop(sessionId)
     const kept = rows.map((row, at): Kept => ({ row, chars: (chars[at] ?? 0) + ROW_CHARS })).toReversed()
     const sum = kept.reduce((total, each) => total + each.chars, 0)
-    if (sum > MOST_CHARS_EACH) return
-    this.#tails.set(sessionId, { mark, kept, complete, chars: sum })
+    if (sum > MAX_CHARS_EACH) return
+    this.#recent.set(sessionId, { mark, kept, complete, chars: sum })
     this.#chars += sum
     this.#makeRoom()
   }
 
   drop(sessionId: string): void {
-    const tail = this.#tails.get(sessionId)
+    const tail = this.#recent.get(sessionId)
     if (!tail) return
-    this.#tails.delete(sessionId)
+    this.#recent.delete(sessionId)
     this.#chars -= tail.chars
   }
   clear(): void {
-    this.#tails.clear()
+    this.#recent.clear()
     this.#chars = 0
   }
 
   #makeRoom(): void {
-    if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) return
-    for (const oldest of this.#tails.keys()) {
+    if (this.#chars <= MAX_CHARS && this.#recent.size <= MAX_SESSIONS) return
+    for (const oldest of this.#recent.keys()) {
       this.drop(oldest)
-      if (this.#chars <= MOST_CHARS && this.#tails.size <= MOST_SESSIONS) return
+      if (this.#chars <= MAX_CHARS && this.#recent.size <= MAX_SESSIONS) return
     }
   }
   #shorten(tail: Tail, count: number): void {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Tails } from '../../../plugins/sessions/tails.ts'
-import type { Appended } from '../../../plugins/sessions/tails.ts'
+import { RecentMessageCache } from '../../../plugins/sessions/recent-messages.ts'
+import type { Appended } from '../../../plugins/sessions/recent-messages.ts'
 
 const row = (id: string, text: string): Appended => ({
   id,
@@ -10,10 +10,11 @@ const row = (id: string, text: string): Appended => ({
   mark: null,
   created_at: '2026-01-01T00:00:00.000Z',
 })
-const kept = (tails: Tails, sessions: readonly string[]): number => sessions.filter((id) => tails.has(id)).length
+const kept = (tails: RecentMessageCache, sessions: readonly string[]): number =>
+  sessions.filter((id) => tails.has(id)).length
 const sessions = Array.from({ length: 500 }, (_, at) => `session-${at}`)
-function begun(): Tails {
-  const tails = new Tails()
+function begun(): RecentMessageCache {
+  const tails = new RecentMessageCache()
   for (const id of sessions) tails.put(id, { appended: 0, fingerprint: 0 }, [], [], true)
   return tails
 }
