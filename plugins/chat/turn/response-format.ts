@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
-import { firstFault } from './json-schema-check.ts'
 import { readJson } from 'svc/sdk'
 
 // A list is an object as well, and no schema.
@@ -59,10 +58,10 @@ export function instruction(format: ResponseFormat): string {
 }
 
 /** The answer as JSON text, without a fence around it; or what is wrong with it, in words for the model. */
-export function checkAnswer(
+export async function checkAnswer(
   text: string,
   format: ResponseFormat,
-): { readonly text: string } | { readonly fault: string } {
+): Promise<{ readonly text: string } | { readonly fault: string }> {
   const bare = text
     .trim()
     .replace(/^```(?:json)?\s*\n?/, '')
@@ -76,6 +75,7 @@ export function checkAnswer(
   }
   if (format.type === 'json')
     return typeof value === 'object' && value !== null ? { text: bare } : { fault: 'it is not a JSON object' }
+  const { firstFault } = await import('./json-schema-check.ts')
   const fault = firstFault(value, format.schema)
   return fault === undefined ? { text: bare } : { fault }
 }

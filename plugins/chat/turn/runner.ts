@@ -251,7 +251,7 @@ export class TurnRunner {
     answer: { readonly text: string; readonly usage: Usage; readonly again: boolean },
   ) {
     const { progress } = turn
-    const checked = checkAnswer(answer.text, format)
+    const checked = await checkAnswer(answer.text, format)
     if (!('fault' in checked)) return checked
     progress.request = undefined
     progress.addUsage(answer.usage)

@@ -169,10 +169,10 @@ describe('an answer against its schema', () => {
       'a.a.a must be object',
     )
   })
-  it('is taken out of its fence, and must be JSON', () => {
-    expect(checkAnswer('```json\n{"a":1}\n```', { type: 'json' })).toEqual({ text: '{"a":1}' })
-    expect(checkAnswer('"text"', { type: 'json' })).toHaveProperty('fault')
-    expect(checkAnswer('Sure! {"a":1}', { type: 'json' })).toHaveProperty('fault')
+  it('is taken out of its fence, and must be JSON', async () => {
+    expect(await checkAnswer('```json\n{"a":1}\n```', { type: 'json' })).toEqual({ text: '{"a":1}' })
+    expect(await checkAnswer('"text"', { type: 'json' })).toHaveProperty('fault')
+    expect(await checkAnswer('Sure! {"a":1}', { type: 'json' })).toHaveProperty('fault')
   })
 })
 
