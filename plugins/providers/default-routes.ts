@@ -2,11 +2,11 @@ import { defineRoute, Refusal, SerialQueue, UpstreamFailure } from 'svc/sdk'
 import type { Configuration } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
-import type { Connections } from './connection.ts'
+import { advise } from './advice.ts'
+import type { Connection, Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import { checkProbe } from './driver-events.ts'
 import { withoutKey } from './keys.ts'
-import type { Key } from './keys.ts'
 import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
 
 const TEST_MS = 30_000
@@ -33,20 +33,21 @@ export async function tryProvider(
       `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`,
     )
   const started = performance.now()
-  let key: Key | undefined
+  let connection: Connection | undefined
   try {
-    const { entry, client, key: found } = await connections.open({ provider: name })
-    key = found
+    connection = await connections.open({ provider: name })
+    const { entry, client } = connection
     const { model } = checkProbe(name, await entry.use(TEST_MS, (inner) => client.probe(inner), signal))
     return { status: 'ok', provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof UpstreamFailure) && !(error instanceof Refusal)) throw error
+    const advised = connection ? advise(error, name, connection, { turns: [] }) : error
     return {
       status: 'error',
       provider: name,
       latency_ms: Math.round(performance.now() - started),
-      error: withoutKey(error.message, key),
+      error: withoutKey(advised instanceof Error ? advised.message : error.message, connection?.key),
     }
   }
 }

@@ -148,7 +148,7 @@ describe('providers over the API', () => {
     await host.json('POST', '/api/providers/openai/key', { api_key: 'wrong' })
     expect(await host.json('POST', '/api/providers/openai/test')).toMatchObject({
       status: 200,
-      body: { status: 'error', error: expect.stringContaining('401') },
+      body: { status: 'error', error: expect.stringMatching(/401.*Check the key/) },
     })
     expect((await host.json('POST', '/api/providers/nonsense/test')).status).toBe(404)
   })
