@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { findNearest, suggest } from 'svc/internal'
 import { line, Refusal } from 'svc/sdk'
-import type { HeldAgent } from './roster.ts'
+import type { LoadedAgent } from './registry.ts'
 
 /** The names there are to assign now. */
 export type Assignable = (kind: 'skills' | 'mcp_servers') => Promise<readonly string[]>
@@ -12,12 +12,15 @@ export const Names = v.pipe(
   v.check((list) => new Set(list).size === list.length, 'must not hold a name twice'),
 )
 
-/** The list as it is stored: `*` stands for all, which is an empty list. Throws `invalid_request` for a name there is not, unless the agent has it already. */
+/**
+ * The list as it is stored: `*` stands for all, which is an empty list. Throws `invalid_request` for a name there is
+ * not, unless the agent has it already.
+ */
 export async function checkAssigned(
   assignable: Assignable,
   kind: 'skills' | 'mcp_servers',
   wanted: readonly string[],
-  { manifest }: HeldAgent,
+  { manifest }: LoadedAgent,
 ): Promise<readonly string[]> {
   const list = wanted.includes('*') ? [] : wanted
   const available = await assignable(kind)

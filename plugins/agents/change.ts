@@ -7,7 +7,7 @@ import { toDetail } from './detail.ts'
 import { identityChange, identityFields } from './identity.ts'
 import type { ManifestEdits } from './manifest.ts'
 import { Address, Variable } from './manifest-schema.ts'
-import type { HeldAgent } from './roster.ts'
+import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 
 const text = v.optional(v.string())
@@ -37,8 +37,8 @@ const Model = v.object({
   base_url: v.optional(v.nullable(Address)),
 })
 /**
- * What can be changed of an agent (PATCH, PATCH config and PUT update). Ranges are those of the manifest, which the result must fit. `model`
- * is a name, or an object as GET shows it.
+ * What can be changed of an agent (PATCH, PATCH config and PUT update). Ranges are those of the manifest, which the
+ * result must fit. `model` is a name, or an object as GET shows it.
  */
 export const AgentChange = v.object({
   name: text,
@@ -76,7 +76,7 @@ export async function changeAgent(
   assignable: Assignable,
   id: string,
   { manifest_toml: toml, signed_manifest: signed, ...body }: AgentChange,
-): Promise<HeldAgent> {
+): Promise<LoadedAgent> {
   const agent = await agents.require(id)
   const given = Object.entries(body).filter(([, value]) => value !== undefined)
   if (toml !== undefined || signed !== undefined) {
@@ -114,7 +114,7 @@ export async function changeAgent(
 
 async function modelEdits(
   agents: AgentService,
-  agent: HeldAgent,
+  agent: LoadedAgent,
   body: Pick<AgentChange, 'provider' | 'model' | keyof typeof ofModel>,
 ): Promise<ManifestEdits> {
   const part = typeof body.model === 'object' ? body.model : undefined
@@ -125,7 +125,8 @@ async function modelEdits(
   const asked = agree('model', typeof body.model === 'string' ? body.model : undefined, pair?.model)
   const provider = agree('provider', body.provider, pair?.provider)
   const chosen = asked === undefined ? { provider, model: asked } : await agents.modelOf(agent, asked, provider)
-  // What is shown as `null` and sent back stays; what is set and sent as `null` is removed, which an edit to `undefined` does.
+  // What is shown as `null` and sent back stays; what is set and sent as `null` is removed, which an edit to
+  // `undefined` does.
   const removed = (['api_key_env', 'base_url'] as const)
     .filter((key) => part?.[key] === null && shown[key] !== null)
     .map((key) => [`model.${key}`, undefined] as const)

@@ -23,7 +23,8 @@ export const SigningConfig = fields.table(
       v.pipe(
         v.picklist(['off', 'warn', 'require']),
         v.description(
-          'What happens to a manifest without a signature: taken, taken with a warning when there are trusted signers, refused. A bad signature is always refused.',
+          'What happens to a manifest without a signature: taken, taken with a warning when there are trusted ' +
+            'signers, refused. A bad signature is always refused.',
         ),
       ),
       'warn',

@@ -87,7 +87,10 @@ export interface Manifest {
     /** `HH:MM-HH:MM`, local time of the daemon. */
     readonly quiet_hours?: string | undefined
   }
-  /** Models for easy and hard questions, as `provider/model`, a model of the agent's own provider or an alias; the agent's own where one is not named. */
+  /**
+   * Models for easy and hard questions, as `provider/model`, a model of the agent's own provider or an alias; the
+   * agent's own where one is not named.
+   */
   readonly routing: {
     readonly simple_model?: string | undefined
     readonly medium_model?: string | undefined
@@ -153,11 +156,14 @@ export interface Agents {
   /** Throws `agent_not_found`. */
   require(id: string): Promise<Agent>
   /**
-   * The agent, when it takes messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and `service_unavailable`
-   * while it is being made.
+   * The agent, when it takes messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and
+   * `service_unavailable` while it is being made.
    */
   requireRunning(id: string): Promise<Agent>
-  /** Whether the manifest grants the tool and what it needs, its lists let it through and the agent's permission covers the risk. */
+  /**
+   * Whether the manifest grants the tool and what it needs, its lists let it through and the agent's permission covers
+   * the risk.
+   */
   mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs'>): boolean
   /** Every agent, oldest first. */
   list(): Promise<readonly Agent[]>
@@ -168,15 +174,15 @@ export interface Agents {
   /** `undefined` when there is no such agent. */
   kill(id: string): Promise<Agent | undefined>
   /**
-   * Throws `agent_not_found`, and `forbidden` when the manifest does not let the agent read or write a memory key of its own. Written to
-   * the audit log when it does not.
+   * Throws `agent_not_found`, and `forbidden` when the manifest does not let the agent read or write a memory key of
+   * its own. Written to the audit log when it does not.
    */
   checkMemory(id: string, access: 'read' | 'write', key: string): Promise<void>
   /** Those of an agent's own memory keys that it may read. Throws `agent_not_found`. */
   readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]>
   /**
-   * Changes the model, by a name as `Inference.choose` takes it. What is in force then, and what is doubtful about it. Throws
-   * `agent_not_found`, and `conflict` in mode Stable.
+   * Changes the model, by a name as `Inference.choose` takes it. What is in force then, and what is doubtful about it.
+   * Throws `agent_not_found`, and `conflict` in mode Stable.
    */
   setModel(id: string, model: string): Promise<ModelChoice & { readonly warnings: readonly string[] }>
   /** Makes a session the active one. Throws `agent_not_found`. */
@@ -187,8 +193,8 @@ export const Agents = defineService<Agents>()('agents')
 /** Agents that were made by agents. What holds for a child holds for all that come of it. */
 export interface Family {
   /**
-   * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming the right, which
-   * is in the audit log then, and what `spawn` throws; nothing is made in these cases.
+   * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming
+   * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases.
    */
   spawn(parentId: string, manifestToml: string): Promise<Agent>
   /** Whether the second came of the first, at any distance. */

@@ -1,10 +1,10 @@
 import type { Manifest } from './contract.ts'
 import type { NameModel } from './model-names.ts'
-import type { HeldAgent } from './roster.ts'
+import type { LoadedAgent } from './registry.ts'
 import type { AgentDetail } from './schema.ts'
 
 /** The agent as `GET /api/agents/:id` shows it (Interface 2.1), with what the manifest says beside it. */
-export function toDetail(agent: HeldAgent, name: NameModel): AgentDetail {
+export function toDetail(agent: LoadedAgent, name: NameModel): AgentDetail {
   const { manifest } = agent
   return {
     id: agent.id,

@@ -1,16 +1,17 @@
 import { enforced } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
 import { exceeds } from './inherit.ts'
 import { editManifest, mentions, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
-import type { HeldAgent } from './roster.ts'
-import { createSerial } from './serial.ts'
+import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 
-/** Where an agent came from. It is part of its manifest, so that it is on disk with the agent and no one is without it. */
+/**
+ * Where an agent came from. It is part of its manifest, so that it is on disk with the agent and no one is without it.
+ */
 const parentKey = 'parent_agent_id'
 const rootKey = 'root_agent_id'
 const depthKey = 'spawn_depth'
@@ -26,7 +27,7 @@ export class Families implements Family {
   readonly #audit: Audit
   readonly #limits: FamilyLimits
   /** One spawn at a time in a family, so that two at once do not both take the last place. */
-  readonly #serial = createSerial()
+  readonly #queue = new KeyedQueue()
   /** Those that made agents. Most never do, and a change of theirs needs no look at all others. */
   readonly #parents = new Set<string>()
   constructor(agents: AgentService, audit: Audit, limits: FamilyLimits) {
@@ -45,7 +46,7 @@ export class Families implements Family {
 
   async spawn(parentId: string, manifestToml: string): Promise<Agent> {
     const parent = await this.#agents.require(parentId)
-    return this.#serial(rootOf(parent), async () => {
+    return this.#queue.run(rootOf(parent), async () => {
       if (!parent.manifest.capabilities.agent_spawn)
         await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
       const { max_depth: deepest, max_descendants: most } = this.#limits
@@ -60,7 +61,8 @@ export class Families implements Family {
       if (live >= most)
         await this.#deny(
           parent,
-          `there are ${live} agents of this family already, at most ${most} are allowed (plugins.agents.max_descendants)`,
+          `there are ${live} agents of this family already, at most ${most} are allowed ` +
+            '(plugins.agents.max_descendants)',
         )
       const { toml, right } = inherited(parent.manifest, manifestToml)
       if (right !== undefined)
@@ -115,7 +117,7 @@ export class Families implements Family {
     }
   }
 
-  async #deny(agent: HeldAgent, why: string): Promise<never> {
+  async #deny(agent: LoadedAgent, why: string): Promise<never> {
     enforced('capability_inheritance_validation')
     await this.#audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: ${why}` })
     throw new Refusal('forbidden', `Refused: ${why}.`)
@@ -141,8 +143,8 @@ const depthOf = (agent: Agent): number => {
 }
 
 /**
- * Fills in what the text leaves out, so that no omission makes the child wider than its parent. What the text contains stays and is
- * checked afterwards.
+ * Fills in what the text leaves out, so that no omission makes the child wider than its parent. What the text contains
+ * stays and is checked afterwards.
  */
 function narrow(toml: string, parent: ManifestDocument): string {
   const child = parseManifest(toml).document

@@ -5,7 +5,7 @@ import { checkAssigned, Names as names } from './assignable.ts'
 import type { Assignable } from './assignable.ts'
 import { AgentParams } from './contract.ts'
 import { selection } from './detail.ts'
-import type { HeldAgent } from './roster.ts'
+import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 import { mayUse } from './tool-rights.ts'
 
@@ -40,7 +40,7 @@ export function grantRoutes(
   assignable: Assignable,
   tools: () => readonly ToolDescription[],
 ): readonly AnyRoute[] {
-  const toolsOf = ({ manifest, permission }: HeldAgent): v.InferOutput<typeof ToolsView> => ({
+  const toolsOf = ({ manifest, permission }: LoadedAgent): v.InferOutput<typeof ToolsView> => ({
     tools: manifest.capabilities.tools,
     tool_allowlist: manifest.tool_allowlist,
     tool_blocklist: manifest.tool_blocklist,
@@ -55,7 +55,8 @@ export function grantRoutes(
     path: '/api/agents/:id/tools',
     summary: 'List the tools of an agent',
     description:
-      '`tools` are the patterns the manifest grants; an empty allowlist lets all of them through; the blocklist comes after it.',
+      '`tools` are the patterns the manifest grants; an empty allowlist lets all of them through; the blocklist ' +
+      'comes after it.',
     auth: 'bearer',
     effect: 'read',
     cost: 2,
@@ -69,7 +70,8 @@ export function grantRoutes(
     path: '/api/agents/:id/tools',
     summary: 'Replace the tools of an agent',
     description:
-      'At least one list. `tools` and `capabilities_tools` replace what the manifest grants. Names may end in `*`; a tool that is not there yet may be named.',
+      'At least one list. `tools` and `capabilities_tools` replace what the manifest grants. Names may end in ' +
+      '`*`; a tool that is not there yet may be named.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
@@ -105,7 +107,7 @@ export function grantRoutes(
     },
   })
 
-  const facts = async (kind: 'skills' | 'mcp_servers', { manifest }: HeldAgent) => ({
+  const facts = async (kind: 'skills' | 'mcp_servers', { manifest }: LoadedAgent) => ({
     ...(kind === 'skills' ? { skills: manifest.skills } : { mcp_servers: manifest.mcp_servers }),
     assigned: manifest[kind],
     available: [...(await assignable(kind))],
@@ -133,7 +135,8 @@ export function grantRoutes(
         path: `/api/agents/:id/${kind}`,
         summary: `Replace the ${what} of an agent`,
         description:
-          'An empty list, or `*`, assigns all of them; `mode: none` takes all of them away. The list alone is taken for the body, too.',
+          'An empty list, or `*`, assigns all of them; `mode: none` takes all of them away. The list alone is ' +
+          'taken for the body, too.',
         auth: 'bearer',
         effect: 'lasting',
         cost: 5,
@@ -141,7 +144,8 @@ export function grantRoutes(
         errors: ['agent_not_found', 'conflict'],
         body: v.union([names, v.object({ [kind]: v.optional(names), ...change })], `${kind}: Expected a list of names`),
         returns: v.object({ status: v.literal('ok'), ...listed }),
-        // The list and the mode are one statement, which counts as it is sent: an empty list means all, whatever it was before.
+        // The list and the mode are one statement, which counts as it is sent: an empty list means all, whatever it was
+        // before.
         async shown({ params }) {
           const { assigned: now, available } = await facts(kind, await agents.require(params.id))
           return { fields: { assigned: now, available }, measured: ['available'] }

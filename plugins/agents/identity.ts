@@ -69,8 +69,8 @@ export function identityChange(body: IdentityChange): IdentityChange | undefined
 }
 
 /**
- * The identity after a change; `null` and an empty text clear a field. Throws `invalid_request` for an invalid value, for image data
- * that is not what its data URI says, and for two names of one field that disagree.
+ * The identity after a change; `null` and an empty text clear a field. Throws `invalid_request` for an invalid value,
+ * for image data that is not what its data URI says, and for two names of one field that disagree.
  */
 export async function changeIdentity(old: Identity, { avatar, persona, ...change }: IdentityChange): Promise<Identity> {
   // Text without a scheme is a symbol to show, such as an emoji.

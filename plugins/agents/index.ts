@@ -14,7 +14,7 @@ import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
 import { modelNames, modelWarnings } from './model-names.ts'
 import { profileRoutes } from './profile-routes.ts'
-import { Roster } from './roster.ts'
+import { AgentRegistry } from './registry.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
 import { Signatures } from './signing.ts'
@@ -34,13 +34,13 @@ export default definePlugin({
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db)
-    const roster = new Roster(store, log)
+    const registry = new AgentRegistry(store, log)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
-    await roster.load()
+    await registry.load()
     const agents = new AgentService({
       store,
-      roster,
+      registry,
       audit: services.audit,
       hooks,
       maxManifestBytes: config.max_manifest_bytes,

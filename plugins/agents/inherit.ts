@@ -10,8 +10,8 @@ const unlimitedAtZero = [
 ] as const
 
 /**
- * The first right a child would have and its parent has not, as a sentence; `undefined` when there is none (security facts 1.12).
- * A missing list of the child is empty, not inherited, and its `self.*` are its own names.
+ * The first right a child would have and its parent has not, as a sentence; `undefined` when there is none (security
+ * facts 1.12). A missing list of the child is empty, not inherited, and its `self.*` are its own names.
  */
 export function exceeds(parent: Manifest, child: Manifest): string | undefined {
   const mine = parent.capabilities
@@ -36,9 +36,9 @@ export function exceeds(parent: Manifest, child: Manifest): string | undefined {
 }
 
 /**
- * Whether every name one pattern stands for is one the other stands for too. Sound, not complete: equal, `*`, or a parent with its only
- * star at one end and the child's literal part inside it. Anything else is refused, because matching one pattern against another as if
- * it were a name is wrong both ways.
+ * Whether every name one pattern stands for is one the other stands for too. Sound, not complete: equal, `*`, or a
+ * parent with its only star at one end and the child's literal part inside it. Anything else is refused, because
+ * matching one pattern against another as if it were a name is wrong both ways.
  */
 export function containsPattern(parent: string, child: string): boolean {
   if (parent === child || parent === '*') return true
@@ -51,7 +51,10 @@ export function containsPattern(parent: string, child: string): boolean {
 const literalStart = (pattern: string): string => pattern.split('*', 1)[0] ?? ''
 const literalEnd = (pattern: string): string => pattern.slice(pattern.lastIndexOf('*') + 1)
 
-/** What a command pattern allows depends on its words: `python3 *` allows no code on the line, `python3 -c *` does. So no part is taken for granted. */
+/**
+ * What a command pattern allows depends on its words: `python3 *` allows no code on the line, `python3 -c *` does. So
+ * no part is taken for granted.
+ */
 const sameCommand = (parent: string, child: string): boolean => parent.trim() === '*' || parent === child
 const lower = (text: string): string => text.toLowerCase()
 

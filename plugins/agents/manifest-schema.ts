@@ -125,7 +125,10 @@ const Schedule = v.union(
   'Expected "reactive" or a table periodic, proactive or continuous',
 )
 
-/** Every key of an agent manifest, all of them optional (Interface 2.1, API facts 2.1). Unknown keys stay where they are. */
+/**
+ * Every key of an agent manifest, all of them optional (Interface 2.1, API facts 2.1). Unknown keys stay where they
+ * are.
+ */
 export const ManifestDocument = v.looseObject({
   name: v.optional(AgentName, 'unnamed'),
   version: v.optional(text, '0.1.0'),
@@ -181,8 +184,8 @@ export type ManifestDocument = v.InferOutput<typeof ManifestDocument>
 
 const known = (schema: { readonly entries: object }) => new Set(Object.keys(schema.entries))
 /**
- * Keys whose feature is not there: they are kept, so that a manifest of a compatible service loses nothing, and whoever wrote them is told.
- * `*` stands for every key of a table.
+ * Keys whose feature is not there: they are kept, so that a manifest of a compatible service loses nothing, and whoever
+ * wrote them is told. `*` stands for every key of a table.
  */
 export const idleKeys: readonly string[] = [
   'schedule',
@@ -215,7 +218,10 @@ export const idleKeys: readonly string[] = [
   'capabilities.ofp_connect',
 ]
 
-/** The keys that mean something, by table; the top level is the empty name. Tables that are free by definition are not listed. */
+/**
+ * The keys that mean something, by table; the top level is the empty name. Tables that are free by definition are not
+ * listed.
+ */
 export const knownKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['', known(ManifestDocument)],
   ['model', known(Model)],

@@ -31,7 +31,10 @@ export function parseManifest(toml: string): ParsedManifest {
   }
 }
 
-/** A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are none. */
+/**
+ * A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are
+ * none.
+ */
 function withProfile(document: ManifestDocument, table: TomlTable): ManifestDocument {
   const { capabilities } = table
   if (document.profile === undefined || (isTable(capabilities) && Object.hasOwn(capabilities, 'tools'))) return document
@@ -62,7 +65,10 @@ function openTable(parent: TomlTable, key: string): TomlTable {
   return made
 }
 
-/** Whether the text itself has a key, by path, instead of leaving it to the default. The text is read once, for all questions. */
+/**
+ * Whether the text itself has a key, by path, instead of leaving it to the default. The text is read once, for all
+ * questions.
+ */
 export function mentions(toml: string): (path: string) => boolean {
   const table = readTable(toml)
   return (path) => {
@@ -103,7 +109,10 @@ function unknownKeys(table: TomlTable): string[] {
   return [...new Set(found)].slice(0, 100)
 }
 
-/** What is said although the feature is not there. The default is said by manifests that are written out whole, and asks for nothing. */
+/**
+ * What is said although the feature is not there. The default is said by manifests that are written out whole, and asks
+ * for nothing.
+ */
 function idle(table: TomlTable): string[] {
   return idleKeys.flatMap((path) => {
     const [first = '', second] = path.split('.')
@@ -137,7 +146,8 @@ function withoutEffect(document: ManifestDocument): string[] {
     ...(document.workspace === undefined && Object.keys(document.workspaces).length === 0
       ? []
       : [
-          '"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the data directory',
+          '"workspace" and "workspaces" are kept and have no effect: an agent works in its own folder below the ' +
+            'data directory',
         ]),
   ]
 }

@@ -42,7 +42,8 @@ function modeRoute(agents: AgentService): AnyRoute {
     path: '/api/agents/:id/mode',
     summary: 'Set the operating mode of an agent',
     description:
-      '`Stable` pins the model and the skills of this moment, `Normal` lets both go again. `observe`, `assist` and `full` say which tools it may use: none, those that only read, all it is granted.',
+      '`Stable` pins the model and the skills of this moment, `Normal` lets both go again. `observe`, `assist` ' +
+      'and `full` say which tools it may use: none, those that only read, all it is granted.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,

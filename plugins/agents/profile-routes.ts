@@ -70,7 +70,8 @@ function configRoute(agents: AgentService, assignable: Assignable): AnyRoute {
     path: '/api/agents/:id/config',
     summary: 'Change settings of an agent',
     description:
-      'All of them or none. `model` is named as in PUT …/model. Takes back what GET of the agent shows; one that cannot be changed here is refused.',
+      'All of them or none. `model` is named as in PUT …/model. Takes back what GET of the agent shows; one that ' +
+      'cannot be changed here is refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,
@@ -94,7 +95,8 @@ function cloneRoute(agents: AgentService): AnyRoute {
     path: '/api/agents/:id/clone',
     summary: 'Clone an agent',
     description:
-      'A new agent by the same manifest, mode and identity, with a session of its own and copies of the identity files in its workspace. It is called `<name>-clone` unless `new_name` says otherwise.',
+      'A new agent by the same manifest, mode and identity, with a session of its own and copies of the identity ' +
+      'files in its workspace. It is called `<name>-clone` unless `new_name` says otherwise.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 50,

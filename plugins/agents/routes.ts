@@ -5,7 +5,7 @@ import type { Assignable } from './assignable.ts'
 import { AgentChange, changeAgent, shownAgent } from './change.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
 import { toDetail } from './detail.ts'
-import type { HeldAgent } from './roster.ts'
+import type { LoadedAgent } from './registry.ts'
 import {
   AgentDetail,
   Killed,
@@ -126,7 +126,8 @@ function modelRoute(agents: AgentService): AnyRoute {
     path: '/api/agents/:id/model',
     summary: 'Change the model of an agent',
     description:
-      "A model that the agent's own provider lists stays there; else `model` may be an alias or `provider/model`. `warnings` says when nobody knows such a model.",
+      "A model that the agent's own provider lists stays there; else `model` may be an alias or " +
+      '`provider/model`. `warnings` says when nobody knows such a model.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
@@ -168,7 +169,8 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
     path: '/api/agents/:id',
     summary: 'Change parts of an agent, or replace its manifest',
     description:
-      'Takes back what GET shows: a field that is as it was changes nothing. One that cannot be changed here is refused.',
+      'Takes back what GET shows: a field that is as it was changes nothing. One that cannot be changed here is ' +
+      'refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,
@@ -193,6 +195,6 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
 }
 
 /** Existing clients read `id`, the interface says `agent_id`. */
-export function toSpawned(agent: HeldAgent, warnings: readonly string[]) {
+export function toSpawned(agent: LoadedAgent, warnings: readonly string[]) {
   return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...warnings] }
 }

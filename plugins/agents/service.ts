@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { enforced, readOwnJson } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
@@ -14,10 +14,9 @@ import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import type { ChooseModel, NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
-import type { HeldAgent, Roster } from './roster.ts'
+import type { LoadedAgent, AgentRegistry } from './registry.ts'
 import type { AgentRow, NewAgent } from './schema.ts'
 import { grants } from './rights.ts'
-import { createSerial } from './serial.ts'
 import { isOlder, SHIPPED } from './signing.ts'
 import type { Opened, Signatures } from './signing.ts'
 import { manifestOf } from './starter.ts'
@@ -27,9 +26,9 @@ import type { AgentStore } from './store.ts'
 import { mayUse } from './tool-rights.ts'
 import type { ToolFacts } from './tool-rights.ts'
 
-export interface AgentParts {
+export interface AgentServiceDeps {
   readonly store: AgentStore
-  readonly roster: Roster
+  readonly registry: AgentRegistry
   readonly audit: Audit
   readonly hooks: Hooks
   readonly maxManifestBytes: number
@@ -58,7 +57,7 @@ type Change = Partial<AgentRow> & { readonly what?: string }
 const OF_PROVIDER = ['base_url', 'api_key_env'] as const
 
 /** The edits that go with a move to another provider: its requests do not go to the address of the old one. */
-function leaving({ manifest: { model } }: HeldAgent, edits: ManifestEdits): ManifestEdits {
+function leaving({ manifest: { model } }: LoadedAgent, edits: ManifestEdits): ManifestEdits {
   const provider = edits['model.provider']
   if (provider === undefined || provider === model.provider) return {}
   return Object.fromEntries(
@@ -66,7 +65,10 @@ function leaving({ manifest: { model } }: HeldAgent, edits: ManifestEdits): Mani
   )
 }
 /** What went with the old provider, for whoever moved the agent. */
-export function leftBehind({ manifest: { model: before } }: HeldAgent, { manifest: { model } }: HeldAgent): string[] {
+export function leftBehind(
+  { manifest: { model: before } }: LoadedAgent,
+  { manifest: { model } }: LoadedAgent,
+): string[] {
   if (before.provider === model.provider) return []
   return OF_PROVIDER.filter((key) => before[key] !== undefined && model[key] === undefined).map(
     (key) => `"model.${key}" was that of provider ${before.provider} and is removed`,
@@ -75,46 +77,46 @@ export function leftBehind({ manifest: { model: before } }: HeldAgent, { manifes
 
 /** What is registered, and every change to it. A change and its audit entry are on disk before it is told to anyone. */
 export class AgentService implements Agents {
-  readonly #parts: AgentParts
+  readonly #deps: AgentServiceDeps
   /** Changes of one agent follow each other, so that none is lost between its read and its write. */
-  readonly #serial = createSerial()
+  readonly #queue = new KeyedQueue()
 
-  constructor(parts: AgentParts) {
-    this.#parts = parts
+  constructor(deps: AgentServiceDeps) {
+    this.#deps = deps
   }
 
-  find(id: string): Promise<HeldAgent | undefined> {
-    return this.#parts.roster.find(id)
+  find(id: string): Promise<LoadedAgent | undefined> {
+    return this.#deps.registry.find(id)
   }
-  findByName(name: string): Promise<HeldAgent | undefined> {
-    return this.#parts.roster.findByName(name)
+  findByName(name: string): Promise<LoadedAgent | undefined> {
+    return this.#deps.registry.findByName(name)
   }
-  list(): Promise<readonly HeldAgent[]> {
-    return this.#parts.roster.list()
+  list(): Promise<readonly LoadedAgent[]> {
+    return this.#deps.registry.list()
   }
-  async require(id: string): Promise<HeldAgent> {
+  async require(id: string): Promise<LoadedAgent> {
     const agent = await this.find(id)
     if (!agent) throw new Refusal('agent_not_found', `No agent ${id}`)
     return agent
   }
   names(): Promise<NameModel> {
-    return this.#parts.names()
+    return this.#deps.names()
   }
   /** What is known of the manifest and of the models it names, for the answer to who made or changed the agent. */
-  async warnings(agent: HeldAgent): Promise<readonly string[]> {
+  async warnings(agent: LoadedAgent): Promise<readonly string[]> {
     return [
       ...(mentions(agent.manifestToml)('name')
         ? []
         : [`the manifest has no "name", so the agent is called "${agent.name}"`]),
       ...agent.warnings,
-      ...(await this.#parts.modelWarnings(agent.manifest)),
+      ...(await this.#deps.modelWarnings(agent.manifest)),
     ]
   }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
   }
-  async summarise(agents: readonly HeldAgent[]): Promise<AgentSummary[]> {
-    const name = await this.#parts.names()
+  async summarise(agents: readonly LoadedAgent[]): Promise<AgentSummary[]> {
+    const name = await this.#deps.names()
     return agents.map((agent) => {
       const { provider, model } = name(agent.manifest.model)
       return {
@@ -128,7 +130,7 @@ export class AgentService implements Agents {
     })
   }
 
-  async requireRunning(id: string): Promise<HeldAgent> {
+  async requireRunning(id: string): Promise<LoadedAgent> {
     const agent = await this.require(id)
     checkRunning(agent.name, agent.state)
     return agent
@@ -141,9 +143,9 @@ export class AgentService implements Agents {
   async spawn(
     manifestToml: string,
     { name, id, permission = 'full', signedBy = null }: SpawnOptions = {},
-  ): Promise<HeldAgent> {
+  ): Promise<LoadedAgent> {
     this.#checkSize(manifestToml)
-    this.#parts.signatures.admit(signedBy)
+    this.#deps.signatures.admit(signedBy)
     return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), {
       permission,
       signed_by: signedBy,
@@ -161,22 +163,22 @@ export class AgentService implements Agents {
         'invalid_request',
         'signed_manifest: a signed manifest keeps its name; send it without name and template',
       )
-    return await this.#parts.signatures.open(body.signed_manifest, body.manifest_toml)
+    return await this.#deps.signatures.open(body.signed_manifest, body.manifest_toml)
   }
   /** What the caller is told beside the warnings of the manifest itself. */
-  unsigned(agent: HeldAgent): readonly string[] {
-    return this.#parts.signatures.warnings(agent.row.signed_by)
+  unsigned(agent: LoadedAgent): readonly string[] {
+    return this.#deps.signatures.warnings(agent.row.signed_by)
   }
 
   /** Another agent by the same rules, with a session of its own. Throws like `spawn`, and `agent_not_found`. */
-  async clone(id: string, options: CloneOptions): Promise<HeldAgent> {
+  async clone(id: string, options: CloneOptions): Promise<LoadedAgent> {
     const agent = await this.require(id)
     const { cloneManifest, cloneName } = await import('./clone.ts')
     const name =
       options.name ?? (await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined))
     const { mode, permission, identity, pin, signed_by } = agent.row
     // A clone has at most what the signed one has.
-    this.#parts.signatures.admit(signed_by)
+    this.#deps.signatures.admit(signed_by)
     return this.#register(cloneManifest(agent.manifestToml, name, options), {
       mode,
       permission,
@@ -194,7 +196,7 @@ export class AgentService implements Agents {
       if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
   }
 
-  async #register(toml: string, more: Partial<AgentRow> = {}): Promise<HeldAgent> {
+  async #register(toml: string, more: Partial<AgentRow> = {}): Promise<LoadedAgent> {
     const parsed = parseManifest(toml)
     await this.#checkAddresses(parsed.document)
     const now = new Date().toISOString()
@@ -215,13 +217,16 @@ export class AgentService implements Agents {
       ...more,
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
-    await this.#commit(row, this.#parts.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
-    return this.#ready(this.#parts.roster.put(row, parsed))
+    await this.#commit(row, this.#deps.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
+    return this.#ready(this.#deps.registry.put(row, parsed))
   }
 
-  /** What others keep for an agent is made while it is Initializing; it takes messages afterwards. A disabled one does not start. */
-  async #ready(agent: HeldAgent): Promise<HeldAgent> {
-    await this.#parts.hooks.emit(AgentSpawned, { agent })
+  /**
+   * What others keep for an agent is made while it is Initializing; it takes messages afterwards. A disabled one does
+   * not start.
+   */
+  async #ready(agent: LoadedAgent): Promise<LoadedAgent> {
+    await this.#deps.hooks.emit(AgentSpawned, { agent })
     // Killed or stopped meanwhile: that stands.
     if ((await this.find(agent.id)) === undefined) return agent
     return this.#change(agent.id, ({ state, manifest }) =>
@@ -229,8 +234,11 @@ export class AgentService implements Agents {
     )
   }
 
-  /** Whether the agent moved; `false` when it was there already. Throws `agent_not_found`, and `conflict` for a move that is not allowed. */
-  async command(id: string, command: Command): Promise<{ readonly agent: HeldAgent; readonly moved: boolean }> {
+  /**
+   * Whether the agent moved; `false` when it was there already. Throws `agent_not_found`, and `conflict` for a move
+   * that is not allowed.
+   */
+  async command(id: string, command: Command): Promise<{ readonly agent: LoadedAgent; readonly moved: boolean }> {
     let moved = false
     const agent = await this.#change(id, ({ name, state }) => {
       const to = path(name, state, command).at(-1)
@@ -242,11 +250,11 @@ export class AgentService implements Agents {
   }
 
   /** `Stable` pins what the model and the skills are now; pinning again changes nothing. */
-  async setMode(id: string, mode: 'Normal' | 'Stable'): Promise<HeldAgent> {
-    const [names, skills] = await Promise.all([this.#parts.names(), this.#parts.skills()])
+  async setMode(id: string, mode: 'Normal' | 'Stable'): Promise<LoadedAgent> {
+    const [names, skills] = await Promise.all([this.#deps.names(), this.#deps.skills()])
     return this.#change(id, async (agent) => {
       if (agent.mode === mode) return undefined
-      const pin = mode === 'Stable' ? await pinOf(agent.manifest, names, this.#parts.choose, skills) : undefined
+      const pin = mode === 'Stable' ? await pinOf(agent.manifest, names, this.#deps.choose, skills) : undefined
       return {
         mode,
         pin: pin ? JSON.stringify(pin) : null,
@@ -254,24 +262,24 @@ export class AgentService implements Agents {
       }
     })
   }
-  setPermission(id: string, permission: Agent['permission']): Promise<HeldAgent> {
+  setPermission(id: string, permission: Agent['permission']): Promise<LoadedAgent> {
     return this.#change(id, (agent) =>
       agent.permission === permission ? undefined : { permission, what: `permission ${permission}` },
     )
   }
 
-  kill(id: string): Promise<HeldAgent | undefined> {
-    return this.#serial(id.toLowerCase(), async () => {
+  kill(id: string): Promise<LoadedAgent | undefined> {
+    return this.#queue.run(id.toLowerCase(), async () => {
       const agent = await this.find(id)
       if (!agent) return undefined
-      const { store, audit, roster, hooks } = this.#parts
+      const { store, audit, registry, hooks } = this.#deps
       const { statements } = await hooks.apply(AgentKilling, { agent, statements: [] })
       await store.commit(
         store.remove(agent.id),
         ...statements,
         audit.entry({ event: 'agent_killed', agentId: agent.id, details: `agent "${agent.name}" killed` }),
       )
-      roster.drop(agent.id)
+      registry.drop(agent.id)
       await hooks.emit(AgentKilled, { agent })
       return agent
     })
@@ -281,7 +289,7 @@ export class AgentService implements Agents {
     const agent = await this.require(id)
     const { memory_read: readable, memory_write: writable } = agent.manifest.capabilities
     if (grants(access === 'read' ? readable : writable, key, true)) return
-    await this.#parts.audit.write({
+    await this.#deps.audit.write({
       event: 'capability_check',
       agentId: agent.id,
       details: `denied: memory_${access} of "${key}"`,
@@ -305,10 +313,10 @@ export class AgentService implements Agents {
   }
 
   /** What a name stands for as the model of an agent. An address of its own may have a model of any name. */
-  async modelOf({ manifest: { model } }: HeldAgent, wanted: string, provider?: string): Promise<ModelChoice> {
+  async modelOf({ manifest: { model } }: LoadedAgent, wanted: string, provider?: string): Promise<ModelChoice> {
     if (provider !== undefined) return { provider, model: wanted }
     if (model.base_url !== undefined) return { provider: model.provider, model: wanted }
-    return this.#parts.choose(wanted, model.provider)
+    return this.#deps.choose(wanted, model.provider)
   }
   /** By a model of its provider, an alias, or `provider/model`. Throws like `edit`. */
   async setModel(
@@ -320,16 +328,16 @@ export class AgentService implements Agents {
     const chosen = await this.modelOf(agent, wanted, provider)
     const changed = await this.edit(id, { 'model.model': chosen.model, 'model.provider': chosen.provider })
     const [names, warnings] = await Promise.all([
-      this.#parts.names(),
-      this.#parts.modelWarnings({ ...changed.manifest, fallback_models: [] }),
+      this.#deps.names(),
+      this.#deps.modelWarnings({ ...changed.manifest, fallback_models: [] }),
     ])
     return { ...names(changed.manifest.model), warnings: [...warnings, ...leftBehind(agent, changed)] }
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */
-  async replace(id: string, { toml, signedBy }: Opened): Promise<HeldAgent> {
+  async replace(id: string, { toml, signedBy }: Opened): Promise<LoadedAgent> {
     this.#checkSize(toml)
-    this.#parts.signatures.admit(signedBy)
+    this.#deps.signatures.admit(signedBy)
     return this.#change(id, ({ name, manifest, row }) => {
       const { version } = parseManifest(toml).document
       // Yesterday's manifest has a good signature too.
@@ -346,8 +354,11 @@ export class AgentService implements Agents {
     })
   }
 
-  /** Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none, `conflict` for a name that is taken. */
-  edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<HeldAgent> {
+  /**
+   * Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none,
+   * `conflict` for a name that is taken.
+   */
+  edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<LoadedAgent> {
     return this.#change(id, async (agent) => ({
       ...(Object.keys(edits).length === 0
         ? {}
@@ -360,9 +371,9 @@ export class AgentService implements Agents {
   /** `what` is for the audit log; without it nothing is written there. */
   #change(
     id: string,
-    change: (agent: HeldAgent) => Change | undefined | Promise<Change | undefined>,
-  ): Promise<HeldAgent> {
-    return this.#serial(id.toLowerCase(), async () => {
+    change: (agent: LoadedAgent) => Change | undefined | Promise<Change | undefined>,
+  ): Promise<LoadedAgent> {
+    return this.#queue.run(id.toLowerCase(), async () => {
       const agent = await this.require(id)
       const changed = await change(agent)
       if (!changed) return agent
@@ -380,7 +391,7 @@ export class AgentService implements Agents {
       }
       await this.#commit(
         row,
-        this.#parts.store.update(row),
+        this.#deps.store.update(row),
         what === undefined
           ? undefined
           : {
@@ -390,17 +401,20 @@ export class AgentService implements Agents {
               ...(values.state === undefined ? { change: changeOf(agent.row, row) } : {}),
             },
       )
-      const held = this.#parts.roster.put(row, parsed)
-      await this.#parts.hooks.emit(AgentChanged, { agent: held })
+      const held = this.#deps.registry.put(row, parsed)
+      await this.#deps.hooks.emit(AgentChanged, { agent: held })
       return held
     })
   }
 
-  /** Whether an edit adds a right to what was signed, so that the signature does not stand for it any more. Under `require` it is refused. */
-  #widens({ name, manifest }: HeldAgent, changed: ManifestDocument): boolean {
+  /**
+   * Whether an edit adds a right to what was signed, so that the signature does not stand for it any more. Under
+   * `require` it is refused.
+   */
+  #widens({ name, manifest }: LoadedAgent, changed: ManifestDocument): boolean {
     const right = exceeds(manifest, changed)
     if (right === undefined) return false
-    if (this.#parts.signatures.config.policy !== 'require') return true
+    if (this.#deps.signatures.config.policy !== 'require') return true
     enforced('manifest_signing')
     throw new Refusal(
       'forbidden',
@@ -409,11 +423,12 @@ export class AgentService implements Agents {
   }
 
   async #commit(row: AgentRow, statement: Statement, record: AuditRecord | undefined): Promise<void> {
-    const { store, audit } = this.#parts
+    const { store, audit } = this.#deps
     try {
       await store.commit(statement, ...(record ? [audit.entry(record)] : []))
     } catch (error) {
-      // The unique name decides, not a look before the write: two spawns at once, or another process, may want the same one.
+      // The unique name decides, not a look before the write: two spawns at once, or another process, may want the same
+      // one.
       const holder = await store.findByName(row.name)
       if (!holder || holder.id === row.id) throw error
       throw new Refusal('conflict', `an agent named "${row.name}" exists already`, {
@@ -429,7 +444,7 @@ export class AgentService implements Agents {
     for (const { field, url } of addressesOf(manifest)) {
       if (known.includes(url)) continue
       try {
-        await this.#parts.admit(url)
+        await this.#deps.admit(url)
       } catch (error) {
         // The caller can mend it, so it is not the answer for somebody who may not.
         if (error instanceof Refusal)
@@ -440,7 +455,7 @@ export class AgentService implements Agents {
   }
 
   #checkSize(manifestToml: string): void {
-    const limit = this.#parts.maxManifestBytes
+    const limit = this.#deps.maxManifestBytes
     if (Buffer.byteLength(manifestToml) <= limit) return
     throw new Refusal(
       'payload_too_large',

@@ -5,7 +5,10 @@ import type { SigningConfig } from './config.ts'
 
 const manifest = 'name = "probe"\nversion = "1.0.0"\n'
 
-/** A key of its own: what it signs is taken, everything changed is not, and a signature by a key nobody trusts is not either. */
+/**
+ * A key of its own: what it signs is taken, everything changed is not, and a signature by a key nobody trusts is not
+ * either.
+ */
 export async function probe(config: SigningConfig): Promise<Finding> {
   const { generateSigner, readTrusted, signManifest, verifyManifest } = await manifestSigning()
   const signer = generateSigner()

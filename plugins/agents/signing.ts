@@ -12,7 +12,10 @@ export interface Opened {
 /** Whoever signs what ships with the daemon. */
 export const SHIPPED = 'svc'
 
-/** What signatures are worth here: a bad one is never taken, and under `require` no manifest comes in without a good one. */
+/**
+ * What signatures are worth here: a bad one is never taken, and under `require` no manifest comes in without a good
+ * one.
+ */
 export class Signatures {
   readonly #config: SigningConfig
   readonly #audit: Pick<Audit, 'write'>
@@ -26,8 +29,9 @@ export class Signatures {
   }
 
   /**
-   * The text in an envelope, when it may be used. Throws `invalid_request` for what is no envelope and for a `manifest_toml` beside it
-   * that says something else, and `forbidden`, which is in the audit log then, for one that is not believed.
+   * The text in an envelope, when it may be used. Throws `invalid_request` for what is no envelope and for a
+   * `manifest_toml` beside it that says something else, and `forbidden`, which is in the audit log then, for one that
+   * is not believed.
    */
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
     const { readTrusted, SignatureProblem, verifyManifest } = await manifestSigning()
@@ -62,18 +66,24 @@ export class Signatures {
     enforced('manifest_signing')
     throw new Refusal(
       'forbidden',
-      `manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest (${commandLine('manifest sign')})`,
+      'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest ' +
+        `(${commandLine('manifest sign')})`,
     )
   }
 
-  /** What a caller is told of a manifest that came without a signature. Nobody is told where no one could have signed. */
+  /**
+   * What a caller is told of a manifest that came without a signature. Nobody is told where no one could have signed.
+   */
   warnings(signedBy: string | null): readonly string[] {
     const asked = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
     return asked && signedBy === null ? ['the manifest is not signed'] : []
   }
 }
 
-/** Whether the first version comes before the second. Parts that are no numbers are equal: only what is surely older is told so. */
+/**
+ * Whether the first version comes before the second. Parts that are no numbers are equal: only what is surely older is
+ * told so.
+ */
 export function isOlder(version: string, than: string): boolean {
   const [one, other] = [version, than].map((text) => (text.split(/[-+]/, 1)[0] ?? '').split('.').map(Number))
   for (let at = 0; at < Math.max(one?.length ?? 0, other?.length ?? 0); at++) {

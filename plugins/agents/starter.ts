@@ -44,7 +44,9 @@ memory_write = ["self.*"]
 
 const marker = 'first-boot'
 
-/** On the first boot of a home one agent exists. It is made once: deleting it is a decision that later boots respect. */
+/**
+ * On the first boot of a home one agent exists. It is made once: deleting it is a decision that later boots respect.
+ */
 export async function welcome(agents: AgentService, storage: KeyValueStorage): Promise<void> {
   if (await storage.hasItem(marker)) return
   const manifest = starters.get('assistant')

@@ -19,7 +19,10 @@ const commands = {
 } as const satisfies Record<string, { from: readonly AgentState[]; through: readonly AgentState[] }>
 export type Command = keyof typeof commands
 
-/** The states to go through, none when the agent is where the command leads. Throws `conflict` when the move is not allowed. */
+/**
+ * The states to go through, none when the agent is where the command leads. Throws `conflict` when the move is not
+ * allowed.
+ */
 export function path(name: string, state: AgentState, command: Command): readonly AgentState[] {
   const { from, through } = commands[command]
   if (through.at(-1) === state) return []

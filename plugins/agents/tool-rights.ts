@@ -8,7 +8,10 @@ export interface ToolFacts {
   readonly needs?: 'network' | 'shell' | 'agent_spawn' | 'agent_message' | undefined
 }
 
-/** By what the manifest grants, and whether it grants any of what the tool works with; then its allowlist, then its blocklist, then the permission. Names may hold `*`. */
+/**
+ * By what the manifest grants, and whether it grants any of what the tool works with; then its allowlist, then its
+ * blocklist, then the permission. Names may hold `*`.
+ */
 export function mayUse(manifest: Manifest, permission: Permission, { name, risk, needs }: ToolFacts): boolean {
   if (manifest.tools_disabled || permission === 'observe' || (permission === 'assist' && risk !== 'read')) return false
   const held = needs === undefined || manifest.capabilities[needs]

@@ -47,7 +47,9 @@ export interface Standing {
   readonly covers: string
 }
 
-/** A standing approval: calls of one tool with one key pass in one session until it ends or somebody takes this back. */
+/**
+ * A standing approval: calls of one tool with one key pass in one session until it ends or somebody takes this back.
+ */
 export interface Grant {
   readonly id: string
   readonly agentId: string
@@ -70,8 +72,9 @@ export interface Approvals {
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>
   /**
-   * Durable before it settles. What somebody gave whose credential can be taken away counts as long as it is accepted. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden`
-   * for the scope `session` where it can be approved once only.
+   * Durable before it settles. What somebody gave whose credential can be taken away counts as long as it is accepted.
+   * Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden` for the scope
+   * `session` where it can be approved once only.
    */
   approve(id: string, by: Principal | string, scope?: Scope): Promise<Approval>
   /** As `approve`. */

@@ -9,12 +9,12 @@ import { policyOf } from './policy.ts'
 import { isHarmful, isRisky, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
 import type { RequestRow } from './schema.ts'
-import type { Desk } from './service.ts'
+import type { ApprovalService } from './service.ts'
 import type { ApprovalStore } from './store.ts'
 
-export interface GateParts {
+export interface GateDeps {
   readonly config: ApprovalsConfig
-  readonly desk: Desk
+  readonly service: ApprovalService
   readonly store: ApprovalStore
   readonly clock: Clock
   readonly tools: Pick<Tools, 'find'>
@@ -23,19 +23,19 @@ export interface GateParts {
 }
 
 /**
- * Stands before every call of a tool. Returns when nobody has to be asked or somebody approved exactly this call, which uses the
- * approval up; throws `forbidden` when it was rejected or nobody answered. There is no tool that answers approvals, and what an agent
- * fetches cannot reach this machine, so an agent cannot answer its own. A shell could, where the daemon has no `api_key`: it is
- * critical and asked about itself.
+ * Stands before every call of a tool. Returns when nobody has to be asked or somebody approved exactly this call, which
+ * uses the approval up; throws `forbidden` when it was rejected or nobody answered. There is no tool that answers
+ * approvals, and what an agent fetches cannot reach this machine, so an agent cannot answer its own. A shell could,
+ * where the daemon has no `api_key`: it is critical and asked about itself.
  */
 export function createGate({
   config,
-  desk,
+  service,
   store,
   clock,
   tools,
   leaving: unloaded,
-}: GateParts): (attempt: ToolCallAttempt) => Promise<void> {
+}: GateDeps): (attempt: ToolCallAttempt) => Promise<void> {
   const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', {
     retryAfterSecs: 1,
     details: { ask_again: true },
@@ -56,7 +56,7 @@ export function createGate({
     const hash = actionHash(tool, args ?? null)
     const standing = standingOf(attempt, hash)
     const call = { agentId: agent.id, sessionId: attempt.sessionId, tool, summary: summarise(tool, args) }
-    const coveredBy = standing && (await desk.covers(call, standing))
+    const coveredBy = standing && (await service.covers(call, standing))
     if (coveredBy !== undefined) {
       attempt.approve?.(coveredBy)
       return
@@ -76,14 +76,14 @@ export function createGate({
   }
 
   /**
-   * A program does what files of the workspace say, and text that somebody pasted, or that a page left there in another session, can
-   * have an agent change those: `npm test` is the same words and another deed. So it is asked about again.
+   * A program does what files of the workspace say, and text that somebody pasted, or that a page left there in another
+   * session, can have an agent change those: `npm test` is the same words and another deed. So it is asked about again.
    */
   async function endChanged({ agent, tool, args, risk }: ToolCallAttempt): Promise<void> {
     if (risk === 'read' || !config.session_scope) return
     const assessed = tools.find(tool)?.assess?.(args)
     if (assessed?.harm === 'low') return
-    await desk.revokeChanged(agent.id, {
+    await service.revokeChanged(agent.id, {
       tools: (name) => tools.find(name)?.needs === 'shell',
       except: typeof assessed?.standing === 'object' ? `call ${assessed.standing.key}` : undefined,
     })
@@ -91,7 +91,7 @@ export function createGate({
 
   async function decided(id: string, signal: AbortSignal): Promise<Approval> {
     try {
-      return await desk.decision(id, signal)
+      return await service.decision(id, signal)
     } catch (error) {
       throw unloaded.aborted ? reloading : error
     }
@@ -110,7 +110,7 @@ export function createGate({
     const usable = rows.find((row) => usableFor(row, sessionId))
     if (usable) return toApproval(usable)
     const assessed = tools.find(tool)?.assess?.(args)
-    return desk.request({
+    return service.request({
       agentId: agent.id,
       agentName: agent.name,
       turnId,
@@ -128,11 +128,12 @@ export function createGate({
   }
 
   /**
-   * What an approval for the session would cover, and what a standing one must say to cover this call. After something that looked like
-   * instructions nothing: whoever wrote those would choose when it is done. The same for what may hold words from outside, unless it
-   * only reads. Decision: what only the person's own messages flow into is no stranger's word; without that no command that somebody
-   * asked for in a conversation could ever be covered. What somebody pasted counts as their own: it can have no more than the very
-   * call done that they approved, and `endChanged` sees to it that the call is still the same deed.
+   * What an approval for the session would cover, and what a standing one must say to cover this call. After something
+   * that looked like instructions nothing: whoever wrote those would choose when it is done. The same for what may hold
+   * words from outside, unless it only reads. Decision: what only the person's own messages flow into is no stranger's
+   * word; without that no command that somebody asked for in a conversation could ever be covered. What somebody pasted
+   * counts as their own: it can have no more than the very call done that they approved, and `endChanged` sees to it
+   * that the call is still the same deed.
    */
   function standingOf(
     { tool, args, risk, labels = [], refusal, suspicion, sessionId }: ToolCallAttempt,
@@ -153,15 +154,18 @@ export function createGate({
       : { key: `same ${hash}`, covers: 'exactly this call' }
   }
 
-  /** Asked for in this conversation, or over the API, by nobody who still waits; and not so long ago that nobody remembers. */
+  /**
+   * Asked for in this conversation, or over the API, by nobody who still waits; and not so long ago that nobody
+   * remembers.
+   */
   function usableFor(row: RequestRow, sessionId: string): boolean {
     if (row.session_id !== sessionId && row.session_id !== '') return false
-    if (row.state === 'pending') return row.expires_at > toIso(clock.now()) && !desk.awaited(row.id)
+    if (row.state === 'pending') return row.expires_at > toIso(clock.now()) && !service.awaited(row.id)
     return (
       row.state === 'approved' &&
       row.consumed_at === null &&
-      !desk.awaited(row.id) &&
-      desk.holds(row) &&
+      !service.awaited(row.id) &&
+      service.holds(row) &&
       (row.decided_at ?? '') > toIso(clock.now() - config.approved_for_secs * 1000)
     )
   }

@@ -8,7 +8,7 @@ import { createGate } from './gate.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
 import { approvalRoutes } from './routes.ts'
-import { Desk } from './service.ts'
+import { ApprovalService } from './service.ts'
 import { ApprovalStore } from './store.ts'
 
 const PRUNE_MS = 6 * 3_600_000
@@ -30,7 +30,7 @@ export default definePlugin({
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
     }
-    const desk = new Desk({
+    const service = new ApprovalService({
       store,
       audit: services.audit,
       clock: systemClock,
@@ -53,13 +53,13 @@ export default definePlugin({
       },
       resolved: (approval) => announce(() => hooks.emit(ApprovalResolved, { approval })),
     })
-    own('timers of approvals', () => desk.close())
-    await desk.open()
-    listen(hooks, desk, createGate({ config, desk, store, clock: systemClock, tools, leaving }))
-    jobs.every('prune', PRUNE_MS, () => desk.prune())
-    metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: desk.waiting }])
-    metrics.observed('svc_approvals_standing', 'Standing approvals that hold', () => [{ value: desk.standing }])
-    routes.add(...approvalRoutes(desk, services.agents, tools, config))
-    return { approvals: desk }
+    own('timers of approvals', () => service.close())
+    await service.open()
+    listen(hooks, service, createGate({ config, service, store, clock: systemClock, tools, leaving }))
+    jobs.every('prune', PRUNE_MS, () => service.prune())
+    metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: service.waiting }])
+    metrics.observed('svc_approvals_standing', 'Standing approvals that hold', () => [{ value: service.standing }])
+    routes.add(...approvalRoutes(service, services.agents, tools, config))
+    return { approvals: service }
   },
 })

@@ -24,8 +24,9 @@ export function riskOf(tool: string, declared: Declared | undefined): RiskLevel 
 }
 
 /**
- * Whether `risky` asks before a call: what is critical, what reaches outside with a high risk, and what the operator lists.
- * High alone is not enough: writing a file of its own workspace is high, and an agent that asks for each is of no use.
+ * Whether `risky` asks before a call: what is critical, what reaches outside with a high risk, and what the operator
+ * lists. High alone is not enough: writing a file of its own workspace is high, and an agent that asks for each is of
+ * no use.
  */
 export function isRisky(tool: string, declared: Declared | undefined, listed: readonly string[]): boolean {
   const risk = riskOf(tool, declared)
@@ -33,7 +34,9 @@ export function isRisky(tool: string, declared: Declared | undefined, listed: re
   return listed.some((pattern) => (pattern.endsWith('*') ? tool.startsWith(pattern.slice(0, -1)) : tool === pattern))
 }
 
-/** What a turn that may have been talked into it must ask for: whatever can do lasting harm, files of its own included. */
+/**
+ * What a turn that may have been talked into it must ask for: whatever can do lasting harm, files of its own included.
+ */
 export function isHarmful(tool: string, declared: Declared | undefined): boolean {
   const risk = riskOf(tool, declared)
   return risk === 'high' || risk === 'critical'

@@ -20,10 +20,10 @@ import {
   toGrantView,
   toView,
 } from './schema.ts'
-import type { Desk } from './service.ts'
+import type { ApprovalService } from './service.ts'
 
 export function approvalRoutes(
-  desk: Desk,
+  service: ApprovalService,
   agents: Agents,
   tools: Pick<Tools, 'find'>,
   config: Pick<ApprovalsConfig, 'session_scope'>,
@@ -32,17 +32,17 @@ export function approvalRoutes(
   const mayStand = (principal: Principal): boolean => config.session_scope && !('id' in principal)
 
   return [
-    listRoute(desk, mayStand),
-    grantsRoute(desk),
-    openRoute(desk, agents, tools),
-    readRoute(desk, mayStand),
-    approveRoute(desk),
-    rejectRoute(desk),
-    revokeRoute(desk),
+    listRoute(service, mayStand),
+    grantsRoute(service),
+    openRoute(service, agents, tools),
+    readRoute(service, mayStand),
+    approveRoute(service),
+    rejectRoute(service),
+    revokeRoute(service),
   ]
 }
 
-function listRoute(desk: Desk, mayStand: (principal: Principal) => boolean): AnyRoute {
+function listRoute(service: ApprovalService, mayStand: (principal: Principal) => boolean): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals',
@@ -53,7 +53,7 @@ function listRoute(desk: Desk, mayStand: (principal: Principal) => boolean): Any
     query: ListQuery,
     returns: ApprovalList,
     async handle({ query, principal }) {
-      const found = await desk.list(query.agent_id, query.limit === undefined ? undefined : Number(query.limit))
+      const found = await service.list(query.agent_id, query.limit === undefined ? undefined : Number(query.limit))
       const approvals = found
         .filter(({ state }) => query.status === undefined || state === query.status)
         .map((approval) => toView(approval, { standing: mayStand(principal) }))
@@ -62,13 +62,14 @@ function listRoute(desk: Desk, mayStand: (principal: Principal) => boolean): Any
   })
 }
 
-function openRoute(desk: Desk, agents: Agents, tools: Pick<Tools, 'find'>): AnyRoute {
+function openRoute(service: ApprovalService, agents: Agents, tools: Pick<Tools, 'find'>): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/approvals',
     summary: 'Ask a person to approve an action of an agent',
     description:
-      'The answer is for exactly this action: the tool and its payload. When the agent then calls that tool with those arguments, it is not asked again.',
+      'The answer is for exactly this action: the tool and its payload. When the agent then calls that tool with ' +
+      'those arguments, it is not asked again.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 5,
@@ -89,7 +90,7 @@ function openRoute(desk: Desk, agents: Agents, tools: Pick<Tools, 'find'>): AnyR
       const tool = body.tool_name ?? body.action ?? ''
       const known = tools.find(tool)
       const assessed = known?.assess?.(body.payload)
-      const approval = await desk.request({
+      const approval = await service.request({
         agentId: agent.id,
         agentName: agent.name,
         sessionId: body.session_id,
@@ -107,7 +108,7 @@ function openRoute(desk: Desk, agents: Agents, tools: Pick<Tools, 'find'>): AnyR
   })
 }
 
-function readRoute(desk: Desk, mayStand: (principal: Principal) => boolean): AnyRoute {
+function readRoute(service: ApprovalService, mayStand: (principal: Principal) => boolean): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals/:id',
@@ -119,20 +120,22 @@ function readRoute(desk: Desk, mayStand: (principal: Principal) => boolean): Any
     returns: ApprovalView,
     errors: ['approval_not_found'],
     async handle({ params, principal }) {
-      const approval = await desk.find(params.id)
+      const approval = await service.find(params.id)
       if (!approval) throw new Refusal('approval_not_found', `No approval ${params.id}`)
       return toView(approval, { whole: true, standing: mayStand(principal) })
     },
   })
 }
 
-function approveRoute(desk: Desk): AnyRoute {
+function approveRoute(service: ApprovalService): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/approvals/:id/approve',
     summary: 'Approve exactly this action, once or for the rest of the session',
     description:
-      'With the scope `session` further calls that `session_covers` describes pass without a question until the session ends, or until the standing approval is revoked. Only where `scopes` of the approval says so; never for a call that was flagged.',
+      'With the scope `session` further calls that `session_covers` describes pass without a question until the ' +
+      'session ends, or until the standing approval is revoked. Only where `scopes` of the approval says so; ' +
+      'never for a call that was flagged.',
     auth: 'bearer',
     effect: 'conversation',
     effectOf: ({ body }) => (body.scope === 'session' ? 'lasting' : 'conversation'),
@@ -142,13 +145,13 @@ function approveRoute(desk: Desk): AnyRoute {
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, body, principal }) {
-      const { id, state, decidedAt } = await desk.approve(params.id, principal, body.scope)
+      const { id, state, decidedAt } = await service.approve(params.id, principal, body.scope)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })
 }
 
-function grantsRoute(desk: Desk): AnyRoute {
+function grantsRoute(service: ApprovalService): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals/grants',
@@ -159,13 +162,13 @@ function grantsRoute(desk: Desk): AnyRoute {
     query: GrantQuery,
     returns: GrantList,
     async handle({ query }) {
-      const found = await desk.grants(query.agent_id, query.session_id)
+      const found = await service.grants(query.agent_id, query.session_id)
       return { grants: found.map(toGrantView), total: found.length }
     },
   })
 }
 
-function revokeRoute(desk: Desk): AnyRoute {
+function revokeRoute(service: ApprovalService): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/approvals/grants/:id',
@@ -177,13 +180,13 @@ function revokeRoute(desk: Desk): AnyRoute {
     returns: Revoked,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, principal }) {
-      const { id, revokedAt } = await desk.revoke(params.id, nameOf(principal))
+      const { id, revokedAt } = await service.revoke(params.id, nameOf(principal))
       return { id, status: 'revoked' as const, revoked_at: revokedAt ?? '' }
     },
   })
 }
 
-function rejectRoute(desk: Desk): AnyRoute {
+function rejectRoute(service: ApprovalService): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/approvals/:id/reject',
@@ -195,7 +198,7 @@ function rejectRoute(desk: Desk): AnyRoute {
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, principal }) {
-      const { id, state, decidedAt } = await desk.reject(params.id, principal)
+      const { id, state, decidedAt } = await service.reject(params.id, principal)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })

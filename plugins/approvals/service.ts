@@ -9,7 +9,7 @@ import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
 
-export interface DeskParts {
+export interface ApprovalServiceDeps {
   readonly store: ApprovalStore
   readonly audit: Audit
   readonly clock: Clock
@@ -32,7 +32,7 @@ export interface DeskParts {
   readonly failed: (error: unknown) => void
 }
 /** What somebody wants to do. */
-export interface Wish {
+export interface ApprovalInput {
   readonly agentId: string
   readonly agentName: string
   readonly turnId?: string
@@ -55,24 +55,27 @@ const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
 const nameFor = (by: Principal | string): string => (typeof by === 'string' ? by : nameOf(by))
 /** Approvals whose giver is remembered; of older ones it is asked again. */
-const MOST_GIVERS = 1_000
+const MAX_GIVERS = 1_000
 
 /** Where requests wait for an answer. What is true is in the table; timers and waiters only look there. */
-export class Desk implements Approvals {
-  readonly #parts: DeskParts
+export class ApprovalService implements Approvals {
+  readonly #deps: ApprovalServiceDeps
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
   #standing = 0
-  /** Who gave approvals that can still be used, where it was nobody with the API key: they hold as long as the credential does. */
+  /**
+   * Who gave approvals that can still be used, where it was nobody with the API key: they hold as long as the
+   * credential does.
+   */
   readonly #givers = new Map<string, Principal>()
-  constructor(parts: DeskParts) {
-    this.#parts = parts
+  constructor(deps: ApprovalServiceDeps) {
+    this.#deps = deps
   }
 
   /** Takes up what an earlier process left: what ran out meanwhile is expired, the rest gets the time it has left. */
   async open(): Promise<void> {
-    this.#standing = await this.#parts.store.countStanding()
-    for (const row of await this.#parts.store.pending()) {
+    this.#standing = await this.#deps.store.countStanding()
+    for (const row of await this.#deps.store.pending()) {
       if (this.#overdue(row)) await this.#expire(row, 'timeout')
       else this.#arm(row.id, row.expires_at)
     }
@@ -83,41 +86,42 @@ export class Desk implements Approvals {
   }
 
   /** Durable before it settles. Throws `rate_limit` when too many of this agent wait, and `payload_too_large`. */
-  async request(wish: Wish): Promise<Approval> {
-    const { store, audit, clock, limits } = this.#parts
-    const payload = JSON.stringify(wish.payload ?? null)
+  async request(input: ApprovalInput): Promise<Approval> {
+    const { store, audit, clock, limits } = this.#deps
+    const payload = JSON.stringify(input.payload ?? null)
     const bytes = Buffer.byteLength(payload)
     if (bytes > limits.payloadBytes) {
       throw new Refusal(
         'payload_too_large',
-        `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a person (plugins.approvals.payload_bytes)`,
+        `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a ` +
+          'person (plugins.approvals.payload_bytes)',
         { details: { limit_bytes: limits.payloadBytes } },
       )
     }
     const now = clock.now()
-    const timeoutSecs = wish.timeoutSecs ?? limits.timeoutSecs
+    const timeoutSecs = input.timeoutSecs ?? limits.timeoutSecs
     const approval: Approval = {
       id: randomUUID(),
-      agentId: wish.agentId,
-      agentName: wish.agentName,
-      turnId: wish.turnId ?? '',
-      sessionId: wish.sessionId ?? '',
-      callId: wish.callId ?? '',
-      tool: wish.tool,
-      action: wish.action,
-      description: wish.description,
-      summary: wish.summary,
-      payload: wish.payload ?? null,
-      actionHash: actionHash(wish.tool, wish.payload ?? null),
-      risk: wish.risk,
+      agentId: input.agentId,
+      agentName: input.agentName,
+      turnId: input.turnId ?? '',
+      sessionId: input.sessionId ?? '',
+      callId: input.callId ?? '',
+      tool: input.tool,
+      action: input.action,
+      description: input.description,
+      summary: input.summary,
+      payload: input.payload ?? null,
+      actionHash: actionHash(input.tool, input.payload ?? null),
+      risk: input.risk,
       state: 'pending',
       requestedAt: toIso(now),
       timeoutSecs,
       expiresAt: toIso(now + timeoutSecs * 1000),
       decidedAt: undefined,
       decidedBy: undefined,
-      intent: wish.intent ?? `use ${wish.action}`,
-      standing: wish.standing,
+      intent: input.intent ?? `use ${input.action}`,
+      standing: input.standing,
       scope: undefined,
     }
     try {
@@ -125,32 +129,33 @@ export class Desk implements Approvals {
         store.insert(approval, payload, limits.pendingPerAgent),
         audit.entry({
           event: 'capability_check',
-          agentId: wish.agentId,
-          details: `approval ${approval.id} requested, risk ${wish.risk}, action ${approval.actionHash}: ${wish.summary}`,
+          agentId: input.agentId,
+          details: `approval ${approval.id} requested, risk ${input.risk}, action ${approval.actionHash}: ${input.summary}`,
         }),
       )
     } catch (error) {
-      if ((await store.pendingOf(wish.agentId)).length < limits.pendingPerAgent) throw error
+      if ((await store.pendingOf(input.agentId)).length < limits.pendingPerAgent) throw error
       throw new Refusal(
         'rate_limit',
-        `${limits.pendingPerAgent} approvals of this agent are pending already (plugins.approvals.pending_per_agent); answer those first`,
+        `${limits.pendingPerAgent} approvals of this agent are pending already ` +
+          '(plugins.approvals.pending_per_agent); answer those first',
         { cause: error, retryAfterSecs: limits.timeoutSecs },
       )
     }
     this.#arm(approval.id, approval.expiresAt)
-    this.#parts.requested(approval)
+    this.#deps.requested(approval)
     // It may have been given between the look for one and this request.
-    const grant = wish.standing && (await this.#grantFor(approval, wish.standing))
+    const grant = input.standing && (await this.#grantFor(approval, input.standing))
     if (grant) await this.#cover(approval.id, grant)
     return approval
   }
 
   async find(id: string): Promise<Approval | undefined> {
-    const row = await this.#parts.store.find(id)
+    const row = await this.#deps.store.find(id)
     return row && toApproval(await this.#fresh(row))
   }
   async list(agentId?: string, recent = RECENT): Promise<readonly Approval[]> {
-    const { store } = this.#parts
+    const { store } = this.#deps
     for (const row of await (agentId === undefined ? store.pending() : store.pendingOf(agentId))) await this.#fresh(row)
     const [pending, decided] = await Promise.all(
       agentId === undefined
@@ -165,14 +170,17 @@ export class Desk implements Approvals {
     try {
       return await this.#answer(id, 'approved', nameFor(by), scope)
     } finally {
-      for (const given of [...this.#givers.keys()].slice(0, -MOST_GIVERS)) this.#givers.delete(given)
+      for (const given of [...this.#givers.keys()].slice(0, -MAX_GIVERS)) this.#givers.delete(given)
     }
   }
-  /** Whether an approval that was given still counts. Of a giver who is not known any more, as after a restart, it does not. */
+  /**
+   * Whether an approval that was given still counts. Of a giver who is not known any more, as after a restart, it does
+   * not.
+   */
   holds({ id, decided_by: by }: Pick<RequestRow, 'id' | 'decided_by'>): boolean {
     if (by === OPERATOR) return true
     const giver = this.#givers.get(id)
-    return giver !== undefined && this.#parts.holds(giver)
+    return giver !== undefined && this.#deps.holds(giver)
   }
   reject(id: string, by: Principal | string): Promise<Approval> {
     return this.#answer(id, 'rejected', nameFor(by))
@@ -183,7 +191,7 @@ export class Desk implements Approvals {
     { agentId, sessionId, tool, summary }: Pick<Approval, 'agentId' | 'sessionId' | 'tool' | 'summary'>,
     { key }: Pick<Standing, 'key'>,
   ): Promise<string | undefined> {
-    const { store, audit, clock } = this.#parts
+    const { store, audit, clock } = this.#deps
     const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
     if (!grant) return undefined
     try {
@@ -192,10 +200,12 @@ export class Desk implements Approvals {
         audit.entry({
           event: 'capability_check',
           agentId,
-          details: `allowed by grant ${grant.id} of session ${sessionId} (approval ${grant.approval_id} by ${grant.granted_by}): ${summary}`,
+          details:
+            `allowed by grant ${grant.id} of session ${sessionId} (approval ${grant.approval_id} by ` +
+            `${grant.granted_by}): ${summary}`,
         }),
       )
-      this.#parts.granted()
+      this.#deps.granted()
       return grant.granted_by
     } catch (error) {
       const now = await store.findGrant(grant.id)
@@ -207,11 +217,11 @@ export class Desk implements Approvals {
     { agentId, sessionId, tool }: Pick<Approval, 'agentId' | 'sessionId' | 'tool'>,
     { key }: Pick<Standing, 'key'>,
   ): Promise<GrantRow | undefined> {
-    return this.#parts.limits.sessionScope ? this.#parts.store.grantFor(agentId, sessionId, tool, key) : undefined
+    return this.#deps.limits.sessionScope ? this.#deps.store.grantFor(agentId, sessionId, tool, key) : undefined
   }
   /** Answers a request that a standing approval covers, as whoever gave that would. */
   async #cover(id: string, grant: GrantRow): Promise<void> {
-    const { store, audit, clock } = this.#parts
+    const { store, audit, clock } = this.#deps
     const row = await store.find(id)
     if (row?.state !== 'pending') return
     const at = toIso(clock.now())
@@ -222,7 +232,9 @@ export class Desk implements Approvals {
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
-          details: `approval ${id} approved by grant ${grant.id} of session ${row.session_id} (approval ${grant.approval_id} by ${grant.granted_by}), action ${row.action_hash}: ${row.summary}`,
+          details:
+            `approval ${id} approved by grant ${grant.id} of session ${row.session_id} (approval ` +
+            `${grant.approval_id} by ${grant.granted_by}), action ${row.action_hash}: ${row.summary}`,
         }),
       )
     } catch (error) {
@@ -231,16 +243,16 @@ export class Desk implements Approvals {
       if (now?.state === 'pending' && !this.#overdue(now) && held?.revoked_at === null) throw error
       return
     }
-    this.#parts.granted()
+    this.#deps.granted()
     this.#settle({ ...row, state: 'approved', decided_at: at, decided_by: grant.granted_by, scope: 'session' })
   }
   /** The standing approvals that hold. */
   async grants(agentId?: string, sessionId?: string): Promise<readonly Grant[]> {
-    return (await this.#parts.store.grants(agentId, sessionId)).map(toGrant)
+    return (await this.#deps.store.grants(agentId, sessionId)).map(toGrant)
   }
   /** Throws `approval_not_found`, and `conflict` when it was revoked before. */
   async revoke(id: string, by: string): Promise<Grant> {
-    const row = await this.#parts.store.findGrant(id)
+    const row = await this.#deps.store.findGrant(id)
     if (!row) throw new Refusal('approval_not_found', `No standing approval ${id}`)
     const at = await this.#revoke(row, by)
     if (at === undefined) throw new Refusal('conflict', 'This standing approval was revoked before')
@@ -248,17 +260,17 @@ export class Desk implements Approvals {
   }
   /** A session or an agent is gone, and with it what was approved for it. */
   async revokeAll(agentId: string, sessionId: string | undefined, why: string): Promise<void> {
-    for (const row of await this.#parts.store.grants(agentId, sessionId)) await this.#revoke(row, why)
+    for (const row of await this.#deps.store.grants(agentId, sessionId)) await this.#revoke(row, why)
   }
   /**
-   * An agent changed something: what it was allowed to run again may do another thing now. `tools` says for which tools that
-   * matters; what only reads is as it was, and so is the call itself.
+   * An agent changed something: what it was allowed to run again may do another thing now. `tools` says for which tools
+   * that matters; what only reads is as it was, and so is the call itself.
    */
   async revokeChanged(
     agentId: string,
     { tools, except }: { readonly tools: (tool: string) => boolean; readonly except: string | undefined },
   ): Promise<void> {
-    const { store } = this.#parts
+    const { store } = this.#deps
     for (const row of await store.grants(agentId, undefined)) {
       if (row.standing_key === except || !tools(row.tool_name)) continue
       const given = await store.find(row.approval_id)
@@ -267,7 +279,7 @@ export class Desk implements Approvals {
   }
   /** `undefined` when somebody else did in the same moment, or before. */
   async #revoke(row: GrantRow, by: string): Promise<string | undefined> {
-    const { store, audit, clock } = this.#parts
+    const { store, audit, clock } = this.#deps
     if (row.revoked_at !== null) return undefined
     const at = toIso(clock.now())
     try {
@@ -321,16 +333,16 @@ export class Desk implements Approvals {
 
   /** Ends what nobody needs any more. */
   async withdraw(agentId: string, reason: string, turnId?: string): Promise<void> {
-    for (const row of await this.#parts.store.pendingOf(agentId))
+    for (const row of await this.#deps.store.pendingOf(agentId))
       if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
   }
   async prune(): Promise<void> {
-    const { store, clock, limits } = this.#parts
+    const { store, clock, limits } = this.#deps
     await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
   }
 
   async #answer(id: string, state: 'approved' | 'rejected', by: string, scope?: Scope): Promise<Approval> {
-    const { store, audit, clock } = this.#parts
+    const { store, audit, clock } = this.#deps
     const found = await store.find(id)
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#fresh(found)
@@ -366,13 +378,13 @@ export class Desk implements Approvals {
     if (key === null) return
     const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
     if (!grant) return
-    for (const row of await this.#parts.store.pendingOf(agentId))
+    for (const row of await this.#deps.store.pendingOf(agentId))
       if (row.session_id === sessionId && row.tool_name === tool && row.standing_key === key)
         await this.#cover(row.id, grant)
   }
   /** Throws `forbidden` where the request can be approved once only. */
   async #grant(row: RequestRow, by: string, at: string): Promise<Statement> {
-    const { store, limits } = this.#parts
+    const { store, limits } = this.#deps
     const { standing } = toApproval(row)
     // Whoever else may answer can be removed, and nothing of theirs may stay in force.
     if (by !== OPERATOR) throw new Refusal('forbidden', 'Only the operator can approve for a whole session')
@@ -383,7 +395,8 @@ export class Desk implements Approvals {
     if ((await store.countGrants(row.agent_id, row.session_id)) >= limits.grantsPerSession)
       throw new Refusal(
         'conflict',
-        `This session has ${limits.grantsPerSession} standing approvals already (plugins.approvals.grants_per_session); revoke one first`,
+        `This session has ${limits.grantsPerSession} standing approvals already ` +
+          '(plugins.approvals.grants_per_session); revoke one first',
       )
     const grant: Grant = {
       id: randomUUID(),
@@ -407,14 +420,14 @@ export class Desk implements Approvals {
   async #fresh(row: RequestRow): Promise<RequestRow> {
     if (row.state !== 'pending' || !this.#overdue(row)) return row
     await this.#expire(row, 'timeout')
-    return (await this.#parts.store.find(row.id)) ?? row
+    return (await this.#deps.store.find(row.id)) ?? row
   }
   #overdue(row: Pick<RequestRow, 'expires_at'>): boolean {
-    return row.expires_at <= toIso(this.#parts.clock.now())
+    return row.expires_at <= toIso(this.#deps.clock.now())
   }
 
   async #expire(row: RequestRow, by: string): Promise<void> {
-    const { store, audit, clock } = this.#parts
+    const { store, audit, clock } = this.#deps
     const at = toIso(clock.now())
     try {
       await store.commit(
@@ -440,7 +453,7 @@ export class Desk implements Approvals {
     this.#timers.get(row.id)?.()
     this.#timers.delete(row.id)
     this.#tell(approval)
-    this.#parts.resolved(approval)
+    this.#deps.resolved(approval)
     return approval
   }
   #tell(approval: Approval): void {
@@ -448,7 +461,7 @@ export class Desk implements Approvals {
   }
 
   #arm(id: string, expiresAt: string): void {
-    const { clock, store, failed } = this.#parts
+    const { clock, store, failed } = this.#deps
     const check = async (): Promise<void> => {
       this.#timers.delete(id)
       const row = await store.find(id)

@@ -9,15 +9,23 @@ export class ApprovalStore {
     this.#db = db
   }
 
-  /** The limit is part of the statement: over it the state becomes NULL, which the column refuses, and the batch fails with it. */
+  /**
+   * The limit is part of the statement: over it the state becomes NULL, which the column refuses, and the batch fails
+   * with it.
+   */
   insert(approval: Approval, payload: string, limit: number): Statement {
     return this.#db
-      .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action, description, summary,
+      .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
+        description, summary,
         payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers)
-      VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId}, ${approval.callId}, ${approval.tool},
-        ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash}, ${approval.risk},
-        CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId} AND state = 'pending') < ${limit} THEN 'pending' END,
-        ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent}, ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null})`
+      VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId},
+      ${approval.callId}, ${approval.tool},
+        ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash},
+        ${approval.risk},
+        CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId}
+        AND state = 'pending') < ${limit} THEN 'pending' END,
+        ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent},
+        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null})`
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
   answer(id: string, state: 'approved' | 'rejected', by: string, at: string, scope: Scope | null): Statement {
@@ -35,7 +43,8 @@ export class ApprovalStore {
   /** Whether this call is the one that an approval is used for. */
   async consume(id: string, at: string): Promise<boolean> {
     const { changes } = await this.#db
-      .run`UPDATE approvals_request SET consumed_at = ${at} WHERE id = ${id} AND state = 'approved' AND consumed_at IS NULL`
+      .run`UPDATE approvals_request SET consumed_at = ${at} WHERE id = ${id} AND state = 'approved'
+        AND consumed_at IS NULL`
     return changes === 1
   }
 
@@ -85,10 +94,13 @@ export class ApprovalStore {
   /** The limit is part of the statement, as with requests. */
   insertGrant(grant: Grant, key: string, limit: number): Statement {
     return this.#db
-      .sql`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers, approval_id, granted_at, granted_by, uses)
-      VALUES (${grant.id}, ${grant.agentId}, ${grant.agentName}, ${grant.sessionId}, ${grant.tool}, ${key}, ${grant.covers}, ${grant.approvalId},
+      .sql`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers,
+        approval_id, granted_at, granted_by, uses)
+      VALUES (${grant.id}, ${grant.agentId}, ${grant.agentName}, ${grant.sessionId}, ${grant.tool}, ${key},
+      ${grant.covers}, ${grant.approvalId},
         ${grant.grantedAt}, ${grant.grantedBy},
-        CASE WHEN (SELECT COUNT(*) FROM approvals_grant WHERE agent_id = ${grant.agentId} AND session_id = ${grant.sessionId} AND revoked_at IS NULL) < ${limit} THEN 0 END)`
+        CASE WHEN (SELECT COUNT(*) FROM approvals_grant WHERE agent_id = ${grant.agentId}
+        AND session_id = ${grant.sessionId} AND revoked_at IS NULL) < ${limit} THEN 0 END)`
   }
   async countGrants(agentId: string, sessionId: string): Promise<number> {
     const row = await this.#db.one<{ n: unknown }>`SELECT COUNT(*) AS n FROM approvals_grant

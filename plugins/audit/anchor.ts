@@ -15,7 +15,10 @@ export interface Tip {
   readonly count: number
   readonly hash: string
 }
-/** `unset`: there never was one. `missing`: there was, and the file is gone. `keyless`: there is one, and the key it was signed with is gone. */
+/**
+ * `unset`: there never was one. `missing`: there was, and the file is gone. `keyless`: there is one, and the key it was
+ * signed with is gone.
+ */
 export type AnchorState =
   | { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' }
   | { readonly kind: 'known'; readonly tip: Tip }
@@ -23,8 +26,8 @@ export type AnchorState =
 const KEY_NAME = 'anchor-key'
 
 /**
- * The end of the chain, kept outside the database: whoever cuts entries off the end, or writes the whole chain anew, would have to
- * change this file too, and cannot sign it without the key in the vault.
+ * The end of the chain, kept outside the database: whoever cuts entries off the end, or writes the whole chain anew,
+ * would have to change this file too, and cannot sign it without the key in the vault.
  */
 export class AnchorFile {
   readonly #file: string

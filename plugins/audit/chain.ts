@@ -19,7 +19,10 @@ export interface Link extends Fields {
   readonly hash: string
 }
 
-/** The fields, each with its length in bytes before it: no character can move from one field into the next without changing the text. */
+/**
+ * The fields, each with its length in bytes before it: no character can move from one field into the next without
+ * changing the text.
+ */
 export function bodyOf({ timestamp, event_type, agent_id, details, actor = '' }: Fields): string {
   const by = actor === '' ? '' : `${bytes(actor)}:${actor}`
   return `${bytes(timestamp)}:${timestamp}${bytes(event_type)}:${event_type}${bytes(agent_id)}:${agent_id}${bytes(details)}:${details}${by}`

@@ -1,7 +1,9 @@
 const MAX_BYTES = 4_096
 const CUT = ' […]'
 
-/** Shapes of keys and tokens that vendors use, and what stands behind a telling name. All linear: no nested repetition. */
+/**
+ * Shapes of keys and tokens that vendors use, and what stands behind a telling name. All linear: no nested repetition.
+ */
 const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g, '[secret]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [secret]'],
@@ -37,7 +39,8 @@ const escape = (text: string): string =>
 
 /** One line that is safe to print: secrets masked, control and direction characters escaped, at most 4 KiB of UTF-8. */
 export function clean(text: string, maxBytes = MAX_BYTES): string {
-  // Cut roughly first, so that masking a megabyte costs no more than masking what is kept; a secret at the cut still has its head.
+  // Cut roughly first, so that masking a megabyte costs no more than masking what is kept; a secret at the cut still
+  // has its head.
   const head = text.length > maxBytes * 2 ? text.slice(0, maxBytes * 2) : text
   return cut(
     escape(

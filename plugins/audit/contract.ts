@@ -50,7 +50,9 @@ export interface AuditRecord {
   readonly agentId?: string
   /** One line for a person. Control characters are escaped, secrets masked, 4 KiB at most. */
   readonly details: string
-  /** Values before and after: the entry names the keys that differ, with both. What is named like a secret is masked. */
+  /**
+   * Values before and after: the entry names the keys that differ, with both. What is named like a secret is masked.
+   */
   readonly change?: AuditChange
   /** Instead of who asked for what runs now. */
   readonly actor?: Actor | undefined

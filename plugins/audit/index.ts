@@ -16,7 +16,9 @@ export default definePlugin({
   config: fileOnly(
     'says how long what was done can be proved',
     v.object({
-      /** Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever. */
+      /**
+       * Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever.
+       */
       retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)), 90),
       trim_interval_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(604_800)), 3_600),
       /** How long new entries wait for a signed checkpoint at most; a thousand of them do not wait. */

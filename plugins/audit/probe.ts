@@ -8,7 +8,10 @@ import { walkTrail } from './walk.ts'
 /** Of the real trail, the newest entries that are hashed again. */
 const NEWEST = 256
 
-/** A chain of four entries, whole and broken in four ways, through the walk that verifies the real one; then the end of the real one. */
+/**
+ * A chain of four entries, whole and broken in four ways, through the walk that verifies the real one; then the end of
+ * the real one.
+ */
 export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>): Promise<Finding> {
   const chain = scratch()
   const tip = chain.at(-1)
@@ -53,7 +56,8 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
   cases.push({
     name: `the trail reaches its anchor (${state.kind})`,
-    // Whoever never wrote an anchor has nothing to compare with; what was dropped for its age lies before the oldest entry.
+    // Whoever never wrote an anchor has nothing to compare with; what was dropped for its age lies before the oldest
+    // entry.
     held:
       state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
   })

@@ -20,8 +20,9 @@ export interface TrimParts {
 }
 
 /**
- * Drops entries from before this time, whole blocks that a checkpoint was signed for, so that their roots still stand for them. Each
- * step moves the origin, says so in the trail itself, and drops nothing that does not verify. How many entries are gone.
+ * Drops entries from before this time, whole blocks that a checkpoint was signed for, so that their roots still stand
+ * for them. Each step moves the origin, says so in the trail itself, and drops nothing that does not verify. How many
+ * entries are gone.
  */
 export async function trim({ trail, checkpoints, audit, log, signal }: TrimParts, before: string): Promise<number> {
   let dropped = 0
@@ -45,7 +46,9 @@ export async function trim({ trail, checkpoints, audit, log, signal }: TrimParts
       checkpoints.store.moveOrigin({ ...moved, ...(await checkpoints.signer.sign(originText(moved))) }),
       audit.entry({
         event: 'retention_trimmed',
-        details: `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain begins behind ${last.hash}`,
+        details:
+          `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain ` +
+          `begins behind ${last.hash}`,
       }),
     ])
     dropped += BLOCK

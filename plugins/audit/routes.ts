@@ -23,7 +23,8 @@ function verifyRoute(trail: AuditTrail): AnyRoute {
     path: '/api/audit/verify',
     summary: 'Check the hash chain of the audit trail',
     description:
-      'Reads every entry of the database, and compares the end of the chain with the anchor outside it and the entries with the signed checkpoints.',
+      'Reads every entry of the database, and compares the end of the chain with the anchor outside it and the ' +
+      'entries with the signed checkpoints.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,
@@ -51,7 +52,8 @@ function proofRoute(trail: AuditTrail): AnyRoute {
       if (!entry || !found)
         throw new Refusal(
           'entry_not_found',
-          `There is no proof for entry ${params.id}: it does not exist, was dropped, or is newer than the newest checkpoint`,
+          `There is no proof for entry ${params.id}: it does not exist, was dropped, or is newer than the newest ` +
+            'checkpoint',
         )
       return {
         entry: toEntry(entry),
@@ -70,7 +72,8 @@ function recentRoute(trail: AuditTrail, path: `/${string}`, summary: string): An
     path,
     summary,
     description:
-      'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and `until` are times, `before` the number of an entry.',
+      'Newest last. `total` counts all entries that match the filters. `limit` is 50 unless given. `since` and ' +
+      '`until` are times, `before` the number of an entry.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,

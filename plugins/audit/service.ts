@@ -89,7 +89,8 @@ export class AuditTrail implements Audit, AuditFeed {
   }
 
   /**
-   * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one walk.
+   * Reads the database, not memory, so that an edit under a running daemon is found. Calls at the same time share one
+   * walk.
    */
   verify(): Promise<Verdict> {
     this.#verifying ??= this.#walk().finally(() => {
@@ -162,8 +163,8 @@ export class AuditTrail implements Audit, AuditFeed {
     const state = await this.#anchor.read()
     const origin = state.kind === 'known' ? undefined : await this.checkpoints.store.origin()
     const start = state.kind === 'known' ? state.tip : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
-    // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain that is empty, or
-    // never had an anchor, gets a first one.
+    // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain
+    // that is empty, or never had an anchor, gets a first one.
     if (
       state.kind === 'forged' ||
       state.kind === 'keyless' ||
@@ -200,7 +201,8 @@ export class AuditTrail implements Audit, AuditFeed {
 
 const UNSOUND = {
   missing:
-    'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as it does of vault.key',
+    'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as ' +
+    'it does of vault.key',
   keyless: 'its key is gone from the vault. If this is another database on purpose, remove audit.anchor',
   forged: 'audit.anchor was not written by this installation, or not whole',
 } as const

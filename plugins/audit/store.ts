@@ -20,15 +20,20 @@ export class AuditStore {
   }
 
   /**
-   * One statement, so that no other entry can come between reading the tip and adding to it. A selection from the table itself would be
-   * put into a temporary one first, which costs more than looking for the tip twice.
+   * One statement, so that no other entry can come between reading the tip and adding to it. A selection from the table
+   * itself would be put into a temporary one first, which costs more than looking for the tip twice.
    */
   append(fields: Fields): Statement {
     return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, actor, prev_hash, hash)
-      VALUES (COALESCE((SELECT max(id) FROM audit_entry), 0) + 1, ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details}, ${fields.actor ?? ''},
+      VALUES (
+        COALESCE((SELECT max(id) FROM audit_entry), 0) + 1,
+        ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details}, ${fields.actor ?? ''},
         COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)),
-        svc_sha256(CAST(${TAG} AS TEXT) || ':' || CAST(COALESCE((SELECT max(id) FROM audit_entry), 0) + 1 AS TEXT) || ':'
-          || COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT)) || ':' || CAST(${bodyOf(fields)} AS TEXT)))`
+        svc_sha256(
+          CAST(${TAG} AS TEXT)
+          || ':' || CAST(COALESCE((SELECT max(id) FROM audit_entry), 0) + 1 AS TEXT)
+          || ':' || COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT))
+          || ':' || CAST(${bodyOf(fields)} AS TEXT)))`
   }
 
   write(statement: Statement): Promise<unknown> {
@@ -52,8 +57,8 @@ export class AuditStore {
   async recent(limit: number, { agentId, eventType }: Filter): Promise<Link[]> {
     const rows =
       agentId !== undefined && eventType !== undefined
-        ? await this.#db
-            .all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND event_type = ${eventType} ORDER BY id DESC LIMIT ${limit}`
+        ? await this.#db.all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND event_type = ${eventType}
+              ORDER BY id DESC LIMIT ${limit}`
         : agentId !== undefined
           ? await this.#db
               .all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`
@@ -75,8 +80,10 @@ export class AuditStore {
     ]
     const rows = await this.#db
       .all<Link>`SELECT * FROM audit_entry WHERE (CAST(${last} AS INTEGER) IS NULL OR id < CAST(${last} AS INTEGER))
-      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT)) AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
-      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT)) AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))
+      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT))
+      AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
+      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT))
+      AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))
       ORDER BY id DESC LIMIT ${limit}`
     return rows.toReversed()
   }
@@ -91,8 +98,10 @@ export class AuditStore {
     const row = await this.#db.one<{
       n: number
     }>`SELECT count(*) AS n FROM audit_entry WHERE (CAST(${last} AS INTEGER) IS NULL OR id < CAST(${last} AS INTEGER))
-      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT)) AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
-      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT)) AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))`
+      AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = CAST(${agent} AS TEXT))
+      AND (CAST(${event} AS TEXT) IS NULL OR event_type = CAST(${event} AS TEXT))
+      AND (CAST(${from} AS TEXT) IS NULL OR timestamp >= CAST(${from} AS TEXT))
+      AND (CAST(${to} AS TEXT) IS NULL OR timestamp <= CAST(${to} AS TEXT))`
     return row?.n ?? 0
   }
   /** Removes the beginning of the chain, up to this entry. */
@@ -102,8 +111,8 @@ export class AuditStore {
 
   /** Newest first. */
   concerning(agentId: string, before: number, limit: number): Promise<Link[]> {
-    return this.#db
-      .all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND id < ${before} ORDER BY id DESC LIMIT ${limit}`
+    return this.#db.all<Link>`SELECT * FROM audit_entry WHERE agent_id = ${agentId} AND id < ${before} ORDER BY id DESC
+        LIMIT ${limit}`
   }
 
   /** How many there are. Without a filter that is a look at both ends, since the numbers have no gaps. */

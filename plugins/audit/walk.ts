@@ -11,8 +11,8 @@ import type { Checkpoint, Origin, TreeStore } from './tree/store.ts'
 
 const PAGE = 1_000
 /**
- * All roots are compared. The signature is checked of this many only, because that costs a hundred times as much; the newest
- * checkpoint vouches for the rest.
+ * All roots are compared. The signature is checked of this many only, because that costs a hundred times as much; the
+ * newest checkpoint vouches for the rest.
  */
 const MAX_SIGNATURES = 64
 const MAX_CHECKPOINTS = 10_000
@@ -39,7 +39,10 @@ export async function walkTrail(evidence: Evidence): Promise<Verdict> {
   }
 }
 
-/** The records outside the chain that vouch for it, read before the chain: entries added while it is read are newer than both. */
+/**
+ * The records outside the chain that vouch for it, read before the chain: entries added while it is read are newer than
+ * both.
+ */
 interface Vouchers {
   readonly anchor: AnchorState | undefined
   readonly origin: Origin | undefined

@@ -32,7 +32,8 @@ export class ArchiveWriter {
     this.#done.catch((error: unknown) => {
       this.#failed = error
     })
-    // A file that is not as long as was said, and whatever else the library finds: it ends this archive and nothing else.
+    // A file that is not as long as was said, and whatever else the library finds: it ends this archive and nothing
+    // else.
     zip.on('error', (error: Error) => {
       this.#failed ??= error
       output.destroy(error)

@@ -5,20 +5,28 @@ import { pipeline } from 'node:stream/promises'
 import { openConfined } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 
-/** Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside it. */
+/**
+ * Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside
+ * it.
+ */
 const LEFT_OUT = new Set(['snapshots', 'reserve'])
 
 export interface Traits {
   readonly executable: boolean
   readonly mtimeMs: number
 }
-/** `bytes` instead of a copy on disk: workspaces have thousands of small files, and the copy is most of what one costs. */
+/**
+ * `bytes` instead of a copy on disk: workspaces have thousands of small files, and the copy is most of what one costs.
+ */
 export interface Copied extends Traits {
   readonly bytes?: Buffer
 }
 const SMALL_BYTES = 65_536
 
-/** Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to `skip`. */
+/**
+ * Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to
+ * `skip`.
+ */
 export async function* plainFiles(
   root: string,
   database: string,
@@ -41,7 +49,10 @@ export async function* plainFiles(
   }
 }
 
-/** Copies a file of somebody who may change it meanwhile, through no link; a small one is read. `undefined` when it is gone or nothing to copy. */
+/**
+ * Copies a file of somebody who may change it meanwhile, through no link; a small one is read. `undefined` when it is
+ * gone or nothing to copy.
+ */
 export async function copyPlain(root: string, name: string, target: string): Promise<Copied | undefined> {
   let handle
   try {

@@ -19,7 +19,10 @@ export interface StoredBackup {
 export class BackupFolder {
   readonly path: string
   readonly #limits: ArchiveLimits
-  /** What archives say of themselves, by path, size and time: opening one reads the names of all its files. Never more than there are. */
+  /**
+   * What archives say of themselves, by path, size and time: opening one reads the names of all its files. Never more
+   * than there are.
+   */
   #heads = new Map<string, Head>()
   constructor(path: string, limits: ArchiveLimits) {
     this.path = path
@@ -57,7 +60,8 @@ export class BackupFolder {
     if (!names.includes(filename))
       throw new Refusal(
         'backup_not_found',
-        `There is no backup ${filename}${suggest(findNearest(filename, names)) || '; GET /api/backups lists those there are'}`,
+        'There is no backup ' +
+          `${filename}${suggest(findNearest(filename, names)) || '; GET /api/backups lists those there are'}`,
       )
     return await confine(this.path, filename)
   }

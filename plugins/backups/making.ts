@@ -14,7 +14,7 @@ export const DATA = 'data/'
 export const ANCHOR = 'home/audit.anchor'
 export const SEALED_KEY = 'home/vault.key.sealed'
 const CONFIG = 'config.json'
-const MOST_SKIPPED = 1_000
+const MAX_SKIPPED = 1_000
 
 export interface MakingParts {
   readonly databaseSnapshots: DatabaseSnapshots
@@ -33,8 +33,8 @@ export interface MadeBackup {
 }
 
 /**
- * Writes an archive while everything goes on: a consistent copy of the database, then the files as they are. Under its name only when
- * it is whole and on disk. `kind` becomes part of the name.
+ * Writes an archive while everything goes on: a consistent copy of the database, then the files as they are. Under its
+ * name only when it is whole and on disk. `kind` becomes part of the name.
  */
 export async function makeBackup(
   { databaseSnapshots, folder, version, config, now, id }: MakingParts,
@@ -63,7 +63,7 @@ export async function makeBackup(
     await rm(join(work, 'database'))
     const skipped: string[] = []
     const skip = (name: string): void => {
-      if (skipped.length < MOST_SKIPPED) skipped.push(name)
+      if (skipped.length < MAX_SKIPPED) skipped.push(name)
     }
     for await (const name of plainFiles(databaseSnapshots.dataDir, database, skip)) {
       options.signal?.throwIfAborted()

@@ -21,8 +21,8 @@ const refuse = (why: string, cause?: unknown): never => {
 }
 
 /**
- * An archive somebody handed in. Nothing is taken from it before `check` has read all of it: its table of contents says nothing that is
- * believed. Throws `invalid_request` that says why. Dispose it.
+ * An archive somebody handed in. Nothing is taken from it before `check` has read all of it: its table of contents says
+ * nothing that is believed. Throws `invalid_request` that says why. Dispose it.
  */
 export class OpenedArchive implements Disposable {
   readonly #zip: ZipFile
@@ -72,7 +72,9 @@ export class OpenedArchive implements Disposable {
     return (await this.#small(name, SMALL_BYTES)).toString('utf8')
   }
 
-  /** Reads all of it: made by whoever has the key, every file as the manifest says, and no other. Nothing is written. */
+  /**
+   * Reads all of it: made by whoever has the key, every file as the manifest says, and no other. Nothing is written.
+   */
   async check(key: Uint8Array, signal?: AbortSignal): Promise<Manifest> {
     const [bytes, code] = [
       await this.#small(MANIFEST, MANIFEST_BYTES),
@@ -82,7 +84,8 @@ export class OpenedArchive implements Disposable {
     const wanted = codeOf(key, bytes)
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
       refuse(
-        'it was not made by this installation, or was changed since: its manifest does not fit to the key of this vault',
+        'it was not made by this installation, or was changed since: its manifest does not fit to the key of ' +
+          'this vault',
       )
     const manifest = parsed(Manifest, bytes, MANIFEST)
     const names = new Set(manifest.files.map(({ name }) => name))

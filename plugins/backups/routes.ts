@@ -99,7 +99,8 @@ function restoreRoute(backups: Backups): AnyRoute {
     summary: 'Put a backup in the place of everything there is',
     description:
       'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. ' +
-      'Whatever is written between this answer and the restart is in what was set aside, not in what was restored. The configuration stays as it is.',
+      'Whatever is written between this answer and the restart is in what was set aside, not in what was ' +
+      'restored. The configuration stays as it is.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 100,

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { fileOnly, secret } from 'svc/sdk'
 
-const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
+const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Limits = fileOnly(
   'says what can be got back after damage',
   v.object({
@@ -78,7 +78,9 @@ export const BackupParams = v.object({ filename: ArchiveName })
 export const NewBackup = v.optional(
   v.nullable(
     v.object({
-      /** Puts the key of the vault into the archive, sealed with this: only then can secrets be read on another machine. */
+      /**
+       * Puts the key of the vault into the archive, sealed with this: only then can secrets be read on another machine.
+       */
       passphrase: v.optional(
         secret(v.pipe(v.string(), v.minLength(12, 'must have at least 12 characters'), v.maxLength(1_024))),
       ),

@@ -27,7 +27,10 @@ export class Backups {
     return this.#parts.folder.list()
   }
 
-  /** Throws `conflict` while another backup or restore runs, where there is nothing to copy, and when there are too many. */
+  /**
+   * Throws `conflict` while another backup or restore runs, where there is nothing to copy, and when there are too
+   * many.
+   */
   create(passphrase: string | undefined, signal: AbortSignal): Promise<MadeBackup> {
     return this.#alone('a backup', async () => {
       const { folder, limits } = this.#parts
@@ -52,8 +55,9 @@ export class Backups {
   }
 
   /**
-   * Checks the archive, keeps what is there now as a backup of its own, and lets the daemon start anew on what was restored. Until then
-   * nothing changes. Throws `backup_not_found`, and `invalid_request` for an archive that is not what it has to be.
+   * Checks the archive, keeps what is there now as a backup of its own, and lets the daemon start anew on what was
+   * restored. Until then nothing changes. Throws `backup_not_found`, and `invalid_request` for an archive that is not
+   * what it has to be.
    */
   restore(
     filename: string,

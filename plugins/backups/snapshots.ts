@@ -49,7 +49,10 @@ export class Snapshots {
       .toReversed()
   }
 
-  /** Takes one when the newest is old enough, and drops those beyond the number that is kept. Its name, if one was taken. */
+  /**
+   * Takes one when the newest is old enough, and drops those beyond the number that is kept. Its name, if one was
+   * taken.
+   */
   async take(): Promise<string | undefined> {
     const [newest] = await this.list()
     const now = this.#now()
@@ -59,7 +62,8 @@ export class Snapshots {
     const [{ size }, { bavail, bsize }] = await Promise.all([stat(database), statfs(this.folder)])
     if (bavail * bsize < size * 2) {
       this.#log.warn(
-        `no copy of the database is taken: ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free, and it needs ${Math.ceil((size * 2) / 1_048_576)}`,
+        `no copy of the database is taken: ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free, and it ` +
+          `needs ${Math.ceil((size * 2) / 1_048_576)}`,
       )
       return undefined
     }

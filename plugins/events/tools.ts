@@ -6,7 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { EventsConfig } from './config.ts'
 import { EventPublished } from './contract.ts'
 
-export interface EventParts {
+export interface EventToolDeps {
   readonly audit: Audit
   readonly hooks: Hooks
   readonly config: EventsConfig
@@ -20,7 +20,7 @@ const EventType = v.pipe(
   v.description('What happened, such as report.ready'),
 )
 
-export function eventTools({ audit, hooks, config, now }: EventParts): readonly AnyTool[] {
+export function eventTools({ audit, hooks, config, now }: EventToolDeps): readonly AnyTool[] {
   return [
     defineTool({
       // What is published reaches whoever listens, in this daemon and beyond it.

@@ -12,16 +12,25 @@ export interface WorkspaceFile {
 }
 
 /**
- * The folder of files each agent has, `<data_dir>/workspaces/<agent id>`. Every name is confined to it: `invalid_request` for a name that
- * is none, `forbidden` for one that leads out, through a link or to a hard-linked file. Whose workspace it is decides the id alone, so the
- * caller passes the id of the agent that acts, never one that came with the arguments of a tool.
+ * The folder of files each agent has, `<data_dir>/workspaces/<agent id>`. Every name is confined to it:
+ * `invalid_request` for a name that is none, `forbidden` for one that leads out, through a link or to a hard-linked
+ * file. Whose workspace it is decides the id alone, so the caller passes the id of the agent that acts, never one that
+ * came with the arguments of a tool.
  */
 export interface Workspaces {
-  /** Absolute and real path of the folder, made with its identity files when it is missing. Throws `agent_not_found`. */
+  /**
+   * Absolute and real path of the folder, made with its identity files when it is missing. Throws `agent_not_found`.
+   */
   root(agentId: string): Promise<string>
-  /** Absolute path of a name in it; the file need not exist. To check a name only: between check and use a program may put a link there. */
+  /**
+   * Absolute path of a name in it; the file need not exist. To check a name only: between check and use a program may
+   * put a link there.
+   */
   resolve(agentId: string, name: string): Promise<string>
-  /** Works in a folder of it (empty: the workspace itself), through a path that leads nowhere else whatever a program swaps: see `inFolder`. */
+  /**
+   * Works in a folder of it (empty: the workspace itself), through a path that leads nowhere else whatever a program
+   * swaps: see `inFolder`.
+   */
   within<T>(
     agentId: string,
     folder: string,
@@ -34,7 +43,9 @@ export interface Workspaces {
   write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }>
   /** `false` when there was none. */
   remove(agentId: string, name: string): Promise<boolean>
-  /** The plain files below `folder` (default: all of them) by name, at most `limit` (default 1000). Links are left out. */
+  /**
+   * The plain files below `folder` (default: all of them) by name, at most `limit` (default 1000). Links are left out.
+   */
   list(agentId: string, folder?: string, limit?: number): Promise<readonly WorkspaceFile[]>
 }
 export const Workspaces = defineService<Workspaces>()('workspaces')
@@ -52,7 +63,10 @@ export interface Upload {
 }
 export interface Uploads {
   find(fileId: string): Promise<Upload | undefined>
-  /** Throws `file_not_found` when the agent removed it, `payload_too_large` when it made it larger than an upload may be. */
+  /**
+   * Throws `file_not_found` when the agent removed it, `payload_too_large` when it made it larger than an upload may
+   * be.
+   */
   read(upload: Upload): Promise<Uint8Array>
 }
 export const Uploads = defineService<Uploads>()('uploads')

@@ -12,7 +12,10 @@ export function diskRefusal(error: unknown): Refusal | undefined {
   })
 }
 
-/** Why a file or folder cannot be read; `undefined` for any other failure. A program of the agent may have taken the permission away. */
+/**
+ * Why a file or folder cannot be read; `undefined` for any other failure. A program of the agent may have taken the
+ * permission away.
+ */
 export function accessProblem(error: unknown): string | undefined {
   if (hasCode(error, 'EACCES', 'EPERM')) return 'permission denied'
   return hasCode(error, 'EIO') ? 'the disk fails' : undefined

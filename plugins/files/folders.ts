@@ -23,8 +23,8 @@ export class Folders {
   }
 
   /**
-   * The real path of an agent's folder. A missing one is made with its identity files, those of the agent it was cloned from if there
-   * are any; so a crash after the spawn costs nothing.
+   * The real path of an agent's folder. A missing one is made with its identity files, those of the agent it was cloned
+   * from if there are any; so a crash after the spawn costs nothing.
    */
   async open(agent: Agent): Promise<string> {
     const path = join(this.#base, agent.id)

@@ -16,8 +16,8 @@ const invalid = (reason: string, cause?: unknown): Refusal =>
   new Refusal('invalid_request', `multipart: ${reason}`, { cause })
 
 /**
- * The files of a `multipart/form-data` body (RFC 7578); its text fields are ignored. A file of more than `maxBytes` is cut after one
- * byte more. Throws `invalid_request` for a malformed form and for one of more than 32 parts.
+ * The files of a `multipart/form-data` body (RFC 7578); its text fields are ignored. A file of more than `maxBytes` is
+ * cut after one byte more. Throws `invalid_request` for a malformed form and for one of more than 32 parts.
  */
 export async function readFormFiles(
   body: Uint8Array,

@@ -19,18 +19,19 @@ export type Edit =
       readonly hunks: readonly Hunk[]
     }
 
-const MOST_LINES = 20_000
+const MAX_LINES = 20_000
 
 /** Reads `*** Begin Patch` text or a unified diff. Throws `invalid_request` naming the line. */
 export function parsePatch(patch: string): readonly Edit[] {
   const lines = patch.replaceAll('\r\n', '\n').split('\n')
-  if (lines.length > MOST_LINES) throw broken(0, `it has more than ${MOST_LINES} lines`)
+  if (lines.length > MAX_LINES) throw broken(0, `it has more than ${MAX_LINES} lines`)
   const start = lines.findIndex((line) => line.trim() === '*** Begin Patch')
   const edits = start >= 0 ? readBlocks(lines, start + 1) : readUnified(lines)
   if (edits.length === 0)
     throw broken(
       0,
-      'it changes no file. Begin with "*** Begin Patch", then "*** Update File: <path>", "*** Add File: <path>" or "*** Delete File: <path>", and end with "*** End Patch"',
+      'it changes no file. Begin with "*** Begin Patch", then "*** Update File: <path>", "*** Add File: <path>" ' +
+        'or "*** Delete File: <path>", and end with "*** End Patch"',
     )
   return edits
 }
@@ -169,5 +170,6 @@ function find(lines: readonly string[], wanted: readonly string[], from: number)
 const notFound = (path: string, wanted: readonly string[]): Refusal =>
   new Refusal(
     'conflict',
-    `"${path}" does not hold these lines, in this place; read it again:\n${wanted.slice(0, 5).join('\n').slice(0, 500)}`,
+    `"${path}" does not hold these lines, in this place; read it ` +
+      `again:\n${wanted.slice(0, 5).join('\n').slice(0, 500)}`,
   )

@@ -76,7 +76,8 @@ function readRoute(workspaces: WorkspaceService): AnyRoute {
     path: '/api/agents/:id/files/**:filename',
     summary: 'Read a file of a workspace',
     description:
-      'As JSON, what is no text in base64. The bytes themselves with `?raw=true` or `Accept: application/octet-stream`.',
+      'As JSON, what is no text in base64. The bytes themselves with `?raw=true` or `Accept: ' +
+      'application/octet-stream`.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,
@@ -103,7 +104,8 @@ function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, 
     path: '/api/agents/:id/files/**:filename',
     summary: 'Create or overwrite a file of a workspace',
     description:
-      'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other Content-Type. Missing folders are made.',
+      'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other ' +
+      'Content-Type. Missing folders are made.',
     // Base64 and escapes make the body larger than the file.
     auth: 'bearer',
     effect: 'lasting',

@@ -126,7 +126,10 @@ export class WorkspaceService implements Workspaces {
       })
   }
 
-  /** Runs work that makes files. Throws `agent_not_found` and removes the folder again when the agent is killed meanwhile. */
+  /**
+   * Runs work that makes files. Throws `agent_not_found` and removes the folder again when the agent is killed
+   * meanwhile.
+   */
   async #whileAlive<T>(agentId: string, work: () => Promise<T>): Promise<T> {
     const gone = async (): Promise<void> => {
       if (await this.#deps.agents.find(agentId)) return

@@ -13,7 +13,8 @@ export class UploadStore {
   }
   insert(row: UploadRow): Statement {
     return this.#db.sql`INSERT INTO files_upload (id, agent_id, filename, path, content_type, size_bytes, created_at)
-      VALUES (${row.id}, ${row.agent_id}, ${row.filename}, ${row.path}, ${row.content_type}, ${row.size_bytes}, ${row.created_at})`
+      VALUES (${row.id}, ${row.agent_id}, ${row.filename}, ${row.path}, ${row.content_type}, ${row.size_bytes},
+      ${row.created_at})`
   }
   async commit(...statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

@@ -24,7 +24,10 @@ export class AgentFiles {
     this.#audit = audit
   }
 
-  /** Models write `./a` and, once they know where they are, the absolute path. Returns an empty text for the workspace itself. */
+  /**
+   * Models write `./a` and, once they know where they are, the absolute path. Returns an empty text for the workspace
+   * itself.
+   */
   async nameIn(agentId: string, name: string): Promise<string> {
     const root = await this.workspaces.root(agentId)
     const isInside = name === root || name.startsWith(`${root}/`)
@@ -91,7 +94,8 @@ function listTool(files: AgentFiles): AnyTool {
     risk: 'read',
     labels: EXTERNAL,
     description:
-      'List a folder of the workspace; "." is the workspace itself. Answers JSON; a file that cannot be read has a `problem`.',
+      'List a folder of the workspace; "." is the workspace itself. Answers JSON; a file that cannot be read has ' +
+      'a `problem`.',
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await files.nameIn(agentId, input.path)
@@ -156,7 +160,8 @@ function patchTool(files: AgentFiles): AnyTool {
     description:
       'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file ' +
       '"*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with ' +
-      'lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is taken too.',
+      'lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is ' +
+      'taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
     assess: () => ({ intent: 'change files of its workspace' }),
     async run(input, { agentId }) {

@@ -13,7 +13,8 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     path: '/api/agents/:id/upload',
     summary: 'Send a file for an agent',
     description:
-      '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. Any type is taken; `content_type` is what its bytes are. It is stored in the workspace under `path`.',
+      '`multipart/form-data` with one file, or its bytes with the header `X-Filename`. Any type is taken; ' +
+      '`content_type` is what its bytes are. It is stored in the workspace under `path`.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 10,

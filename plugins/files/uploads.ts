@@ -8,7 +8,7 @@ import type { UploadRow } from './schema.ts'
 import type { WorkspaceService } from './service.ts'
 import type { UploadStore } from './store.ts'
 
-export interface UploadParts {
+export interface UploadServiceDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly store: UploadStore
@@ -21,15 +21,18 @@ interface UploadedFile {
   readonly content: Uint8Array
 }
 
-/** Files sent for an agent. Each stands in a folder of its own in the workspace, so that none takes the place of another. */
+/**
+ * Files sent for an agent. Each stands in a folder of its own in the workspace, so that none takes the place of
+ * another.
+ */
 export class UploadService implements Uploads {
-  readonly #parts: UploadParts
-  constructor(parts: UploadParts) {
-    this.#parts = parts
+  readonly #deps: UploadServiceDeps
+  constructor(deps: UploadServiceDeps) {
+    this.#deps = deps
   }
 
   row(id: string): Promise<UploadRow | undefined> {
-    return this.#parts.store.find(id)
+    return this.#deps.store.find(id)
   }
   async find(fileId: string): Promise<Upload | undefined> {
     const row = await this.row(fileId.toLowerCase())
@@ -46,14 +49,14 @@ export class UploadService implements Uploads {
   }
   async read(upload: Upload): Promise<Uint8Array> {
     // The agent may have made it larger meanwhile.
-    return this.#parts.workspaces.read(upload.agentId, upload.path, {
-      maxBytes: Math.max(this.#parts.maxBytes, upload.sizeBytes),
+    return this.#deps.workspaces.read(upload.agentId, upload.path, {
+      maxBytes: Math.max(this.#deps.maxBytes, upload.sizeBytes),
     })
   }
 
   /**
-   * Stores one file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have to repeat the
-   * request. Throws `invalid_request` and `payload_too_large`.
+   * Stores one file out of a form, or the whole body when `filename` is given. `id` is given by a caller who may have
+   * to repeat the request. Throws `invalid_request` and `payload_too_large`.
    */
   async add(
     agentId: string,
@@ -62,8 +65,8 @@ export class UploadService implements Uploads {
     filename: string | undefined,
     id: string = randomUUID(),
   ): Promise<UploadRow> {
-    const { id: agent } = await this.#parts.agents.require(agentId)
-    const { store, audit, workspaces, maxBytes } = this.#parts
+    const { id: agent } = await this.#deps.agents.require(agentId)
+    const { store, audit, workspaces, maxBytes } = this.#deps
     const file = await fileOf(body, contentType, filename, maxBytes)
     if (file.content.byteLength > maxBytes)
       throw new Refusal('payload_too_large', `file: at most ${maxBytes} bytes (plugins.files.max_upload_bytes)`, {
@@ -102,7 +105,7 @@ export class UploadService implements Uploads {
       throw error
     }
     // Killed while it was written: nobody would forget it any more.
-    if (!(await this.#parts.agents.find(agent))) {
+    if (!(await this.#deps.agents.find(agent))) {
       await this.clear(agent)
       throw new Refusal('agent_not_found', `No agent ${agent}`)
     }
@@ -110,12 +113,12 @@ export class UploadService implements Uploads {
   }
 
   clear(agentId: string): Promise<void> {
-    return this.#parts.store.clear(agentId)
+    return this.#deps.store.clear(agentId)
   }
   /** Forgets uploads whose agent was killed just before the process ended. */
   async sweep(): Promise<void> {
-    for (const agentId of await this.#parts.store.agents())
-      if (!(await this.#parts.agents.find(agentId))) await this.clear(agentId)
+    for (const agentId of await this.#deps.store.agents())
+      if (!(await this.#deps.agents.find(agentId))) await this.clear(agentId)
   }
 }
 

@@ -42,8 +42,8 @@ export interface Turn {
   readonly failure: TurnFailure | undefined
 }
 /**
- * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent` when the
- * process died is `unknown`: it is never repeated blindly.
+ * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent`
+ * when the process died is `unknown`: it is never repeated blindly.
  */
 export interface Effect {
   /** The same on every retry: the tool call's id within its turn. */
@@ -101,7 +101,10 @@ export interface Send extends Effect {
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state?: 'queued' | 'running'): Statement
-  /** Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it then. */
+  /**
+   * Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it
+   * then.
+   */
   move(
     turnId: string,
     state: TurnState,
@@ -118,7 +121,9 @@ export interface Journal {
   effects(turnId: string): Promise<readonly Effect[]>
   /** Statements for the batch of a step that does not end the turn. */
   trace(traces: readonly Trace[]): readonly Statement[]
-  /** Newest first. Only the newest of each agent are kept, and those of the last step of each turn as long as the turn. */
+  /**
+   * Newest first. Only the newest of each agent are kept, and those of the last step of each turn as long as the turn.
+   */
   traces(agentId: string, limit: number): Promise<readonly Trace[]>
   /** How many turns of an agent there are in each state, and how many of its tool calls were answered and failed. */
   counts(agentId: string): Promise<Counts>
@@ -127,8 +132,8 @@ export interface Journal {
   /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
   release(turnId: string): Statement
   /**
-   * Turns that never ended and that nobody alive works on: those of an earlier process and released ones, oldest first. Claims
-   * them for this process; their effects that are still `intent` become `unknown`.
+   * Turns that never ended and that nobody alive works on: those of an earlier process and released ones, oldest first.
+   * Claims them for this process; their effects that are still `intent` become `unknown`.
    */
   orphans(): Promise<readonly Turn[]>
 }

@@ -17,7 +17,10 @@ export default definePlugin({
   config: fileOnly(
     'says how long is known what agents did',
     v.object({
-      /** Turns that ended so long ago are forgotten, and what is recorded of their calls; 0 keeps them. Messages are not affected. */
+      /**
+       * Turns that ended so long ago are forgotten, and what is recorded of their calls; 0 keeps them. Messages are not
+       * affected.
+       */
       retention_days: v.optional(count, 90),
       /** Of each agent, the newest of those that do not lie with their turn. */
       traces_per_agent: v.optional(v.pipe(count, v.minValue(1)), 1000),

@@ -11,8 +11,10 @@ export class JournalStore {
 
   insertTurn(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: TurnState, owner: string): Statement {
     return this.#db
-      .sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
-      VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.entryPoint}, ${state}, ${turn.onCrash}, ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
+      .sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at,
+        updated_at)
+      VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.entryPoint}, ${state}, ${turn.onCrash},
+      ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
   }
   move(
     id: string,
@@ -23,7 +25,8 @@ export class JournalStore {
     at: string,
   ): Statement {
     return this.#db
-      .sql`UPDATE journal_turn SET state = ${state}, error = ${error}, failure = ${failure}, traces = ${traces}, updated_at = ${at}
+      .sql`UPDATE journal_turn SET state = ${state}, error = ${error}, failure = ${failure}, traces = ${traces},
+        updated_at = ${at}
       WHERE id = ${id} AND state IN ('queued', 'running', 'waiting')`
   }
   own(id: string, owner: string): Statement {
@@ -59,7 +62,8 @@ export class JournalStore {
 
   insertEffect(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>, at: string): Statement {
     return this.#db.sql`INSERT INTO journal_effect (key, turn_id, kind, name, state, input, created_at)
-      VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, 'intent', ${effect.input}, ${at}) ON CONFLICT (key) DO NOTHING`
+      VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, 'intent', ${effect.input},
+      ${at}) ON CONFLICT (key) DO NOTHING`
   }
   settle(key: string, state: 'done' | 'failed', result: string, at: string): Statement {
     return this.#db.sql`UPDATE journal_effect SET state = ${state}, result = ${result}, settled_at = ${at}
@@ -78,10 +82,13 @@ export class JournalStore {
   insertTrace(trace: Trace): Statement {
     const { tokens } = trace
     return this.#db
-      .sql`INSERT INTO journal_trace (agent_id, id, session_id, turn_id, kind, name, call_id, iteration, started_at, duration_ms, first_ms,
+      .sql`INSERT INTO journal_trace (agent_id, id, session_id, turn_id, kind, name, call_id, iteration, started_at,
+        duration_ms, first_ms,
         failed, input_tokens, output_tokens, input, output)
-      VALUES (${trace.agentId}, ${trace.id}, ${trace.sessionId}, ${trace.turnId}, ${trace.kind}, ${trace.name}, ${trace.callId ?? null}, ${trace.iteration},
-        ${trace.startedAt}, ${trace.durationMs}, ${trace.firstMs ?? null}, ${trace.failed ? 1 : 0}, ${tokens?.input ?? null}, ${tokens?.output ?? null},
+      VALUES (${trace.agentId}, ${trace.id}, ${trace.sessionId}, ${trace.turnId}, ${trace.kind}, ${trace.name},
+      ${trace.callId ?? null}, ${trace.iteration},
+        ${trace.startedAt}, ${trace.durationMs}, ${trace.firstMs ?? null}, ${trace.failed ? 1 : 0},
+        ${tokens?.input ?? null}, ${tokens?.output ?? null},
         ${trace.input}, ${trace.output})`
   }
   async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {

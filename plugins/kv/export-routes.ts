@@ -5,12 +5,12 @@ import type { Agents } from '../agents/contract.ts'
 import { membersOf, readMembers } from './json-text.ts'
 import { Export, Imported, NewImport } from './schema.ts'
 import type { Limits } from './schema.ts'
-import type { Pairs } from './service.ts'
+import type { PairService } from './service.ts'
 
-/** Deeper than a value may be: the body and its member `kv` are around it. */
-const AROUND = 2
+/** The body and its member `kv` wrap each value. */
+const WRAPPER_DEPTH = 2
 
-export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): readonly AnyRoute[] {
+export function exportRoutes(pairs: PairService, agents: Agents, limits: Limits): readonly AnyRoute[] {
   return [
     exportedRoute(pairs, agents, '/api/agents/:id/memory/export', 'Export the keys of an agent'),
     exportedRoute(pairs, agents, '/api/memory/agents/:id/export', 'Export the memory of an agent'),
@@ -19,7 +19,7 @@ export function exportRoutes(pairs: Pairs, agents: Agents, limits: Limits): read
   ]
 }
 
-function exportedRoute(pairs: Pairs, agents: Agents, path: `/${string}`, summary: string): AnyRoute {
+function exportedRoute(pairs: PairService, agents: Agents, path: `/${string}`, summary: string): AnyRoute {
   return defineRoute({
     method: 'GET',
     path,
@@ -42,13 +42,20 @@ function exportedRoute(pairs: Pairs, agents: Agents, path: `/${string}`, summary
   })
 }
 
-function importedRoute(pairs: Pairs, agents: Agents, limits: Limits, path: `/${string}`, summary: string): AnyRoute {
+function importedRoute(
+  pairs: PairService,
+  agents: Agents,
+  limits: Limits,
+  path: `/${string}`,
+  summary: string,
+): AnyRoute {
   return defineRoute({
     method: 'POST',
     path,
     summary,
     description:
-      'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. `clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
+      'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. ' +
+      '`clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 50,
@@ -59,7 +66,7 @@ function importedRoute(pairs: Pairs, agents: Agents, limits: Limits, path: `/${s
     example: { body: { kv: { theme: 'dark' } } },
     async handle({ params, body }) {
       const { id } = await agents.require(params.id)
-      const { texts, clear } = readImport(body, limits.max_value_depth + AROUND)
+      const { texts, clear } = readImport(body, limits.max_value_depth + WRAPPER_DEPTH)
       const { imported: count, failed } = await pairs.import(id, texts, clear)
       const answer = { agent_id: id, keys_imported: count }
       return failed.length === 0

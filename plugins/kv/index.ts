@@ -6,7 +6,7 @@ import { exportRoutes } from './export-routes.ts'
 import { migrations } from './migrations.ts'
 import { pairRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
-import { Pairs } from './service.ts'
+import { PairService } from './service.ts'
 import { PairStore } from './store.ts'
 import { pairTools } from './tools.ts'
 
@@ -18,7 +18,7 @@ export default definePlugin({
   provides: { kv: KeyValue },
   migrations,
   async setup({ config, db, hooks, routes, services, tools }) {
-    const pairs = new Pairs(new PairStore(db), services.agents, services.audit, config)
+    const pairs = new PairService(new PairStore(db), services.agents, services.audit, config)
     await pairs.sweep()
     hooks.on(AgentKilled, ({ agent }) => pairs.clear(agent.id))
     tools.add(...pairTools(pairs, services.agents))

@@ -3,9 +3,9 @@ import { readOwnJson } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 
 /**
- * The JSON text of a value, out of a request body: that of its member `value`. It stays text, so that a number of any size and a key of
- * any name come back as they were sent. Throws `invalid_request` for a body without one, or with more than it and the key: what is
- * spelled wrong must not be lost.
+ * The JSON text of a value, out of a request body: that of its member `value`. It stays text, so that a number of any
+ * size and a key of any name come back as they were sent. Throws `invalid_request` for a body without one, or with more
+ * than it and the key: what is spelled wrong must not be lost.
  */
 export function readValue(body: Uint8Array, key: string, maxDepth: number): string {
   const text = readJson(body, 'value')
@@ -24,7 +24,10 @@ export function readValue(body: Uint8Array, key: string, maxDepth: number): stri
   return value
 }
 
-/** The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is none. */
+/**
+ * The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is
+ * none.
+ */
 export function readMembers(body: Uint8Array, maxDepth: number): ReadonlyMap<string, string> {
   const text = readJson(body, 'body')
   if (!text.startsWith('{')) throw new Refusal('invalid_request', 'body: Expected an object')

@@ -4,13 +4,13 @@ import { AgentParams } from '../agents/contract.ts'
 import { readValue } from './json-text.ts'
 import { Deleted, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
 import type { Limits, PairRow } from './schema.ts'
-import type { Pairs as Service } from './service.ts'
+import type { PairService } from './service.ts'
 
-export function pairRoutes(pairs: Service, limits: Limits): readonly AnyRoute[] {
+export function pairRoutes(pairs: PairService, limits: Limits): readonly AnyRoute[] {
   return [listRoute(pairs), readRoute(pairs), writeRoute(pairs, limits), removeRoute(pairs)]
 }
 
-function listRoute(pairs: Service): AnyRoute {
+function listRoute(pairs: PairService): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv',
@@ -27,7 +27,7 @@ function listRoute(pairs: Service): AnyRoute {
   })
 }
 
-function readRoute(pairs: Service): AnyRoute {
+function readRoute(pairs: PairService): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv/:key',
@@ -46,13 +46,14 @@ function readRoute(pairs: Service): AnyRoute {
   })
 }
 
-function writeRoute(pairs: Service, limits: Limits): AnyRoute {
+function writeRoute(pairs: PairService, limits: Limits): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Create or overwrite one key of an agent',
     description:
-      'The value is the member `value` of the body, which may be any JSON and comes back as it was sent. A body with other fields is refused.',
+      'The value is the member `value` of the body, which may be any JSON and comes back as it was sent. A body ' +
+      'with other fields is refused.',
     // White space and escapes may make the body several times as large as the value that is kept.
     auth: 'bearer',
     effect: 'lasting',
@@ -69,7 +70,7 @@ function writeRoute(pairs: Service, limits: Limits): AnyRoute {
   })
 }
 
-function removeRoute(pairs: Service): AnyRoute {
+function removeRoute(pairs: PairService): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/memory/agents/:id/kv/:key',

@@ -7,7 +7,7 @@ import type { Limits, PairRow } from './schema.ts'
 import type { PairStore } from './store.ts'
 
 /** Each agent's own keys. An agent's id is checked by every call: there are no keys without an agent. */
-export class Pairs implements KeyValue {
+export class PairService implements KeyValue {
   readonly #store: PairStore
   readonly #agents: Agents
   readonly #audit: Audit
@@ -82,8 +82,8 @@ export class Pairs implements KeyValue {
   }
 
   /**
-   * Writes many keys at once: all that can be kept, or on a failure none. Says which cannot and why. `texts` must be JSON. Throws
-   * `invalid_request` when there would be too many.
+   * Writes many keys at once: all that can be kept, or on a failure none. Says which cannot and why. `texts` must be
+   * JSON. Throws `invalid_request` when there would be too many.
    */
   async import(
     agentId: string,

@@ -2,14 +2,14 @@ import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
-import type { Pairs } from './service.ts'
+import type { PairService } from './service.ts'
 
 /** A stored value or key may hold the words of a web page that was read in another session (security facts 1.2). */
 const EXTERNAL = ['ExternalNetwork']
 const key = v.pipe(v.string(), v.minLength(1), v.description('The key'))
 
 /** The calling agent's own keys, under the rights of its manifest. */
-export function pairTools(pairs: Pairs, agents: Agents): readonly AnyTool[] {
+export function pairTools(pairs: PairService, agents: Agents): readonly AnyTool[] {
   const get = defineTool({
     name: 'kv_get',
     risk: 'read',

@@ -3,7 +3,7 @@ import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { migrations } from './migrations.ts'
 import { Limits } from './schema.ts'
-import { Notes } from './service.ts'
+import { NoteService } from './service.ts'
 import { NoteStore } from './store.ts'
 import { noteTools } from './tools.ts'
 
@@ -14,7 +14,7 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   migrations,
   async setup({ config, db, hooks, services, tools }) {
-    const notes = new Notes(new NoteStore(db), services.agents, services.audit, config)
+    const notes = new NoteService(new NoteStore(db), services.agents, services.audit, config)
     await notes.sweep()
     hooks.on(AgentKilled, ({ agent }) => notes.clear(agent.id))
     tools.add(...noteTools(notes))

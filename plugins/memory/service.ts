@@ -5,7 +5,7 @@ import type { Limits, Note } from './schema.ts'
 import type { NoteStore } from './store.ts'
 
 /** What an agent noted for itself, under the rights of its manifest. */
-export class Notes {
+export class NoteService {
   readonly #store: NoteStore
   readonly #agents: Agents
   readonly #audit: Audit
@@ -47,16 +47,19 @@ export class Notes {
     if (!(await this.#agents.find(agentId))) await this.clear(agentId)
   }
 
-  /** The note of that key, else those it may read that hold the text in their key or value, newest first. Throws `forbidden`. */
+  /**
+   * The note of that key, else those it may read that hold the text in their key or value, newest first. Throws
+   * `forbidden`.
+   */
   async recall(agentId: string, key: string): Promise<readonly Note[]> {
     const exact = await this.#store.find(agentId, key)
     if (exact) {
       await this.#agents.checkMemory(agentId, 'read', key)
       return [exact]
     }
-    const wanted = key.toLowerCase()
+    const text = key.toLowerCase()
     const notes = await this.#readable(agentId)
-    return notes.filter((note) => note.key.toLowerCase().includes(wanted) || note.value.toLowerCase().includes(wanted))
+    return notes.filter((note) => note.key.toLowerCase().includes(text) || note.value.toLowerCase().includes(text))
   }
 
   async list(

@@ -1,15 +1,15 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import type { Notes } from './service.ts'
+import type { NoteService } from './service.ts'
 
 /** A note may hold the words of a web page that was read in another session (security facts 1.2). */
 const EXTERNAL = ['ExternalNetwork']
-/** Notes that a search without an exact match shows. */
+/** NoteService that a search without an exact match shows. */
 const MAX_MATCHES = 20
 const key = (says: string) => v.pipe(v.string(), v.minLength(1), v.description(says))
 
-export function noteTools(notes: Notes): readonly AnyTool[] {
+export function noteTools(notes: NoteService): readonly AnyTool[] {
   const store = defineTool({
     name: 'memory_store',
     risk: 'write',

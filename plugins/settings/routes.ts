@@ -60,7 +60,8 @@ function schemaRoute(configuration: Configuration): AnyRoute {
     cost: 5,
     returns: Schema,
     description:
-      'Draft-07, with the sections of the plugins that are loaded. `secret` marks what is never shown, `restart` what holds after a restart, `file_only` what is changed in the file and not over the network.',
+      'Draft-07, with the sections of the plugins that are loaded. `secret` marks what is never shown, `restart` ' +
+      'what holds after a restart, `file_only` what is changed in the file and not over the network.',
     handle: () => configuration.schema(),
   })
 }
@@ -74,7 +75,8 @@ function setRoute(configuration: Configuration, audit: Audit): AnyRoute {
     effect: 'lasting',
     cost: 10,
     description:
-      'The value is checked, written into config.toml with every comment kept, and holds at once where the schema does not say `restart`.',
+      'The value is checked, written into config.toml with every comment kept, and holds at once where the ' +
+      'schema does not say `restart`.',
     body: Setting,
     returns: SettingChanged,
     errors: ['forbidden', 'conflict'],
@@ -116,7 +118,8 @@ function reloadRoute(configuration: Configuration, audit: Audit): AnyRoute {
     cost: 10,
     returns: Changes,
     description:
-      'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was expected.',
+      'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was ' +
+      'expected.',
     async handle() {
       await audit.write({ event: 'config_change', details: 'configuration: reading it again asked for' })
       return toChanges(await configuration.reload())

@@ -4,7 +4,9 @@ import { AgentSpawned } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Spending } from '../usage/contract.ts'
 
-/** Registers the daemon's own metrics. The returned function brings them up to date and is called before they are read. */
+/**
+ * Registers the daemon's own metrics. The returned function brings them up to date and is called before they are read.
+ */
 export function createGauges(
   metrics: Metrics,
   hooks: Hooks,
@@ -20,7 +22,8 @@ export function createGauges(
   ])
   const active = metrics.gauge('svc_agents_active', 'Agents in state Running.')
   const registered = metrics.gauge('svc_agents', 'Agents that exist.')
-  // Decision: a name that ends in _total belongs to a counter, so this one counts and `svc_agents` tells how many there are.
+  // Decision: a name that ends in _total belongs to a counter, so this one counts and `svc_agents` tells how many there
+  // are.
   const total = metrics.counter('svc_agents_total', 'Agents that existed when first asked and those spawned since.')
   const panics = metrics.counter('svc_panics_total', 'Defects since the daemon was started.')
   const restarts = metrics.counter('svc_restarts_total', 'Restarts asked for since the home was made.')

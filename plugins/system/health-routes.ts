@@ -8,7 +8,7 @@ import { machine } from './machine.ts'
 import { publicHealth } from './public-health.ts'
 import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
 
-export interface Around {
+export interface SystemServices {
   readonly daemon: Daemon
   /** Asked each time: both may be reloaded, or missing. */
   agents(): Agents | undefined
@@ -16,7 +16,7 @@ export interface Around {
 }
 
 /** What the daemon says about itself (Interface 4.5 and 9). */
-export function healthRoutes({ daemon, agents, inference }: Around): readonly AnyRoute[] {
+export function healthRoutes({ daemon, agents, inference }: SystemServices): readonly AnyRoute[] {
   return [
     healthRoute(daemon),
     detailRoute(daemon, agents, inference),
@@ -39,7 +39,11 @@ function healthRoute(daemon: Daemon): AnyRoute {
   })
 }
 
-function detailRoute(daemon: Daemon, agents: Around['agents'], inference: Around['inference']): AnyRoute {
+function detailRoute(
+  daemon: Daemon,
+  agents: SystemServices['agents'],
+  inference: SystemServices['inference'],
+): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/health/detail',
@@ -65,7 +69,11 @@ function detailRoute(daemon: Daemon, agents: Around['agents'], inference: Around
   })
 }
 
-function statusRoute(daemon: Daemon, agents: Around['agents'], inference: Around['inference']): AnyRoute {
+function statusRoute(
+  daemon: Daemon,
+  agents: SystemServices['agents'],
+  inference: SystemServices['inference'],
+): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/status',

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { LogEvent, LogQuery } from './schema.ts'
 
 /** Lines a slow reader may be behind; then the oldest are left out, and it is told how many. */
-const MOST_WAITING = 1_000
+const MAX_QUEUED_LINES = 1_000
 const ranks = { fatal: 0, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as const
 
 /** The log as it is written (Interface 4.9 and 6.3). */
@@ -19,7 +19,8 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
       effect: 'read',
       cost: 5,
       description:
-        'The last lines, then each as it is written, secrets masked. No line below the level of the daemon itself (`log_level`). A reader that is too slow misses lines and is told how many.',
+        'The last lines, then each as it is written, secrets masked. No line below the level of the daemon ' +
+        'itself (`log_level`). A reader that is too slow misses lines and is told how many.',
       query: LogQuery,
       returns: v.unknown(),
       streams: LogEvent,
@@ -48,7 +49,7 @@ async function* follow(
   let wake = (): void => {}
   const leave = logs.follow((line) => {
     if (!wanted(line)) return
-    if (waiting.length >= MOST_WAITING) {
+    if (waiting.length >= MAX_QUEUED_LINES) {
       waiting.shift()
       missed++
     }

@@ -4,7 +4,7 @@ import type { AnyRoute } from 'svc/sdk'
 import { ListQuery, Retried, TaskCounts, TaskList, TaskParams } from './schema.ts'
 import type { Tasks } from './service.ts'
 
-const MOST = 1000
+const MAX_LIMIT = 1000
 
 export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
   return [statusRoute(tasks), listRoute(tasks), removeRoute(tasks), retryRoute(tasks)]
@@ -47,7 +47,7 @@ function listRoute(tasks: Tasks): AnyRoute {
     async handle({ query }) {
       const found = await tasks.list(
         query.status,
-        Math.min(Number(query.limit ?? 100), MOST),
+        Math.min(Number(query.limit ?? 100), MAX_LIMIT),
         Number(query.offset ?? 0),
       )
       return { tasks: [...found.tasks], total: found.total }

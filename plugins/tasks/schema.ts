@@ -4,7 +4,7 @@ import { fileOnly } from 'svc/sdk'
 export const Statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
 export type Status = (typeof Statuses)[number]
 
-const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
+const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Limits = fileOnly(
   'bounds what agents put on each other',
   v.object({
@@ -42,11 +42,15 @@ export type TaskRow = v.InferOutput<typeof TaskRow>
 export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID'), v.toLowerCase()) })
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 /** `running` is what the counts call those in progress too. */
-const Wanted = v.pipe(
+const StatusFilter = v.pipe(
   v.picklist([...Statuses, 'running']),
   v.transform((status): Status => (status === 'running' ? 'in_progress' : status)),
 )
-export const ListQuery = v.object({ status: v.optional(Wanted), limit: v.optional(page), offset: v.optional(page) })
+export const ListQuery = v.object({
+  status: v.optional(StatusFilter),
+  limit: v.optional(page),
+  offset: v.optional(page),
+})
 export const TaskList = v.object({ tasks: v.array(TaskRow), total: v.number() })
 export const TaskCounts = v.object({
   total: v.number(),

@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Limits, Status, TaskRow } from './schema.ts'
@@ -19,7 +19,8 @@ export class Tasks {
   readonly #audit: Audit
   readonly #limits: Limits
   readonly #now: () => number
-  #last: Promise<unknown> = Promise.resolve()
+  /** Runs what operators do one after the other, so that a task does not change between its check and its update. */
+  readonly #operations = new SerialQueue()
   constructor(store: TaskStore, agents: Agents, audit: Audit, limits: Limits, now: () => number = Date.now) {
     this.#store = store
     this.#agents = agents
@@ -118,7 +119,7 @@ export class Tasks {
   }
   /** Throws `task_not_found`. Whoever works on it cannot complete it any more. */
   remove(id: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#operations.run(async () => {
       const { title } = await this.require(id)
       await this.#store.commit(
         this.#store.remove(id),
@@ -128,7 +129,7 @@ export class Tasks {
   }
   /** Throws `task_not_found`, for one that has not failed too. Of an agent that is gone anybody may take it. */
   retry(id: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#operations.run(async () => {
       const { status, title, assigned_to: assignee } = await this.require(id)
       if (status !== 'failed') throw new Refusal('task_not_found', `No failed task ${id}: it is ${status}`)
       const isThere = assignee !== null && (await this.#agents.find(assignee)) !== undefined
@@ -138,13 +139,6 @@ export class Tasks {
       )
     })
   }
-  /** What an operator does is done one after the other: what was looked at is still so when it is changed, and the trail tells of it once. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => undefined /* told to whoever asked */)
-    return turn
-  }
-
   async sweep(): Promise<void> {
     const { max_attempts: attempts, retention_days: days } = this.#limits
     await this.#store.sweep(this.#iso(), attempts, days === 0 ? undefined : this.#iso(this.#now() - days * 86_400_000))

@@ -20,8 +20,8 @@ export class TaskStore {
       v.array(TaskRow),
       status === undefined
         ? await this.#db.all`SELECT * FROM tasks_task ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
-        : await this.#db
-            .all`SELECT * FROM tasks_task WHERE status = ${status} ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`,
+        : await this.#db.all`SELECT * FROM tasks_task WHERE status = ${status} ORDER BY created_at DESC, id
+              LIMIT ${limit} OFFSET ${offset}`,
     )
   }
   async counts(): Promise<ReadonlyMap<string, number>> {
@@ -39,18 +39,21 @@ export class TaskStore {
   ): Statement {
     return this.#db
       .sql`INSERT INTO tasks_task (id, title, description, status, assigned_to, created_by, attempts, created_at)
-      VALUES (${task.id}, CASE WHEN (SELECT COUNT(*) FROM tasks_task WHERE status IN ('pending', 'in_progress')) < ${maxOpen} THEN ${task.title} END,
+      VALUES (${task.id}, CASE WHEN (SELECT COUNT(*) FROM tasks_task
+      WHERE status IN ('pending', 'in_progress')) < ${maxOpen} THEN ${task.title} END,
         ${task.description}, 'pending', ${task.assigned_to}, ${task.created_by}, 0, ${task.created_at})`
   }
   /**
-   * Takes the oldest task that waits for this agent or for anyone; whether there was one. The condition stands twice: another process
-   * may have taken the row that was found.
+   * Takes the oldest task that waits for this agent or for anyone; whether there was one. The condition stands twice:
+   * another process may have taken the row that was found.
    */
   async claim(agentId: string, claimId: string, now: string, leaseUntil: string): Promise<TaskRow | undefined> {
     const { changes } = await this.#db
-      .run`UPDATE tasks_task SET status = 'in_progress', claimed_by = ${agentId}, claim_id = ${claimId}, claimed_at = ${now},
+      .run`UPDATE tasks_task SET status = 'in_progress', claimed_by = ${agentId}, claim_id = ${claimId},
+        claimed_at = ${now},
       lease_until = ${leaseUntil}, attempts = attempts + 1
-      WHERE status = 'pending' AND id = (SELECT id FROM tasks_task WHERE status = 'pending' AND (assigned_to IS NULL OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1)`
+      WHERE status = 'pending' AND id = (SELECT id FROM tasks_task WHERE status = 'pending' AND (assigned_to IS NULL
+      OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1)`
     if (changes === 0) return undefined
     return v.parse(v.optional(TaskRow), await this.#db.one`SELECT * FROM tasks_task WHERE claim_id = ${claimId}`)
   }
@@ -66,18 +69,22 @@ export class TaskStore {
   /** Changes one that has failed. */
   retry(id: string, assignee: string | null): Statement {
     return this.#db
-      .sql`UPDATE tasks_task SET status = 'pending', assigned_to = ${assignee}, attempts = 0, claimed_by = NULL, claim_id = NULL, claimed_at = NULL, completed_at = NULL, result = NULL
+      .sql`UPDATE tasks_task SET status = 'pending', assigned_to = ${assignee}, attempts = 0, claimed_by = NULL,
+        claim_id = NULL, claimed_at = NULL, completed_at = NULL, result = NULL
       WHERE id = ${id} AND status = 'failed'`
   }
 
-  /** Gives back what nobody finished in time; what was given back too often has failed. Then forgets what ended before `before`. */
+  /**
+   * Gives back what nobody finished in time; what was given back too often has failed. Then forgets what ended before
+   * `before`.
+   */
   sweep(now: string, maxAttempts: number, before: string | undefined): Promise<readonly Changes[]> {
     return this.#db.batch([
-      this.#db
-        .sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL, result = 'nobody finished it in time'
+      this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,
+          result = 'nobody finished it in time'
         WHERE status = 'in_progress' AND lease_until <= ${now} AND attempts >= ${maxAttempts}`,
-      this.#db
-        .sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL, lease_until = NULL WHERE status = 'in_progress' AND lease_until <= ${now}`,
+      this.#db.sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL,
+          lease_until = NULL WHERE status = 'in_progress' AND lease_until <= ${now}`,
       ...(before === undefined
         ? []
         : [this.#db.sql`DELETE FROM tasks_task WHERE status IN ('completed', 'failed') AND completed_at < ${before}`]),
@@ -86,11 +93,11 @@ export class TaskStore {
   /** The agent is gone: what it worked on waits again, and what only it could do has failed. */
   async release(agentId: string, now: string): Promise<void> {
     await this.#db.batch([
-      this.#db
-        .sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL, result = 'the agent it was assigned to is gone'
+      this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,
+          result = 'the agent it was assigned to is gone'
         WHERE assigned_to = ${agentId} AND status IN ('pending', 'in_progress')`,
-      this.#db
-        .sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL, lease_until = NULL WHERE claimed_by = ${agentId} AND status = 'in_progress'`,
+      this.#db.sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL,
+          lease_until = NULL WHERE claimed_by = ${agentId} AND status = 'in_progress'`,
     ])
   }
   commit(...statements: readonly Statement[]): Promise<readonly Changes[]> {

@@ -51,7 +51,8 @@ function claimTool(tasks: Tasks): AnyTool {
     risk: 'write',
     polls: true,
     description:
-      'Take the oldest task that waits for you or for anyone. Finish it with task_complete in time, or another agent gets it. Answers JSON.',
+      'Take the oldest task that waits for you or for anyone. Finish it with task_complete in time, or another ' +
+      'agent gets it. Answers JSON.',
     input: v.object({}),
     async run(_, { agentId }) {
       const task = await tasks.claim(agentId)

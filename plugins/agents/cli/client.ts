@@ -16,7 +16,10 @@ export function listAgents(client: DaemonClient): Promise<readonly AgentItem[]> 
   return client.call('GET', '/api/agents', v.array(AgentItem))
 }
 
-/** An agent by id or name; without one the agent "assistant", else the oldest. Throws a `Failure` that names those there are. */
+/**
+ * An agent by id or name; without one the agent "assistant", else the oldest. Throws a `Failure` that names those there
+ * are.
+ */
 export async function requireAgent(client: DaemonClient, idOrName: string | undefined): Promise<AgentItem> {
   const agents = await listAgents(client)
   const found =

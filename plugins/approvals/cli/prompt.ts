@@ -61,8 +61,8 @@ export class ApprovalPrompt {
   }
 
   /**
-   * Whether the line is an answer. A letter counts only when its line was begun after the question was shown: what was typed
-   * for something else must not approve anything.
+   * Whether the line is an answer. A letter counts only when its line was begun after the question was shown: what was
+   * typed for something else must not approve anything.
    */
   takes(line: string, begunAt: number): boolean {
     const { view } = this.#deps

@@ -64,7 +64,9 @@ export class Frontier {
   }
 }
 
-/** What a proof is made of: the leaves near an entry and near the end, and the roots of whole blocks. Both by position. */
+/**
+ * What a proof is made of: the leaves near an entry and near the end, and the roots of whole blocks. Both by position.
+ */
 export interface Parts {
   leaf(position: number): Buffer
   block(position: number): Buffer

@@ -57,23 +57,25 @@ export class TreeStore {
   }
 
   block(position: number, root: Buffer): Statement {
-    return this.#db
-      .sql`INSERT INTO audit_block (position, root) VALUES (${position}, ${root.toString('hex')}) ON CONFLICT (position) DO NOTHING`
+    return this.#db.sql`INSERT INTO audit_block (position, root) VALUES (${position}, ${root.toString('hex')})
+        ON CONFLICT (position) DO NOTHING`
   }
   checkpoint(row: Checkpoint): Statement {
-    return this.#db
-      .sql`INSERT INTO audit_checkpoint (size, root, timestamp, key_id, signature) VALUES (${row.size}, ${row.root}, ${row.timestamp}, ${row.key_id}, ${row.signature})
+    return this.#db.sql`INSERT INTO audit_checkpoint (size, root, timestamp, key_id, signature)
+        VALUES (${row.size}, ${row.root}, ${row.timestamp}, ${row.key_id}, ${row.signature})
       ON CONFLICT (size) DO NOTHING`
   }
   /** Keeps the newest ones. */
   thin(keep: number): Statement {
     return this.#db
-      .sql`DELETE FROM audit_checkpoint WHERE size < (SELECT c.size FROM audit_checkpoint c ORDER BY c.size DESC LIMIT 1 OFFSET ${keep - 1})`
+      .sql`DELETE FROM audit_checkpoint WHERE size < (SELECT c.size FROM audit_checkpoint c ORDER BY c.size DESC
+        LIMIT 1 OFFSET ${keep - 1})`
   }
   moveOrigin(row: Origin): Statement {
-    return this.#db
-      .sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature) VALUES (1, ${row.entry_id}, ${row.hash}, ${row.key_id}, ${row.signature})
-      ON CONFLICT (id) DO UPDATE SET entry_id = excluded.entry_id, hash = excluded.hash, key_id = excluded.key_id, signature = excluded.signature`
+    return this.#db.sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature)
+        VALUES (1, ${row.entry_id}, ${row.hash}, ${row.key_id}, ${row.signature})
+      ON CONFLICT (id) DO UPDATE
+      SET entry_id = excluded.entry_id, hash = excluded.hash, key_id = excluded.key_id, signature = excluded.signature`
   }
   commit(statements: readonly Statement[]): Promise<unknown> {
     return this.#db.batch(statements)

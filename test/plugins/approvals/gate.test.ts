@@ -9,7 +9,7 @@ import { ApprovalsConfig } from '../../../plugins/approvals/config.ts'
 import type { Approval } from '../../../plugins/approvals/contract.ts'
 import { createGate } from '../../../plugins/approvals/gate.ts'
 import { migrations } from '../../../plugins/approvals/migrations.ts'
-import { Desk } from '../../../plugins/approvals/service.ts'
+import { ApprovalService } from '../../../plugins/approvals/service.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
 import type { ToolDescription } from '../../../core/tools/tool.ts'
 import { assessCommand } from '../../../plugins/shell/harm.ts'
@@ -49,7 +49,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   const boot = async () => {
     const unloaded = new AbortController()
     const store = new ApprovalStore(db)
-    const desk = new Desk({
+    const service = new ApprovalService({
       store,
       audit,
       clock,
@@ -73,20 +73,20 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         grantsPerSession: settings.grants_per_session,
       },
     })
-    await desk.open()
+    await service.open()
     return {
-      desk,
+      service,
       store,
       gate: createGate({
         config: settings,
-        desk,
+        service,
         store,
         clock,
         tools: { find: (name) => (name === 'run' ? run : undefined) },
         leaving: unloaded.signal,
       }),
       unload: () => {
-        desk.close()
+        service.close()
         unloaded.abort(new Error('unloaded'))
       },
     }
@@ -107,10 +107,10 @@ const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
   ...more,
 })
 /** The request that is made while the call waits. */
-async function pending(desk: Desk, count = 1): Promise<readonly Approval[]> {
+async function pending(service: ApprovalService, count = 1): Promise<readonly Approval[]> {
   let found: readonly Approval[] = []
   await expect
-    .poll(async () => (found = (await desk.list()).filter(({ state }) => state === 'pending')).length)
+    .poll(async () => (found = (await service.list()).filter(({ state }) => state === 'pending')).length)
     .toBe(count)
   return found
 }
@@ -126,14 +126,14 @@ describe.each(engines)('the gate on %s', (engine) => {
   }, 120_000)
 
   it('lets harmless calls pass without asking', async () => {
-    const { gate, desk } = await start(engine)
+    const { gate, service } = await start(engine)
     await gate(attempt({ tool: 'kv_set', risk: 'write' }))
     await gate(attempt({ tool: 'file_write', risk: 'write' }))
-    expect(await desk.list()).toEqual([])
+    expect(await service.list()).toEqual([])
   })
 
   it('waits for a person, and an approval is for exactly this call, once', async () => {
-    const { gate, desk, lines } = await start(engine)
+    const { gate, service, lines } = await start(engine)
     let by = ''
     const call = gate(
       attempt({
@@ -142,7 +142,7 @@ describe.each(engines)('the gate on %s', (engine) => {
         },
       }),
     )
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     expect(request).toMatchObject({
       tool: 'shell_exec',
       risk: 'critical',
@@ -151,14 +151,14 @@ describe.each(engines)('the gate on %s', (engine) => {
       turnId: 'turn',
       callId: 'call',
     })
-    const answer = await desk.approve(request?.id ?? '', 'operator')
+    const answer = await service.approve(request?.id ?? '', 'operator')
     expect(answer).toMatchObject({ state: 'approved', decidedBy: 'operator' })
     expect(await outcome(call)).toBe('passed')
     expect(by).toBe('operator')
     const again = gate(attempt({ callId: 'call2' }))
-    const [second] = await pending(desk)
+    const [second] = await pending(service)
     expect(second?.id).not.toBe(request?.id)
-    await desk.reject(second?.id ?? '', 'operator')
+    await service.reject(second?.id ?? '', 'operator')
     expect(await outcome(again)).toContain('shell_exec was not done, because a person rejected it')
     expect(await lines()).toEqual([
       expect.stringMatching(/^approval \S+ requested, risk critical, action [0-9a-f]{64}: shell_exec ls$/),
@@ -169,26 +169,26 @@ describe.each(engines)('the gate on %s', (engine) => {
   })
 
   it('asks again for other arguments, also when the first were approved', async () => {
-    const { gate, desk } = await start(engine)
+    const { gate, service } = await start(engine)
     const call = gate(attempt())
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     const other = gate(attempt({ callId: 'call2', args: { command: 'rm -rf /' } }))
-    await pending(desk, 2)
-    await desk.approve(request?.id ?? '', 'operator')
+    await pending(service, 2)
+    await service.approve(request?.id ?? '', 'operator')
     expect(await outcome(call)).toBe('passed')
-    const [left] = await pending(desk)
+    const [left] = await pending(service)
     expect(left?.payload).toEqual({ command: 'rm -rf /' })
-    await desk.reject(left?.id ?? '', 'operator')
+    await service.reject(left?.id ?? '', 'operator')
     expect(await outcome(other)).toContain('rejected')
   })
 
   it('one of twenty answers at the same time wins, and the audit tells of that one only', async () => {
-    const { gate, desk, lines, told } = await start(engine)
+    const { gate, service, lines, told } = await start(engine)
     const call = gate(attempt())
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     const id = request?.id ?? ''
     const answers = await Promise.allSettled(
-      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? desk.approve(id, `p${n}`) : desk.reject(id, `p${n}`))),
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? service.approve(id, `p${n}`) : service.reject(id, `p${n}`))),
     )
     const won = answers.filter((each) => each.status === 'fulfilled')
     expect(won).toHaveLength(1)
@@ -201,22 +201,22 @@ describe.each(engines)('the gate on %s', (engine) => {
   })
 
   it('counts as rejected when nobody answers in time', async () => {
-    const { gate, desk, clock, lines } = await start(engine, { timeout_secs: 30 })
+    const { gate, service, clock, lines } = await start(engine, { timeout_secs: 30 })
     const call = gate(attempt())
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     clock.advance(29_999)
-    expect(await desk.find(request?.id ?? '')).toMatchObject({ state: 'pending' })
+    expect(await service.find(request?.id ?? '')).toMatchObject({ state: 'pending' })
     clock.advance(1)
     expect(await outcome(call)).toContain('nobody approved it within 30 seconds')
-    expect(await desk.find(request?.id ?? '')).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
-    await expect(desk.approve(request?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
+    expect(await service.find(request?.id ?? '')).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
+    await expect(service.approve(request?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
     expect((await lines()).at(-1)).toContain('expired (timeout)')
     expect(clock.waiting).toBe(0)
   })
 
   it('what ran out while the process was down is expired at the next start, and the rest keeps its time', async () => {
-    const { desk, clock, unload, boot } = await start(engine)
-    const wish = {
+    const { service, clock, unload, boot } = await start(engine)
+    const input = {
       agentId: 'agent',
       agentName: 'a',
       tool: 't',
@@ -226,20 +226,20 @@ describe.each(engines)('the gate on %s', (engine) => {
       payload: {},
       risk: 'low' as const,
     }
-    const short = await desk.request({ ...wish, timeoutSecs: 10 })
-    const long = await desk.request({ ...wish, timeoutSecs: 100 })
+    const short = await service.request({ ...input, timeoutSecs: 10 })
+    const long = await service.request({ ...input, timeoutSecs: 100 })
     unload()
     clock.advance(20_000)
     const next = await boot()
-    expect(await next.desk.find(short.id)).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
-    expect(await next.desk.find(long.id)).toMatchObject({ state: 'pending' })
+    expect(await next.service.find(short.id)).toMatchObject({ state: 'expired', decidedBy: 'timeout' })
+    expect(await next.service.find(long.id)).toMatchObject({ state: 'pending' })
     clock.advance(80_000)
     await expect.poll(async () => (await next.store.find(long.id))?.state).toBe('expired')
   })
 
   it('an answer that comes after its time is refused although the timer has not run', async () => {
-    const { desk, clock } = await start(engine)
-    const request = await desk.request({
+    const { service, clock } = await start(engine)
+    const request = await service.request({
       agentId: 'agent',
       agentName: 'a',
       tool: 't',
@@ -249,86 +249,86 @@ describe.each(engines)('the gate on %s', (engine) => {
       payload: {},
       risk: 'low',
     })
-    desk.close()
+    service.close()
     clock.advance(600_000)
-    await expect(desk.approve(request.id, 'operator')).rejects.toMatchObject({
+    await expect(service.approve(request.id, 'operator')).rejects.toMatchObject({
       code: 'conflict',
       details: { status: 'expired' },
     })
   })
 
   it('a call that waited goes on after a restart without asking twice, whenever it was approved', async () => {
-    const { gate, desk, unload, boot, told } = await start(engine)
+    const { gate, service, unload, boot, told } = await start(engine)
     const before = gate(attempt())
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     unload()
     expect(await outcome(before)).toContain('being reloaded')
     const second = await boot()
     const resumed = second.gate(attempt())
-    await expect.poll(() => second.desk.awaited(request?.id ?? '')).toBe(true)
-    await second.desk.approve(request?.id ?? '', 'operator')
+    await expect.poll(() => second.service.awaited(request?.id ?? '')).toBe(true)
+    await second.service.approve(request?.id ?? '', 'operator')
     expect(await outcome(resumed)).toBe('passed')
     expect(told.filter(({ state }) => state === 'pending')).toHaveLength(1)
   })
 
   it('an approval given while nobody waited is used by the same call after a restart, once', async () => {
-    const { gate, desk, unload, boot } = await start(engine)
+    const { gate, service, unload, boot } = await start(engine)
     const leave = new AbortController()
     const before = gate(attempt({ signal: leave.signal }))
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     leave.abort(new Error('the service is being replaced'))
     await outcome(before)
-    await desk.approve(request?.id ?? '', 'operator')
+    await service.approve(request?.id ?? '', 'operator')
     unload()
     const next = await boot()
     expect(await outcome(next.gate(attempt()))).toBe('passed')
-    expect(await next.desk.list()).toHaveLength(1)
+    expect(await next.service.list()).toHaveLength(1)
     const again = next.gate(attempt())
-    await next.desk.reject((await pending(next.desk))[0]?.id ?? '', 'operator')
+    await next.service.reject((await pending(next.service))[0]?.id ?? '', 'operator')
     expect(await outcome(again)).toContain('rejected')
   })
 
   it('the same action in the same conversation uses an approval whose turn is gone, until it is too old', async () => {
-    const { gate, desk, clock } = await start(engine, { approved_for_secs: 100 })
+    const { gate, service, clock } = await start(engine, { approved_for_secs: 100 })
     const leave = new AbortController()
     const first = gate(attempt({ signal: leave.signal }))
-    const [request] = await pending(desk)
+    const [request] = await pending(service)
     leave.abort(new Error('left'))
     expect(await outcome(first)).toBe('left')
-    await desk.approve(request?.id ?? '', 'operator')
+    await service.approve(request?.id ?? '', 'operator')
     const elsewhere = gate(attempt({ turnId: 'turn2', sessionId: 'session2' }))
-    const [other] = await pending(desk)
-    await desk.reject(other?.id ?? '', 'operator')
+    const [other] = await pending(service)
+    await service.reject(other?.id ?? '', 'operator')
     expect(await outcome(elsewhere)).toContain('rejected')
     clock.advance(99_000)
     expect(await outcome(gate(attempt({ turnId: 'turn3' })))).toBe('passed')
     const late = gate(attempt({ turnId: 'turn4' }))
-    await desk.reject((await pending(desk))[0]?.id ?? '', 'operator')
+    await service.reject((await pending(service))[0]?.id ?? '', 'operator')
     expect(await outcome(late)).toContain('rejected')
   })
 
   it('does not ask again in a turn for what was rejected in it', async () => {
-    const { gate, desk, told } = await start(engine)
+    const { gate, service, told } = await start(engine)
     const call = gate(attempt())
-    await desk.reject((await pending(desk))[0]?.id ?? '', 'operator')
+    await service.reject((await pending(service))[0]?.id ?? '', 'operator')
     expect(await outcome(call)).toContain('rejected')
     expect(await outcome(gate(attempt({ callId: 'call2' })))).toContain('rejected')
     expect(told.filter(({ state }) => state === 'pending')).toHaveLength(1)
   })
 
   it('two equal calls at once need two approvals', async () => {
-    const { gate, desk } = await start(engine)
+    const { gate, service } = await start(engine)
     const calls = [gate(attempt({ callId: 'a' })), gate(attempt({ callId: 'b' }))]
-    const [one] = await pending(desk, 2)
-    await desk.approve(one?.id ?? '', 'operator')
+    const [one] = await pending(service, 2)
+    await service.approve(one?.id ?? '', 'operator')
     expect(await Promise.race(calls.map(outcome))).toBe('passed')
-    await desk.approve((await pending(desk))[0]?.id ?? '', 'operator')
+    await service.approve((await pending(service))[0]?.id ?? '', 'operator')
     expect(await Promise.all(calls.map(outcome))).toEqual(['passed', 'passed'])
   })
 
   it('refuses the sixth that would wait', async () => {
-    const { desk, lines } = await start(engine)
-    const wish = {
+    const { service, lines } = await start(engine)
+    const input = {
       agentId: 'agent',
       agentName: 'a',
       tool: 't',
@@ -338,22 +338,22 @@ describe.each(engines)('the gate on %s', (engine) => {
       payload: {},
       risk: 'low' as const,
     }
-    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => desk.request(wish)))
+    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => service.request(input)))
     expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
     expect(asked.filter((each) => each.status === 'rejected' && each.reason.code === 'rate_limit')).toHaveLength(4)
     expect(await lines()).toHaveLength(5)
-    await desk.request({ ...wish, agentId: 'another' })
-    await desk.withdraw('agent', 'the agent was killed')
-    expect((await desk.list('agent')).map(({ state, decidedBy }) => [state, decidedBy])).toEqual(
+    await service.request({ ...input, agentId: 'another' })
+    await service.withdraw('agent', 'the agent was killed')
+    expect((await service.list('agent')).map(({ state, decidedBy }) => [state, decidedBy])).toEqual(
       Array.from({ length: 5 }, () => ['expired', 'the agent was killed']),
     )
-    await desk.request(wish)
+    await service.request(input)
   })
 
   it('asks about everything, or nothing, where the policy says so, and about what is refused otherwise', async () => {
     const always = await start(engine, { policy: 'always' })
     const call = always.gate(attempt({ tool: 'system_time', risk: 'read', args: {} }))
-    await always.desk.approve((await pending(always.desk))[0]?.id ?? '', 'operator')
+    await always.service.approve((await pending(always.service))[0]?.id ?? '', 'operator')
     expect(await outcome(call)).toBe('passed')
     const never = await start(engine, { agents: { assistant: 'never' } })
     await never.gate(attempt())
@@ -361,15 +361,15 @@ describe.each(engines)('the gate on %s', (engine) => {
     const tainted = risky.gate(
       attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'http://a' }, refusal: 'web_fetch refuses Secret' }),
     )
-    const [request] = await pending(risky.desk)
+    const [request] = await pending(risky.service)
     expect(request?.description).toContain('web_fetch refuses Secret')
-    await risky.desk.approve(request?.id ?? '', 'operator')
+    await risky.service.approve(request?.id ?? '', 'operator')
     expect(await outcome(tainted)).toBe('passed')
   })
 
   it('forgets what was decided long ago', async () => {
-    const { desk, clock } = await start(engine, { keep_days: 2 })
-    const request = await desk.request({
+    const { service, clock } = await start(engine, { keep_days: 2 })
+    const request = await service.request({
       agentId: 'agent',
       agentName: 'a',
       tool: 't',
@@ -379,13 +379,13 @@ describe.each(engines)('the gate on %s', (engine) => {
       payload: {},
       risk: 'low',
     })
-    await desk.reject(request.id, 'operator')
+    await service.reject(request.id, 'operator')
     clock.advance(86_400_000)
-    await desk.prune()
-    expect(await desk.list()).toHaveLength(1)
+    await service.prune()
+    expect(await service.list()).toHaveLength(1)
     clock.advance(86_400_001)
-    await desk.prune()
-    expect(await desk.list()).toEqual([])
+    await service.prune()
+    expect(await service.list()).toEqual([])
   })
 
   describe('an approval for the session', () => {
@@ -395,17 +395,20 @@ describe.each(engines)('the gate on %s', (engine) => {
     async function granted(command: string, config: v.InferInput<typeof ApprovalsConfig> = {}) {
       const all = await start(engine, config)
       const call = all.gate(ask(command))
-      const [request] = await pending(all.desk)
-      await all.desk.approve(request?.id ?? '', 'operator', 'session')
+      const [request] = await pending(all.service)
+      await all.service.approve(request?.id ?? '', 'operator', 'session')
       expect(await outcome(call)).toBe('passed')
       return all
     }
 
     it('covers the same program as long as it only reads, and nothing else of the agent', async () => {
-      const { gate, desk, lines } = await granted('ls -l')
+      const { gate, service, lines } = await granted('ls -l')
       await gate(ask('ls -la src'))
       await gate(ask('ls'))
-      expect((await desk.grants())[0]).toMatchObject({ uses: 2, covers: expect.stringContaining('any ls that only') })
+      expect((await service.grants())[0]).toMatchObject({
+        uses: 2,
+        covers: expect.stringContaining('any ls that only'),
+      })
       expect((await lines()).filter((line) => line.startsWith('allowed by grant'))).toHaveLength(2)
       for (const [n, [other, more]] of (
         [
@@ -421,9 +424,9 @@ describe.each(engines)('the gate on %s', (engine) => {
         ] as const
       ).entries()) {
         const call = gate(ask(other, { ...more, turnId: `turn ${n}` }))
-        const [request] = await pending(desk)
+        const [request] = await pending(service)
         expect(request?.state, other).toBe('pending')
-        await desk.reject(request?.id ?? '', 'operator')
+        await service.reject(request?.id ?? '', 'operator')
         expect(await outcome(call), other).toContain('a person rejected it')
       }
     })
@@ -435,111 +438,113 @@ describe.each(engines)('the gate on %s', (engine) => {
       let by = ''
       await reading.gate(ask('ls src', { ...outside, approve: (who) => (by = who) }))
       expect(by).toBe('operator')
-      const { gate, desk } = await granted('npm test')
+      const { gate, service } = await granted('npm test')
       await gate(ask('npm test', { ...own, callId: 'again' }))
       for (const flagged of [outside, { refusal: 'it is not known where its arguments come from' }]) {
         const call = gate(ask('npm test', { ...flagged, callId: 'flagged', turnId: flagged.refusal }))
-        const [request] = await pending(desk)
+        const [request] = await pending(service)
         expect(request?.standing).toBe(undefined)
-        await desk.reject(request?.id ?? '', 'operator')
+        await service.reject(request?.id ?? '', 'operator')
         expect(await outcome(call)).toContain('rejected')
       }
     })
 
     it('covers no other words of a program that does more than read', async () => {
-      const { gate, desk } = await granted('npm test')
+      const { gate, service } = await granted('npm test')
       await gate(ask('npm test', { callId: 'again' }))
       const call = gate(ask('npm test --script-shell=./mine'))
-      const [request] = await pending(desk)
-      await desk.reject(request?.id ?? '', 'operator')
+      const [request] = await pending(service)
+      await service.reject(request?.id ?? '', 'operator')
       expect(await outcome(call)).toContain('rejected')
     })
 
     it.each(['rm -r build', 'sh -c ls', 'ls | sh', 'python3 -c "1"', 'curl https://example.com'])(
       'is refused for %s',
       async (command) => {
-        const { gate, desk } = await start(engine)
+        const { gate, service } = await start(engine)
         const call = gate(ask(command))
-        const [request] = await pending(desk)
+        const [request] = await pending(service)
         expect(request).toMatchObject({ risk: 'critical', standing: undefined })
-        await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
+        await expect(service.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
           code: 'forbidden',
         })
-        await desk.approve(request?.id ?? '', 'operator')
+        await service.approve(request?.id ?? '', 'operator')
         expect(await outcome(call)).toBe('passed')
       },
     )
 
     it('is refused for a call that was flagged, however harmless it is', async () => {
-      const { gate, desk } = await start(engine)
+      const { gate, service } = await start(engine)
       const call = gate(ask('ls', { suspicion: 'a page looked like instructions' }))
-      const [request] = await pending(desk)
-      await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'forbidden' })
-      await desk.reject(request?.id ?? '', 'operator')
+      const [request] = await pending(service)
+      await expect(service.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
+        code: 'forbidden',
+      })
+      await service.reject(request?.id ?? '', 'operator')
       await outcome(call)
     })
 
     it('ends with its session and when it is revoked, and both are in the audit trail', async () => {
-      const { gate, desk, lines } = await granted('ls')
-      const [grant] = await desk.grants('agent', 'session')
-      await desk.revoke(grant?.id ?? '', 'operator')
-      await expect(desk.revoke(grant?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
+      const { gate, service, lines } = await granted('ls')
+      const [grant] = await service.grants('agent', 'session')
+      await service.revoke(grant?.id ?? '', 'operator')
+      await expect(service.revoke(grant?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
       const call = gate(ask('ls', { callId: 'second' }))
-      const [request] = await pending(desk)
-      await desk.approve(request?.id ?? '', 'operator', 'session')
+      const [request] = await pending(service)
+      await service.approve(request?.id ?? '', 'operator', 'session')
       await outcome(call)
-      await desk.revokeAll('agent', 'session', 'the session ended')
-      expect(await desk.grants()).toEqual([])
+      await service.revokeAll('agent', 'session', 'the session ended')
+      expect(await service.grants()).toEqual([])
       expect((await lines()).filter((line) => /^grant \S+ of session session revoked/.test(line))).toHaveLength(2)
     })
 
     it('answers what waits already and what is asked in the same moment, and nothing beside it', async () => {
-      const { gate, desk, lines, granted } = await start(engine)
+      const { gate, service, lines, granted } = await start(engine)
       const calls = ['ls', 'ls src', 'ls docs', 'cat a'].map((command) => outcome(gate(ask(command))))
       const elsewhere = outcome(gate(ask('ls', { sessionId: 'another' })))
-      const waiting = await pending(desk, 5)
+      const waiting = await pending(service, 5)
       const first = waiting.find(({ summary, sessionId }) => summary === 'run ls' && sessionId === 'session')
-      await desk.approve(first?.id ?? '', 'operator', 'session')
+      await service.approve(first?.id ?? '', 'operator', 'session')
       expect(await Promise.all(calls.slice(0, 3))).toEqual(['passed', 'passed', 'passed'])
-      const left = await pending(desk, 2)
+      const left = await pending(service, 2)
       expect(left.map(({ summary }) => summary).toSorted()).toEqual(['run cat a', 'run ls'])
-      expect((await desk.grants())[0]).toMatchObject({ uses: 2 })
+      expect((await service.grants())[0]).toMatchObject({ uses: 2 })
       expect(granted()).toBe(2)
       expect((await lines()).filter((line) => /approved by grant \S+ of session session/.test(line))).toHaveLength(2)
-      expect((await desk.list()).filter(({ scope }) => scope === 'session')).toHaveLength(3)
-      for (const { id } of left) await desk.reject(id, 'operator')
+      expect((await service.list()).filter(({ scope }) => scope === 'session')).toHaveLength(3)
+      for (const { id } of left) await service.reject(id, 'operator')
       await Promise.all([...calls, elsewhere])
     })
 
     it('is counted from the start, and by each grant and each end of one', async () => {
-      const { desk, boot } = await granted('ls')
-      expect(desk.standing).toBe(1)
+      const { service, boot } = await granted('ls')
+      expect(service.standing).toBe(1)
       const next = await boot()
-      expect(next.desk.standing).toBe(1)
-      await next.desk.revokeAll('agent', undefined, 'the agent was killed')
-      expect(next.desk.standing).toBe(0)
+      expect(next.service.standing).toBe(1)
+      await next.service.revokeAll('agent', undefined, 'the agent was killed')
+      expect(next.service.standing).toBe(0)
     })
 
     it('is given by nobody who can be removed', async () => {
-      const { gate, desk } = await start(engine)
+      const { gate, service } = await start(engine)
       const call = gate(ask('ls'))
-      const [request] = await pending(desk)
+      const [request] = await pending(service)
       for (const by of ['device "phone"', 'session "ada"', 'device "operator"', ''])
-        await expect(desk.approve(request?.id ?? '', by, 'session')).rejects.toMatchObject({ code: 'forbidden' })
-      expect(await desk.grants()).toEqual([])
-      await desk.approve(request?.id ?? '', 'device "phone"')
+        await expect(service.approve(request?.id ?? '', by, 'session')).rejects.toMatchObject({ code: 'forbidden' })
+      expect(await service.grants()).toEqual([])
+      await service.approve(request?.id ?? '', 'device "phone"')
       expect(await outcome(call)).toBe('passed')
     })
 
     describe('a hostile agent', () => {
       /** It is asked about, and cannot be approved for longer than once. */
       const isAsked = async (
-        { gate, desk }: { gate: (attempt: ToolCallAttempt) => Promise<void>; desk: Desk },
+        { gate, service }: { gate: (attempt: ToolCallAttempt) => Promise<void>; service: ApprovalService },
         call: ToolCallAttempt,
       ): Promise<Approval | undefined> => {
         const passing = gate(call)
-        const [request] = await pending(desk)
-        await desk.reject(request?.id ?? '', 'operator')
+        const [request] = await pending(service)
+        await service.reject(request?.id ?? '', 'operator')
         expect(await outcome(passing)).toContain('rejected')
         return request
       }
@@ -555,7 +560,7 @@ describe.each(engines)('the gate on %s', (engine) => {
           const all = await granted('npm test')
           await all.gate(ask('npm test', { ...own, callId: 'unchanged' }))
           await all.gate(attempt({ ...change, callId: 'write' }))
-          expect(await all.desk.grants()).toEqual([])
+          expect(await all.service.grants()).toEqual([])
           await isAsked(all, ask('npm test', { ...own, callId: 'changed' }))
           expect((await all.lines()).filter((line) => line.includes('the agent changed something since'))).toHaveLength(
             1,
@@ -567,10 +572,10 @@ describe.each(engines)('the gate on %s', (engine) => {
         const reading = await granted('ls')
         await reading.gate(attempt({ tool: 'file_write', risk: 'write', args: {} }))
         await reading.gate(ask('ls src'))
-        const { gate, desk } = await granted('npm test')
+        const { gate, service } = await granted('npm test')
         await gate(attempt({ tool: 'file_read', risk: 'read', args: {} }))
         await gate(attempt({ tool: 'file_write', risk: 'write', args: {}, agent: { ...agent, id: 'another' } }))
-        expect(await desk.grants()).toHaveLength(1)
+        expect(await service.grants()).toHaveLength(1)
       })
 
       it('cannot have an approved call repeated by a page it read, whether its tool refuses such words or not', async () => {
@@ -580,8 +585,8 @@ describe.each(engines)('the gate on %s', (engine) => {
           const pay = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt =>
             attempt({ tool: 'mcp_bank_pay', args: { invoice: 7 }, ...more })
           const call = all.gate(pay({ labels: ['UserInput'] }))
-          const [request] = await pending(all.desk)
-          await all.desk.approve(request?.id ?? '', 'operator', 'session')
+          const [request] = await pending(all.service)
+          await all.service.approve(request?.id ?? '', 'operator', 'session')
           await outcome(call)
           await all.gate(pay({ callId: 'again', labels: ['UserInput'] }))
           const asked = await isAsked(all, pay({ callId: 'page', turnId: 'page', labels }))
@@ -594,8 +599,8 @@ describe.each(engines)('the gate on %s', (engine) => {
         const get = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt =>
           attempt({ tool: 'web_fetch', risk: 'read', args: { url: 'https://a.example/' }, ...more })
         const call = all.gate(get())
-        const [request] = await pending(all.desk)
-        await all.desk.approve(request?.id ?? '', 'operator', 'session')
+        const [request] = await pending(all.service)
+        await all.service.approve(request?.id ?? '', 'operator', 'session')
         await outcome(call)
         await all.gate(get({ callId: 'again', labels: ['UserInput', 'ExternalNetwork'] }))
         for (const label of ['Secret', 'Pii'])
@@ -626,17 +631,21 @@ describe.each(engines)('the gate on %s', (engine) => {
     })
 
     it('holds for nobody once it is switched off, and of a session only so many do', async () => {
-      const { gate, desk } = await granted('ls', { grants_per_session: 1 })
+      const { gate, service } = await granted('ls', { grants_per_session: 1 })
       const call = gate(ask('cat a'))
-      const [request] = await pending(desk)
-      await expect(desk.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'conflict' })
-      await desk.reject(request?.id ?? '', 'operator')
+      const [request] = await pending(service)
+      await expect(service.approve(request?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
+        code: 'conflict',
+      })
+      await service.reject(request?.id ?? '', 'operator')
       await outcome(call)
       const off = await start(engine, { session_scope: false })
       const asked = off.gate(ask('ls'))
-      const [one] = await pending(off.desk)
-      await expect(off.desk.approve(one?.id ?? '', 'operator', 'session')).rejects.toMatchObject({ code: 'forbidden' })
-      await off.desk.reject(one?.id ?? '', 'operator')
+      const [one] = await pending(off.service)
+      await expect(off.service.approve(one?.id ?? '', 'operator', 'session')).rejects.toMatchObject({
+        code: 'forbidden',
+      })
+      await off.service.reject(one?.id ?? '', 'operator')
       await outcome(asked)
     })
   })

@@ -12,7 +12,7 @@ import type { AgentStore } from './store.ts'
 import { readOwnJson } from 'svc/internal'
 
 /** An agent as this plugin holds it: its row, with the manifest parsed. */
-export interface HeldAgent extends Agent {
+export interface LoadedAgent extends Agent {
   readonly row: AgentRow
   readonly identity: Identity
   readonly manifest: ManifestDocument
@@ -20,15 +20,16 @@ export interface HeldAgent extends Agent {
 }
 
 /**
- * The agents by id and by name. Rows are the truth. With SQLite this process is the only writer, so what is held here is what the
- * rows say; with PostgreSQL others write too, so each question goes to the rows and only the parsed manifests are held.
+ * The agents by id and by name. Rows are the truth. With SQLite this process is the only writer, so what is held here
+ * is what the rows say; with PostgreSQL others write too, so each question goes to the rows and only the parsed
+ * manifests are held.
  */
-export class Roster {
+export class AgentRegistry {
   readonly #store: AgentStore
   readonly #log: Logger
-  #byId = new Map<string, HeldAgent>()
-  #byName = new Map<string, HeldAgent>()
-  #sorted: readonly HeldAgent[] | undefined
+  #byId = new Map<string, LoadedAgent>()
+  #byName = new Map<string, LoadedAgent>()
+  #sorted: readonly LoadedAgent[] | undefined
 
   constructor(store: AgentStore, log: Logger) {
     this.#store = store
@@ -40,17 +41,17 @@ export class Roster {
     for (const row of await this.#store.all()) this.#hold(row)
   }
 
-  async find(id: string): Promise<HeldAgent | undefined> {
+  async find(id: string): Promise<LoadedAgent | undefined> {
     const key = id.toLowerCase()
     return this.#store.shared ? this.#answer(key, await this.#store.find(key)) : this.#byId.get(key)
   }
-  async findByName(name: string): Promise<HeldAgent | undefined> {
+  async findByName(name: string): Promise<LoadedAgent | undefined> {
     if (!this.#store.shared) return this.#byName.get(name)
     const row = await this.#store.findByName(name)
     return row && this.#answer(row.id, row)
   }
   /** Oldest first. */
-  async list(): Promise<readonly HeldAgent[]> {
+  async list(): Promise<readonly LoadedAgent[]> {
     if (this.#store.shared) return (await this.#store.all()).map((row) => this.#hold(row))
     return (this.#sorted ??= [...this.#byId.values()].sort(
       (a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id),
@@ -58,7 +59,7 @@ export class Roster {
   }
 
   /** Takes over a row that is durable. The manifest is parsed unless the caller has done that. */
-  put(row: AgentRow, parsed?: ParsedManifest): HeldAgent {
+  put(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
     return this.#hold(row, parsed)
   }
   drop(id: string): void {
@@ -69,16 +70,16 @@ export class Roster {
     this.#sorted = undefined
   }
 
-  #answer(id: string, row: AgentRow | undefined): HeldAgent | undefined {
+  #answer(id: string, row: AgentRow | undefined): LoadedAgent | undefined {
     if (row) return this.#hold(row)
     this.drop(id)
     return undefined
   }
 
-  #hold(row: AgentRow, parsed?: ParsedManifest): HeldAgent {
+  #hold(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
     const held = this.#byId.get(row.id)
     const known = held?.manifestToml === row.manifest_toml && held.row.pin === row.pin && !parsed
-    const agent: HeldAgent = {
+    const agent: LoadedAgent = {
       row,
       id: row.id,
       name: row.name,
@@ -104,7 +105,8 @@ export class Roster {
       const { document, warnings } = parsed ?? parseManifest(row.manifest_toml)
       return { manifest: row.pin === null ? document : withPin(document, v.parse(Pin, readOwnJson(row.pin))), warnings }
     } catch (error) {
-      // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest is replaced.
+      // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest
+      // is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
       const reason = error instanceof Error ? error.message : String(error)
       return { manifest: parseManifest('').document, warnings: [`the stored manifest cannot be read: ${reason}`] }
