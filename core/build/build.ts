@@ -101,9 +101,12 @@ function builtInCommands(plugins: readonly string[]): Plugin {
   return { name: 'built-in-commands', load: (id) => (id === module ? code : null) }
 }
 
-/** The commands of plugins are built together with those of the core: they share its modules, and each is loaded alone. */
+/**
+ * The commands of plugins are built together with those of the core: they share its modules, and each is loaded alone.
+ */
 async function buildCore(plugins: readonly string[], out: string): Promise<void> {
-  // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that another.
+  // A file costs about a millisecond of a start: what every command needs is one, what the daemon needs beyond that
+  // another.
   const groups = closures({
     command: [
       'core/sdk.ts',
@@ -181,7 +184,10 @@ async function buildPlugin(source: string, folder: string): Promise<void> {
   })
 }
 
-/** The probes of the security systems run one after the other: what each needs by itself is one file too, which costs less memory than twenty. */
+/**
+ * The probes of the security systems run one after the other: what each needs by itself is one file too, which costs
+ * less memory than twenty.
+ */
 const probe = /[\\/]plugins[\\/][^\\/]+[\\/](?:probes[\\/][^\\/]+|(?:\w+-)?probe)\.ts$/
 
 /** The same plugins once more in one file, which is what a start reads; the folders are what a reload reads. */

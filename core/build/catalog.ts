@@ -1,4 +1,7 @@
-/** Writes the models that are shipped, from the packages that know them: `npm run catalog` for the copy beside the sources, the build for `dist/`. */
+/**
+ * Writes the models that are shipped, from the packages that know them: `npm run catalog` for the copy beside the
+ * sources, the build for `dist/`.
+ */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

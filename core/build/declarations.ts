@@ -1,11 +1,16 @@
-/** Makes `dist/types`: the declarations of the modules that `package.json` exports, and the `tsconfig.json` a plugin extends. */
+/**
+ * Makes `dist/types`: the declarations of the modules that `package.json` exports, and the `tsconfig.json` a plugin
+ * extends.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** The source of every public module, relative to the repository, by its path below `svc`: `sdk`, `contracts/agents`. */
+/**
+ * The source of every public module, relative to the repository, by its path below `svc`: `sdk`, `contracts/agents`.
+ */
 export async function publicModules(root: string): Promise<ReadonlyMap<string, string>> {
   const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     exports: Readonly<Record<string, string | { readonly 'svc-source'?: string }>>
@@ -80,7 +85,10 @@ async function removeUnreachable(out: string, entries: readonly string[]): Promi
   }
 }
 
-/** For a plugin in a folder without packages, such as `<home>/plugins`: it finds `svc/…` and valibot of this installation. */
+/**
+ * For a plugin in a folder without packages, such as `<home>/plugins`: it finds `svc/…` and valibot of this
+ * installation.
+ */
 function authorConfig(modules: ReadonlyMap<string, string>): object {
   const paths = [...modules].map(([name, source]) => [`svc/${name}`, [source.replace(/\.ts$/, '.d.ts')]])
   return {

@@ -25,7 +25,10 @@ export function readBuild(): Build {
   throw new Error('neither build.json nor package.json was found beside the code: the installation is incomplete')
 }
 
-/** Folders that the code of this installation and its packages are loaded from; `shallow` where only the files directly in one are meant. */
+/**
+ * Folders that the code of this installation and its packages are loaded from; `shallow` where only the files directly
+ * in one are meant.
+ */
 export function installedFolders(): readonly { readonly path: string; readonly shallow: boolean }[] {
   const here = dirname(fileURLToPath(import.meta.url))
   // Built code lies in dist/ or dist/core/, source code in core/build/.

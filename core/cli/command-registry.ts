@@ -30,7 +30,9 @@ export interface CommandRegistry {
   readonly problems: readonly string[]
 }
 
-/** The built-in commands alone, which need no plugin folder to be searched; `undefined` when `name` is not one of them. */
+/**
+ * The built-in commands alone, which need no plugin folder to be searched; `undefined` when `name` is not one of them.
+ */
 export async function findBuiltIn(name: string, location: HomeLocation): Promise<CommandRegistry | undefined> {
   const builtIns = await loadBuiltIns()
   const isBuiltIn = builtIns.some(({ commands = {} }) => Object.hasOwn(commands, name))

@@ -12,8 +12,9 @@ export interface Command {
 }
 
 /**
- * Defines a command. `run` gets the parsed arguments and returns the exit code (see `exits`); it throws a `Failure` to end with a message
- * and advice. In `examples` and texts the program is called `svc`; help prints it as it is typed where it runs.
+ * Defines a command. `run` gets the parsed arguments and returns the exit code (see `exits`); it throws a `Failure` to
+ * end with a message and advice. In `examples` and texts the program is called `svc`; help prints it as it is typed
+ * where it runs.
  */
 export function defineCommand<const T extends ArgsDef>(definition: {
   readonly description: string

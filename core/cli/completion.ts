@@ -56,7 +56,9 @@ async function listCommands(tree: CommandTree, path: readonly string[]): Promise
   return found
 }
 
-/** A command whose code is broken completes without its flags; words that a shell would read as its own are left out. */
+/**
+ * A command whose code is broken completes without its flags; words that a shell would read as its own are left out.
+ */
 async function readFlags(path: readonly string[], { load }: CommandEntry): Promise<readonly Flag[]> {
   if (!load) return []
   try {
@@ -76,8 +78,8 @@ function words(line: CompletedCommand): string {
   ].join(' ')
 }
 /**
- * Joins the typed words to a command: the first word, and the second one below a group. Bash and zsh understand it; the name `path` is
- * taken in zsh.
+ * Joins the typed words to a command: the first word, and the second one below a group. Bash and zsh understand it; the
+ * name `path` is taken in zsh.
  */
 function readCommand(lines: readonly CompletedCommand[], all: string): string {
   return `  local typed='' word

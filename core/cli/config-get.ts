@@ -3,6 +3,7 @@ import { redact } from '../config/redact.ts'
 import { splitKey } from '../config/layer.ts'
 import { wholeSchema } from '../config/schema.ts'
 import { findSchema, isTree, knownKeys } from '../config/shape.ts'
+import type { AnyPlugin } from '../host/define.ts'
 import { defineCommand, homeArgs } from './command.ts'
 import { exits, Failure } from './failure.ts'
 import { note, print, printJson } from './output.ts'
@@ -29,30 +30,19 @@ export default defineCommand({
     const schema = wholeSchema(definitions)
     for (const warning of warnings) note(`warning: ${warning}`)
     const shown = redact(config, schema)
+    const sourceOf = (key: string): string => (args.sources ? `  # ${sources.get(key) ?? 'default'}` : '')
     if (args.key === undefined) {
       if (args.json) printJson(args.sources ? { config: shown, sources: Object.fromEntries(sources), warnings } : shown)
       else
         print(
           flatten(shown)
-            .map(([key, value]) => `${key} = ${value}${args.sources ? `  # ${sources.get(key) ?? 'default'}` : ''}`)
+            .map(([key, value]) => `${key} = ${value}${sourceOf(key)}`)
             .join('\n'),
         )
       return exits.ok
     }
     const path = splitKey(args.key)
-    const unknown = path[0] === 'plugins' && path.length > 2 ? findUnknown(definitions, path) : undefined
-    if (unknown !== undefined)
-      throw new Failure(exits.notFound, `${args.key}: ${unknown}`, `${commandLine('config schema')} lists the keys`)
-    if (findSchema(schema, path) === undefined) {
-      const nearest = findNearest(path[0] ?? '', knownKeys(schema))
-      throw new Failure(
-        exits.notFound,
-        `unknown key "${args.key}"`,
-        nearest === undefined
-          ? `${commandLine('config get')} lists the keys`
-          : `did you mean "${[nearest, ...path.slice(1)].join('.')}"?`,
-      )
-    }
+    checkKey(args.key, path, definitions)
     const value = path.reduce<unknown>((tree, key) => (isTree(tree) ? tree[key] : undefined), shown)
     if (args.json)
       printJson(args.sources ? { value: value ?? null, source: sources.get(args.key) ?? 'default' } : (value ?? null))
@@ -62,13 +52,30 @@ export default defineCommand({
           .map(([key, item]) => `${key} = ${item}`)
           .join('\n'),
       )
-    else
-      print(
-        `${value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)}${args.sources ? `  # ${sources.get(args.key) ?? 'default'}` : ''}`,
-      )
+    else {
+      const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+      print(`${text}${sourceOf(args.key)}`)
+    }
     return exits.ok
   },
 })
+
+/** Throws a `Failure` for a key that nothing reads. */
+function checkKey(key: string, path: readonly string[], definitions: readonly AnyPlugin[]): void {
+  const unknown = path[0] === 'plugins' && path.length > 2 ? findUnknown(definitions, path) : undefined
+  if (unknown !== undefined)
+    throw new Failure(exits.notFound, `${key}: ${unknown}`, `${commandLine('config schema')} lists the keys`)
+  const schema = wholeSchema(definitions)
+  if (findSchema(schema, path) !== undefined) return
+  const nearest = findNearest(path[0] ?? '', knownKeys(schema))
+  throw new Failure(
+    exits.notFound,
+    `unknown key "${key}"`,
+    nearest === undefined
+      ? `${commandLine('config get')} lists the keys`
+      : `did you mean "${[nearest, ...path.slice(1)].join('.')}"?`,
+  )
+}
 
 function flatten(value: unknown, path: readonly string[] = []): [string, string][] {
   if (isTree(value) && (Object.keys(value).length > 0 || path.length === 0))

@@ -20,8 +20,8 @@ export interface Connection {
 }
 
 /**
- * The daemon that a command calls: the one of `--url` or `SVC_URL`, else the one that runs in the home. Throws a `Failure` when none is
- * known; the first request shows whether it answers.
+ * The daemon that a command calls: the one of `--url` or `SVC_URL`, else the one that runs in the home. Throws a
+ * `Failure` when none is known; the first request shows whether it answers.
  */
 export async function connect(args: ClientArgs): Promise<Connection> {
   const location = locateHome(args)
@@ -59,7 +59,10 @@ export function daemonUrl(listenAddr: string): string {
   const address = /^https?:\/\//.test(listenAddr) ? listenAddr : `http://${listenAddr}`
   return address.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]').replace(/\/+$/, '')
 }
-/** A daemon of this user on this machine may have made its certificate itself; what is sent to it does not leave the machine. */
+/**
+ * A daemon of this user on this machine may have made its certificate itself; what is sent to it does not leave the
+ * machine.
+ */
 export function trustOwnCertificate(url: string): void {
   if (!/^https:\/\/(127\.|localhost[:/]|\[::1\])/.test(url)) return
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'

@@ -5,7 +5,7 @@ import { print, printJson } from './output.ts'
 import { locateHome } from './home-location.ts'
 
 export default defineCommand({
-  description: 'Check this installation: Node, home, configuration, port, database, providers and disk.',
+  description: 'Check this installation: Node, home, configuration, port, database and disk, and what plugins check.',
   args: homeArgs,
   examples: [
     ['svc doctor', 'what is wrong and what to do'],

@@ -8,9 +8,10 @@ import { commandLine } from '../process/command-name.ts'
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ConfigError) {
+    const count = error.problems.length === 1 ? '' : `(${error.problems.length} problems)\n`
     return new Failure(
       exits.config,
-      `the configuration cannot be used:\n${error.problems.length === 1 ? '' : `(${error.problems.length} problems)\n`}${error.message}`,
+      `the configuration cannot be used:\n${count}${error.message}`,
       `correct it and try again; ${commandLine('config schema')} lists every key`,
       { cause: error },
     )

@@ -15,7 +15,7 @@ export const exitMeanings: readonly (readonly [code: number, meaning: string])[]
   [exits.failed, 'it failed; the message says why'],
   [exits.usage, 'unknown command or flag, or a value that cannot be used'],
   [exits.notRunning, 'the daemon is not running or cannot be reached'],
-  [exits.notFound, 'there is no such agent, plugin, key or file'],
+  [exits.notFound, 'what was named does not exist, such as a plugin, a key or a file'],
   [exits.refused, 'refused: the key is missing or wrong, or it is not allowed'],
   [exits.config, 'the configuration cannot be used'],
   [exits.inUse, 'another daemon uses this home, or the port is taken'],

@@ -1,4 +1,7 @@
-/** What commands need of the daemon's code, imported when it is called: a list of commands must not load the configuration or a database. */
+/**
+ * What commands need of the daemon's code, imported when it is called: a list of commands must not load the
+ * configuration or a database.
+ */
 import type { LoadedConfig } from '../config/load.ts'
 import type { HomeLocation } from './home-location.ts'
 import type { OfflineOptions } from './offline.ts'
@@ -17,8 +20,9 @@ export async function openStoppedHome(location: HomeLocation): Promise<StoppedHo
 }
 
 /**
- * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a daemon runs. It reads
- * the database; the plugin is not set up. Throws a `Failure` when there is no such function or the database cannot be read.
+ * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a
+ * daemon runs. It reads the database; the plugin is not set up. Throws a `Failure` when there is no such function or
+ * the database cannot be read.
  */
 export async function workOffline(
   plugin: string,

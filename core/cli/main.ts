@@ -4,7 +4,9 @@ const module = process.getBuiltinModule('node:module')
 const { homedir } = process.getBuiltinModule('node:os')
 const { join, resolve } = process.getBuiltinModule('node:path')
 
-/** The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules. */
+/**
+ * The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules.
+ */
 export function earlyHome(argv: readonly string[]): string {
   const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
   const flag = at < 0 ? undefined : argv[at]?.includes('=') ? argv[at]?.slice('--home='.length) : argv[at + 1]
@@ -15,7 +17,8 @@ export function earlyHome(argv: readonly string[]): string {
 // Said before anything is loaded that an older one cannot even read.
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(
-    `svc: Node 24 or newer is needed, this is ${process.version}\n  in a checkout, \`npx svc\` and \`npm start\` use the one that \`npm install\` brought\n`,
+    `svc: Node 24 or newer is needed, this is ${process.version}\n` +
+      '  in a checkout, `npx svc` and `npm start` use the one that `npm install` brought\n',
   )
   process.exit(1)
 }
@@ -30,7 +33,8 @@ const serves = argv[0] === 'start' || argv[0] === 'dev'
 if (serves) process.on('SIGUSR1', () => undefined)
 // The cache must not make a home for a command that only asks.
 if (existsSync(home) || (serves && !argv.includes('--help'))) module.enableCompileCache(join(home, 'cache', 'compile'))
-// A reader that goes away, as in `svc agent list | head` or with the window of a terminal, ends a command without an error, and a daemon not at all.
+// A reader that goes away, as in `svc config get | head` or with the window of a terminal, ends a command without an
+// error, and a daemon not at all.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error

@@ -22,8 +22,9 @@ export interface OfflineOptions {
 }
 
 /**
- * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a daemon runs. It reads
- * the database; the plugin is not set up. Throws a `Failure` when there is no such function or the database cannot be read.
+ * Runs the function `work` of `offline` in the definition of a built-in plugin on the data of a home, whether or not a
+ * daemon runs. It reads the database; the plugin is not set up. Throws a `Failure` when there is no such function or
+ * the database cannot be read.
  */
 export async function workOffline(
   plugin: string,

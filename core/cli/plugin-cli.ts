@@ -41,8 +41,9 @@ export interface PluginCli {
 }
 
 /**
- * Defines what a plugin adds to the command line: the default export of `cli.ts` (or `cli.js`) in the folder of the plugin.
- * `svc --help` and completion evaluate this file and not the plugin, so it imports nothing but `svc/cli` and loads the rest lazily.
+ * Defines what a plugin adds to the command line: the default export of `cli.ts` (or `cli.js`) in the folder of the
+ * plugin. `svc --help` and completion evaluate this file and not the plugin, so it imports nothing but `svc/cli` and
+ * loads the rest lazily.
  */
 export function defineCli(cli: PluginCli): PluginCli {
   return cli

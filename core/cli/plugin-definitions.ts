@@ -28,7 +28,9 @@ export async function readDefinitions(home: string, paths: readonly string[]): P
   return found
 }
 
-/** The configuration with the sections of its plugins, and their definitions. No plugin is set up. Throws `ConfigError`. */
+/**
+ * The configuration with the sections of its plugins, and their definitions. No plugin is set up. Throws `ConfigError`.
+ */
 export async function loadWithPlugins(
   location: HomeLocation,
 ): Promise<{ readonly loaded: LoadedConfig; readonly definitions: readonly AnyPlugin[] }> {

@@ -12,7 +12,10 @@ export interface PluginSettings {
   readonly problem?: string
 }
 
-/** Loading the configuration would double the time of `svc --help`, so it is loaded only where a source of it sets these keys. */
+/**
+ * Loading the configuration would double the time of `svc --help`, so it is loaded only where a source of it sets these
+ * keys.
+ */
 export async function readPluginSettings(location: HomeLocation): Promise<PluginSettings> {
   if (!mayBeSet(location)) return { paths: [], disabled: [] }
   const { loadSettings } = await import('./settings.ts')
@@ -22,7 +25,8 @@ export async function readPluginSettings(location: HomeLocation): Promise<Plugin
     return { paths: plugins.paths, disabled: plugins.disabled }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const problem = `the configuration cannot be read, so plugins.paths and plugins.disabled have no effect: ${error.message}`
+    const effect = 'so plugins.paths and plugins.disabled have no effect'
+    const problem = `the configuration cannot be read, ${effect}: ${error.message}`
     return { paths: [], disabled: [], problem }
   }
 }

@@ -34,7 +34,10 @@ export function watchProcess(log: Log): ProcessEvents {
     if (app) app.daemon[kind](reason)
     else early ??= { kind, reason }
   }
-  /** A terminal that closes ends what was started in it; for a daemon without one it means "read your configuration again". */
+  /**
+   * A terminal that closes ends what was started in it; for a daemon without one it means "read your configuration
+   * again".
+   */
   // Asked now: what is gone when the signal comes is no terminal any more.
   const { isatty } = process.getBuiltinModule('node:tty')
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
@@ -60,15 +63,11 @@ export function watchProcess(log: Log): ProcessEvents {
   // Left to itself Node opens its debugger on this signal, to whoever may send it or reach the port.
   const onDebug = (signal: NodeJS.Signals): void =>
     log.warn(`${signal} is ignored: the daemon is not opened to a debugger`)
-  const listeners = [
-    ['SIGINT', onStop],
-    ['SIGTERM', onStop],
-    ['SIGHUP', onHangup],
-    ['SIGUSR1', onDebug],
-  ] as const
-  for (const [signal, listener] of listeners) process.on(signal, listener)
-  process.on('unhandledRejection', onRejection)
-  process.on('uncaughtException', onException)
+  const detach = attach(
+    { SIGINT: onStop, SIGTERM: onStop, SIGHUP: onHangup, SIGUSR1: onDebug },
+    onRejection,
+    onException,
+  )
 
   return {
     get failed() {
@@ -82,10 +81,23 @@ export function watchProcess(log: Log): ProcessEvents {
     ends() {
       app = undefined
     },
-    [Symbol.dispose]() {
-      for (const [signal, listener] of listeners) process.off(signal, listener)
-      process.off('unhandledRejection', onRejection)
-      process.off('uncaughtException', onException)
-    },
+    [Symbol.dispose]: detach,
+  }
+}
+
+/** Listens to the process; the function that is returned takes the listeners back. */
+function attach(
+  signals: Readonly<Partial<Record<NodeJS.Signals, (signal: NodeJS.Signals) => void>>>,
+  onRejection: (reason: unknown) => void,
+  onException: (error: Error) => void,
+): () => void {
+  const listeners = Object.entries(signals)
+  for (const [signal, listener] of listeners) process.on(signal, listener)
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  return () => {
+    for (const [signal, listener] of listeners) process.off(signal, listener)
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
   }
 }

@@ -7,8 +7,8 @@ const opening =
   /^--(?:inspect(?:-brk|-port|-wait)?|debug|heapsnapshot-signal|heapsnapshot-near-heap-limit|report-on-signal)(?:=|$)/
 
 /**
- * Refuses to serve with a debugger or a dump of memory at hand; keeps the environment out of diagnostic reports and all memory out of what
- * is left after a crash. Throws `Failure`.
+ * Refuses to serve with a debugger or a dump of memory at hand; keeps the environment out of diagnostic reports and all
+ * memory out of what is left after a crash. Throws `Failure`.
  */
 export function hardenProcess(execArgv: readonly string[], nodeOptions: string | undefined): void {
   // Node takes underscores for hyphens, and quotes around a word of the variable.
@@ -32,7 +32,10 @@ export function hardenProcess(execArgv: readonly string[], nodeOptions: string |
   closeDebugger()
 }
 
-/** Closes the debugger that the signal for it opened before anybody listened for that signal. Does nothing when none is open. */
+/**
+ * Closes the debugger that the signal for it opened before anybody listened for that signal. Does nothing when none is
+ * open.
+ */
 export function closeDebugger(): void {
   // `inspector.close()` is the same and brings two megabytes with it.
   const end: unknown = Reflect.get(process, '_debugEnd')

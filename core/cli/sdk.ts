@@ -1,4 +1,7 @@
-/** Everything a command of a plugin may import of the command line. Plugins get this module as `svc/cli`, the same one the host uses. */
+/**
+ * Everything a command of a plugin may import of the command line. Plugins get this module as `svc/cli`, the same one
+ * the host uses.
+ */
 export { defineCli, failed, passed, warned } from './plugin-cli.ts'
 export type { Check, CheckContext, CheckResult, PluginCli, StatusLines } from './plugin-cli.ts'
 export { clientArgs, defineCommand, homeArgs } from './command.ts'

@@ -2,11 +2,11 @@ import { exits, Failure } from './failure.ts'
 import { note } from './output.ts'
 
 /** Longer than any key. */
-const MOST_CHARS = 16_384
+const MAX_CHARS = 16_384
 
 /**
- * One line that nobody sees: typed on a terminal without echo, else the first line of standard input. Without the spaces around it. Throws a
- * `Failure` on Ctrl-C.
+ * One line that nobody sees: typed on a terminal without echo, else the first line of standard input. Without the
+ * spaces around it. Throws a `Failure` on Ctrl-C.
  */
 export function readSecret(prompt: string, input: NodeJS.ReadStream = process.stdin): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ export function readSecret(prompt: string, input: NodeJS.ReadStream = process.st
         else if (hidden && character === '\u0015') text = ''
         else text += character
       }
-      if (text.length > MOST_CHARS)
+      if (text.length > MAX_CHARS)
         end(() => reject(new Failure(exits.usage, 'that is too long for a key', 'nothing was changed')))
     }
     input.setEncoding('utf8').on('data', read).on('end', ended).on('error', failed).resume()

@@ -18,7 +18,6 @@ import { closeDebugger } from './process-hardening.ts'
 import { print } from './output.ts'
 import { loadSettings } from './settings.ts'
 import type { HomeLocation } from './home-location.ts'
-import { explainStart } from './start-failure.ts'
 import { watchProcess } from './process-events.ts'
 
 export interface ServeOptions {
@@ -103,7 +102,8 @@ function refuseOpenDoor(config: Config): void {
   throw new Failure(
     exits.refused,
     `${config.http.public ? 'all network interfaces' : host} can be reached by other machines, and no key is set`,
-    'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, set SVC_ALLOW_NO_AUTH=1',
+    'set SVC_API_KEY or api_key; or listen on 127.0.0.1; or, behind something that checks who calls, ' +
+      'set SVC_ALLOW_NO_AUTH=1',
   )
 }
 async function open(
@@ -124,6 +124,7 @@ async function open(
       onConfig: (next, secrets) => applyLog(log, next, secrets),
     })
   } catch (error) {
+    const { explainStart } = await import('./start-failure.ts')
     throw explainStart(error, loaded.config)
   }
 }
@@ -131,15 +132,21 @@ async function listen(app: App, config: Config): Promise<string> {
   try {
     return (await app.listen()).url.replace(/\/+$/, '')
   } catch (error) {
+    const { explainStart } = await import('./start-failure.ts')
     throw explainStart(error, config)
   }
 }
 /** The page's address comes last: what plugins say about the start stands above it. */
 async function announce(app: App, url: string, config: Config, json: boolean): Promise<void> {
   if (json) {
-    process.stdout.write(
-      `${JSON.stringify({ status: 'listening', url, pid: process.pid, home: config.home_dir, api_key_set: config.api_key !== undefined })}\n`,
-    )
+    const facts = {
+      status: 'listening',
+      url,
+      pid: process.pid,
+      home: config.home_dir,
+      api_key_set: config.api_key !== undefined,
+    }
+    process.stdout.write(`${JSON.stringify(facts)}\n`)
     return
   }
   print(`svc listening on ${url}`)
@@ -158,7 +165,7 @@ function networkAddresses(config: Config): string[] {
     .filter((one) => !one.internal && one.family === 'IPv4')
     .map((one) => one.address)
 }
-/** Keys of providers and the like, wherever they are used. */
+/** Keys and passwords, wherever they are used. */
 function environmentSecrets(): string[] {
   return Object.entries(readVariables()).flatMap(([name, value]) =>
     value !== undefined && namesSecret(name) ? [value] : [],
@@ -168,7 +175,8 @@ function environmentSecrets(): string[] {
 function flushCompileCache(): void {
   setImmediate(() => {
     module.flushCompileCache()
-    // By itself the heap grows to four times what lives in it before it is cleaned: a daemon that runs for weeks is better off at half that.
+    // By itself the heap grows to four times what lives in it before it is cleaned: a daemon that runs for weeks is
+    // better off at half that.
     process.getBuiltinModule('node:v8').setFlagsFromString('--heap-growing-percent=40')
   }).unref()
 }

@@ -8,7 +8,10 @@ export interface ShippedConfig {
   readonly compiled: string
 }
 
-/** Lies in the build, so that a start needs no compiler; `undefined` without a build or when the source was edited since. */
+/**
+ * Lies in the build, so that a start needs no compiler; `undefined` without a build or when the source was edited
+ * since.
+ */
 export function findShippedConfig(): ShippedConfig | undefined {
   const here = dirname(fileURLToPath(import.meta.url))
   // Built code lies in dist/ or dist/core/.

@@ -8,52 +8,65 @@ import { commandLine, commandName } from '../process/command-name.ts'
 
 /** Why the daemon did not start, with what to do about it; anything else stays as it is. */
 export function explainStart(error: unknown, config: Config): unknown {
-  if (error instanceof HomeInUse) {
-    return new Failure(
-      exits.inUse,
-      `another svc (process ${error.pid}${error.address === undefined ? '' : `, ${error.address}`}) already uses the home ${config.home_dir}`,
-      `stop it with ${commandLine('stop')}, or choose another home with --home`,
-      { cause: error },
-    )
-  }
-  if (error instanceof DatabaseRefused) {
-    const [copy] = snapshots(error.path)
-    return new Failure(
-      exits.failed,
-      error.message,
-      copy === undefined
-        ? `there is no copy of it yet; ${commandLine(`restore <backup.zip> --home ${config.home_dir}`)} puts a backup in its place`
-        : `${commandName()} restore ${copy} --home ${config.home_dir}`,
-      { cause: error },
-    )
-  }
-  const server = explainServer(error, config.database_url)
-  if (server) return server
+  if (error instanceof HomeInUse) return explainInUse(error, config)
+  if (error instanceof DatabaseRefused) return explainDatabase(error, config)
+  return (
+    explainServer(error, config.database_url) ??
+    explainCertificate(error, config) ??
+    explainListen(error, config) ??
+    error
+  )
+}
+
+function explainInUse(error: HomeInUse, { home_dir: home }: Config): Failure {
+  const address = error.address === undefined ? '' : `, ${error.address}`
+  return new Failure(
+    exits.inUse,
+    `another svc (process ${error.pid}${address}) already uses the home ${home}`,
+    `stop it with ${commandLine('stop')}, or choose another home with --home`,
+    { cause: error },
+  )
+}
+
+function explainDatabase(error: DatabaseRefused, { home_dir: home }: Config): Failure {
+  const [copy] = snapshots(error.path)
+  const restore = commandLine(`restore <backup.zip> --home ${home}`)
+  const advice =
+    copy === undefined
+      ? `there is no copy of it yet; ${restore} puts a backup in its place`
+      : `${commandName()} restore ${copy} --home ${home}`
+  return new Failure(exits.failed, error.message, advice, { cause: error })
+}
+
+function explainCertificate(error: unknown, { http }: Config): Failure | undefined {
   const path = error instanceof Error && 'path' in error ? error.path : undefined
-  for (const key of ['tls_cert', 'tls_key'] as const) {
-    if (path !== undefined && path === config.http[key])
-      return new Failure(
-        exits.config,
-        `http.${key}: ${String(path)} cannot be read (${codeOf(error)})`,
-        'name a PEM file this user may read, or leave both out for a certificate made at start',
-        { cause: error },
-      )
-  }
+  const key = (['tls_cert', 'tls_key'] as const).find((name) => path !== undefined && path === http[name])
+  if (key === undefined) return undefined
+  return new Failure(
+    exits.config,
+    `http.${key}: ${String(path)} cannot be read (${codeOf(error)})`,
+    'name a PEM file this user may read, or leave both out for a certificate made at start',
+    { cause: error },
+  )
+}
+
+function explainListen(error: unknown, config: Config): Failure | undefined {
   const { host, port } = parseListenAddr(config.listen_addr)
+  const options = { cause: error }
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
       return new Failure(
         exits.inUse,
         `port ${port} on ${host} is taken by another program`,
         'choose another one with --port (0 takes a free one), or stop that program',
-        { cause: error },
+        options,
       )
     case 'EADDRNOTAVAIL':
       return new Failure(
         exits.failed,
         `this machine has no address ${host}`,
         'choose one it has with --host, such as 127.0.0.1',
-        { cause: error },
+        options,
       )
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
@@ -61,20 +74,19 @@ export function explainStart(error: unknown, config: Config): unknown {
         exits.failed,
         `the name ${host} has no address`,
         'choose an address with --host, such as 127.0.0.1',
-        { cause: error },
+        options,
       )
     case 'EACCES':
     case 'EPERM':
-      return error instanceof Error && 'syscall' in error && error.syscall === 'listen'
-        ? new Failure(
-            exits.refused,
-            `port ${port} may not be opened by this user`,
-            'choose one above 1023 with --port',
-            { cause: error },
-          )
-        : error
+      if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen')) return undefined
+      return new Failure(
+        exits.refused,
+        `port ${port} may not be opened by this user`,
+        'choose one above 1023 with --port',
+        options,
+      )
     default:
-      return error
+      return undefined
   }
 }
 

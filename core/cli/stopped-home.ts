@@ -28,7 +28,10 @@ export interface StoppedHome extends Disposable {
   completeReplacement(): string | undefined
 }
 
-/** Locks a home whose daemon does not run, and completes a replacement of its files that was interrupted. Throws `Failure`, `ConfigError`. */
+/**
+ * Locks a home whose daemon does not run, and completes a replacement of its files that was interrupted. Throws
+ * `Failure`, `ConfigError`.
+ */
 export async function openStoppedHome(location: HomeLocation): Promise<StoppedHome> {
   const { config } = await loadSettings(location)
   const lock = await lockHome(config.home_dir).catch((error: unknown) => {

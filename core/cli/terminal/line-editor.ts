@@ -3,7 +3,7 @@ import { PasteFilter, pasteMode } from './paste.ts'
 import type { Screen } from './screen.ts'
 import { paint } from './view.ts'
 
-interface LineParts {
+interface LineEditorOptions {
   readonly screen: Screen
   readonly colored: boolean
   /** Called before the first line can be typed; `leave` ends it all. */
@@ -15,7 +15,7 @@ interface LineParts {
 }
 
 /** The line that is edited at the bottom of the terminal. Settles when it is left. */
-export async function readLines(parts: LineParts): Promise<void> {
+export async function readLines(parts: LineEditorOptions): Promise<void> {
   const { screen, colored } = parts
   const typed = new PasteFilter(process.stdin)
   const mark = '> '
@@ -35,7 +35,7 @@ export async function readLines(parts: LineParts): Promise<void> {
     if (editor.line === '') begunAt = performance.now()
   })
   editor.on('line', (line) => {
-    const text = typed.restore(line).trim()
+    const text = typed.expand(line).trim()
     screen.sent(mark + line, paint(colored, 36, mark) + text)
     if (text !== '') parts.onLine(text, begunAt)
   })

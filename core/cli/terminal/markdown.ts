@@ -11,13 +11,16 @@ export interface MarkdownOptions {
 }
 
 /** Deeper than this a text is shown as it was written. */
-const MOST_DEPTH = 12
-/** The lexer's time grows with the square of what is nested: one that takes longer is not asked again about the same block. */
+const MAX_DEPTH = 12
+/**
+ * The lexer's time grows with the square of what is nested: one that takes longer is not asked again about the same
+ * block.
+ */
 const SLOW_MS = 250
 /** A text as short as this is slow only where the machine is. */
 const SHORT = 1000
 /** A block that does not end is written in parts of this size. */
-const MOST_PENDING = 8000
+const MAX_PENDING = 8000
 
 const styles = {
   bold: [1, 22],
@@ -31,8 +34,9 @@ const marked = new Marked({ gfm: true, breaks: true })
 const NOT_BLOCKS = new Set(['space', 'def'])
 
 /**
- * Markdown for a terminal. Whatever the text holds, what comes out has no control characters but those of this renderer: every
- * piece of text goes through `escapeControls` as the last step, after references such as `&amp;` were resolved.
+ * Markdown for a terminal. Whatever the text holds, what comes out has no control characters but those of this
+ * renderer: every piece of text goes through `escapeControls` as the last step, after references such as `&amp;` were
+ * resolved.
  */
 export function renderMarkdown(text: string, options: MarkdownOptions): string {
   const tokens = lex(text)
@@ -49,7 +53,10 @@ function lex(text: string): Token[] | undefined {
   }
 }
 
-/** Renders a text that is still being written: blocks that are complete are given out, the one that grows can be looked at. */
+/**
+ * Renders a text that is still being written: blocks that are complete are given out, the one that grows can be looked
+ * at.
+ */
 export class MarkdownStream {
   readonly #options: () => MarkdownOptions
   #pending = ''
@@ -82,7 +89,7 @@ export class MarkdownStream {
     let out = this.#give(this.#pending.slice(0, length))
     this.#pending = this.#pending.slice(length)
     const last = tokens.at(-1)
-    if (this.#pending.length > MOST_PENDING && last) out += this.#giveBeginning(last)
+    if (this.#pending.length > MAX_PENDING && last) out += this.#giveBeginning(last)
     return out
   }
   /** The block that is not complete yet, as it would look. */
@@ -110,7 +117,7 @@ export class MarkdownStream {
     if (last.type === 'code' && 'lang' in last) {
       const cut = this.#pending.lastIndexOf('\n')
       const head = this.#pending.slice(0, this.#pending.indexOf('\n') + 1)
-      if (cut < head.length) return this.#cut(MOST_PENDING)
+      if (cut < head.length) return this.#cut(MAX_PENDING)
       const out = this.#give(this.#pending.slice(0, cut + 1))
       // A fence that is not closed goes on until the end of the text.
       this.#pending = /^ {0,3}(?:`{3}|~{3})/.test(head)
@@ -124,7 +131,7 @@ export class MarkdownStream {
       if (length > 0) return this.#cut(length)
     }
     const line = this.#pending.lastIndexOf('\n')
-    return this.#cut(line > 0 ? line + 1 : MOST_PENDING)
+    return this.#cut(line > 0 ? line + 1 : MAX_PENDING)
   }
   #cut(length: number): string {
     const out = this.#give(this.#pending.slice(0, length))
@@ -170,7 +177,7 @@ class Renderer {
   }
 
   #block(token: Token, width: number, depth: number): string {
-    if (depth > MOST_DEPTH) return this.#wrap(escapeControls(token.raw.trimEnd(), true), width)
+    if (depth > MAX_DEPTH) return this.#wrap(escapeControls(token.raw.trimEnd(), true), width)
     switch (token.type) {
       case 'heading': {
         const text = this.#inline(token.tokens ?? [], depth)
@@ -248,7 +255,7 @@ class Renderer {
     return tokens.map((token) => this.#piece(token, depth)).join('')
   }
   #piece(token: Token, depth: number): string {
-    if (depth > MOST_DEPTH) return escapeControls(token.raw, true)
+    if (depth > MAX_DEPTH) return escapeControls(token.raw, true)
     const inner = (): string =>
       'tokens' in token && token.tokens
         ? this.#inline(token.tokens, depth + 1)
@@ -276,7 +283,7 @@ class Renderer {
           : `${this.#paint('underline', text)} (${target})`
       }
       case 'image':
-        return `[image${token['text'] === '' ? '' : `: ${safe(String(token['text']))}`}] (${safe(String(token['href']))})`
+        return describeImage(String(token['text']), String(token['href']))
       case 'text':
         return inner()
       case 'escape':
@@ -285,6 +292,10 @@ class Renderer {
         return escapeControls(token.raw, true)
     }
   }
+}
+
+function describeImage(text: string, address: string): string {
+  return `[image${text === '' ? '' : `: ${safe(text)}`}] (${safe(address)})`
 }
 
 const references: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ' }

@@ -11,11 +11,11 @@ export const pasteMode = { on: '\u001b[?2004h', off: '\u001b[?2004l' } as const
 const BREAK = '↵'
 const REAL = '\uFE0E'
 /** A longer text is shown by its size: the editor takes its time for every character. */
-const MOST_SHOWN = 800
+const MAX_SHOWN = 800
 
 /**
- * What is typed, on its way from the terminal to the editor of the line. A pasted text becomes part of that line however many lines it
- * has, and none of its characters is taken for a key.
+ * What is typed, on its way from the terminal to the editor of the line. A pasted text becomes part of that line
+ * however many lines it has, and none of its characters is taken for a key.
  */
 export class PasteFilter extends Transform {
   readonly isTTY = true
@@ -37,7 +37,7 @@ export class PasteFilter extends Transform {
   }
 
   /** What was typed and pasted, by the line that the editor made of it. */
-  restore(line: string): string {
+  expand(line: string): string {
     return line
       .split(/(\[pasted text \d+, \d+ lines?\])/)
       .map(
@@ -91,7 +91,7 @@ export class PasteFilter extends Transform {
       .replaceAll(/\r\n?|[\u2028\u2029]/g, '\n')
       .replaceAll(/(?![\t\n])\p{Cc}/gu, '')
       .replace(/\n+$/, '')
-    if (text.length <= MOST_SHOWN) return text.replaceAll(BREAK, BREAK + REAL).replaceAll('\n', BREAK)
+    if (text.length <= MAX_SHOWN) return text.replaceAll(BREAK, BREAK + REAL).replaceAll('\n', BREAK)
     const lines = text.split('\n').length
     const chip = `[pasted text ${this.#pasted.size + 1}, ${lines} line${lines === 1 ? '' : 's'}]`
     this.#pasted.set(chip, text)

@@ -2,7 +2,10 @@ import type { Interface } from 'node:readline'
 import stringWidth from 'string-width'
 import wrapAnsi from 'wrap-ansi'
 
-/** What stays below everything that is printed: an unfinished part of an answer, what is waited for, and the line that is edited. */
+/**
+ * What stays below everything that is printed: an unfinished part of an answer, what is waited for, and the line that
+ * is edited.
+ */
 export class Screen {
   readonly #out: NodeJS.WriteStream
   #editor: Interface | undefined

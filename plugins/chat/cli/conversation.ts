@@ -44,7 +44,8 @@ const localCommands: readonly (readonly [command: string, meaning: string])[] = 
   ['/exit', 'leave'],
 ]
 const keyHelp = [
-  'Ctrl-C clears what is typed; with nothing typed it stops the answer, and without an answer it leaves. Ctrl-D leaves.',
+  'Ctrl-C clears what is typed; with nothing typed it stops the answer, and without an answer it leaves. ' +
+    'Ctrl-D leaves.',
   'A pasted text is one message, however many lines it has. What is typed during an answer is sent after it.',
 ].join('\n')
 

@@ -2,7 +2,9 @@ import { exits, loadTerminal } from 'svc/cli'
 import type { Screen } from 'svc/cli'
 import type { Conversation } from './conversation.ts'
 
-/** Messages go one after the other; what is sent during an answer waits, but an answer to a question and /stop do not. */
+/**
+ * Messages go one after the other; what is sent during an answer waits, but an answer to a question and /stop do not.
+ */
 export async function converseInTerminal(
   conversation: Conversation,
   screen: Screen,

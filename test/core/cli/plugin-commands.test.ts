@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadBuiltIns } from '../../../core/cli/built-ins.ts'
+import { code, sources } from '../../architecture/sources.ts'
 import { runHere } from './here.ts'
 import type { Answer } from './here.ts'
 import { runCli, startDaemon } from './process.ts'
@@ -288,6 +290,28 @@ export default async ({ config, daemon }) =>
     const { stdout } = await svc('status')
     expect(stdout).toMatch(/^agents +1$[^]*^model +[^]*^weather +the daemon is running$[^]*^database +connected$/m)
   })
+})
+
+it('the command line of the core names no feature', async () => {
+  const builtIns = await loadBuiltIns()
+  const commands = builtIns.flatMap((cli) => Object.keys(cli.commands ?? {}))
+  const words = [...builtIns.map(({ name }) => name), ...commands].map((word) => word.replace(/s$/, ''))
+  // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace it.
+  const known = [
+    /chat page/,
+    /commandLine\(`restore /,
+    /commandName\(\)} restore /,
+    /backup in its place/,
+    /hosts autonomous agents/,
+  ]
+  const found = sources('core/cli').flatMap(({ path, text }) =>
+    code(text)
+      .split('\n')
+      .filter((line) => new RegExp(`\\b(?:${words.join('|')})s?\\b`, 'i').test(line))
+      .filter((line) => !known.some((pattern) => pattern.test(line)))
+      .map((line) => `${path}: ${line.trim()}`),
+  )
+  expect(found).toEqual([])
 })
 
 it('asking for help makes no home', async () => {
