@@ -27,6 +27,8 @@ export { fileOnly, settable } from './config/file-only.ts'
 export { secret } from './schema/secret.ts'
 
 // Errors
+export { defineError } from './errors/codes.ts'
+export type { ErrorDefinition } from './errors/codes.ts'
 export { Refusal, UpstreamFailure } from './errors/error.ts'
 export type { ErrorCode, ErrorOptions, UpstreamOptions, UpstreamReason } from './errors/error.ts'
 
@@ -63,7 +65,6 @@ export { defineTool } from './tools/tool.ts'
 export type {
   AnyTool,
   CallAssessment,
-  Capability,
   Tool,
   ToolCallContext,
   ToolDescription,

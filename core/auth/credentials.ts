@@ -5,7 +5,7 @@ import type { Holder, Principal } from './principal.ts'
 
 /** Bearer credentials that a plugin accepts beside the API key. */
 export interface CredentialSource {
-  /** Unique among the plugins that are loaded, such as `pairing`. */
+  /** Unique among the plugins that are loaded. */
   readonly name: string
   /**
    * Who holds the credential with this digest (SHA-256 of the bearer text, in hexadecimal digits); `undefined` when there is none, or it
@@ -90,7 +90,7 @@ export class CredentialRegistry {
 
   /** Whether what this principal presented is still accepted. True of those who presented no such credential. */
   holds(principal: Principal): boolean {
-    if (principal.kind !== 'user' && principal.kind !== 'device') return true
+    if (!('id' in principal)) return true
     const presented = this.#presented.get(principal)
     return presented !== undefined && this.#accepted.get(presented.name)?.source.find(presented.digest) !== undefined
   }

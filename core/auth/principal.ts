@@ -1,18 +1,21 @@
+import { omitUndefined } from '../schema/object.ts'
 import type { Actor } from '../scope/actor.ts'
 
-/**
- * Who holds a credential that a plugin accepts: a person who signed in, or a device that was paired. `name` is for people to read, `id` the
- * plugin's own: of the sign-in or of the device.
- */
+/** Who holds a credential that a plugin accepts. `name` is for people to read, `id` the plugin's own. */
 export interface Holder {
-  readonly kind: 'user' | 'device'
+  /** The plugin's word for such a holder, such as `user`. */
+  readonly kind: string
+  /** The subject of a sentence about such a holder, such as `Somebody who signed in`. */
+  readonly title?: string
+  /** What records call the credential, such as `sign-in`; `kind` when absent. */
+  readonly label?: string
   readonly name: string
   readonly id: string
 }
 /** Who makes a request. `operator` holds the API key; `anonymous` calls a daemon that has none, or a public route. */
 export type Principal = { readonly kind: 'operator' | 'anonymous' | 'platform' } | Holder
 
-/** Who it was, for a record of what they did: a paired device and somebody signed in are told from whoever holds the key. */
+/** Who it was, for a record of what they did: holders of other credentials differ from whoever holds the key. */
 export function nameOf(principal: Principal): string {
   return 'name' in principal ? `${principal.kind} "${principal.name}"` : 'operator'
 }
@@ -26,6 +29,6 @@ export function actorOf({
   readonly clientAddress: string
 }): Actor {
   return 'id' in principal
-    ? { kind: principal.kind, id: principal.id, name: principal.name, address }
+    ? omitUndefined({ kind: principal.kind, label: principal.label, id: principal.id, name: principal.name, address })
     : { kind: principal.kind, address }
 }

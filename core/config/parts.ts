@@ -8,13 +8,13 @@ import type { ToolLimits } from '../tools/registry.ts'
 import { parseListenAddr } from './listen.ts'
 import type { Config } from './schema.ts'
 
-/** Keys, the database and the workspaces of all agents: a program that is started for one of them sees only its own folder of it. */
+/** Keys, the database and all files: a program that a plugin starts sees only the folders it was given. */
 function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
   return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
 }
 
 /**
- * What programs of agents are kept out of. Whatever file or folder the configuration names may be one that something is loaded from: plugins,
+ * What programs that plugins start are kept out of. Whatever file or folder the configuration names may be one that something is loaded from: plugins,
  * pages, certificates, programs. Only what it opens to programs itself is not meant. `files` are those the configuration was read from.
  */
 export function daemonFolders(config: Config, files: readonly string[]): DaemonFolders {

@@ -8,7 +8,7 @@ import type { Schema } from './shape.ts'
 
 const atStart: Marks = { restart: true }
 const resources = 'a limit that costs memory or time, and lets nobody in'
-const onlyTheLog = 'the audit trail does not depend on it'
+const onlyTheLog = 'no record but the log depends on it'
 const whoIsServed = 'says whose requests are served'
 const whereItLies = 'says where the data lies'
 const whatRuns = 'says what code the daemon runs'
@@ -82,7 +82,7 @@ const HttpSection = table('Limits and addresses of the HTTP server.', overApi(re
     ...inFile('names a file that is read'),
     secret: false,
   }),
-  open: flag('Open the chat page in a browser after start.', { ...atStart, ...inFile('starts a program') }),
+  open: flag('Open the page in a browser after start.', { ...atStart, ...inFile('starts a program') }),
   public: flag('Listen on all network interfaces and print their addresses.', {
     ...atStart,
     ...inFile(whereItListens),
@@ -94,11 +94,11 @@ const Outbound = table('Limits of requests the daemon makes itself.', overApi(re
     'Hosts and CIDRs that are private yet permitted, such as "10.0.0.0/8" or "ollama.lan".',
     (name) => isRange(name) || isHost(name),
     'a list of host names, addresses and CIDRs without ports, such as "10.0.0.0/8" or "ollama.lan"',
-    inFile('opens the private network to agents'),
+    inFile('opens the private network to tools and programs'),
   ),
   connect_timeout_ms: integer('Time a connection to another server may take.', 10_000, 100, day),
   total_timeout_ms: integer(
-    'Time a whole exchange with another server may take; calls of models and those with a limit of their own are not bound by it.',
+    'Time a whole exchange with another server may take; those with a limit of their own are not bound by it.',
     300_000,
     100,
     day,
@@ -107,8 +107,8 @@ const Outbound = table('Limits of requests the daemon makes itself.', overApi(re
   idle_timeout_ms: integer('Silence after which an answer that is being read is given up.', 60_000, 100, day),
   max_bytes: integer('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
   max_redirects: integer('Redirects that are followed.', 5, 0, 20),
-  program_connections: integer('Connections one program of an agent may have open at once.', 64, 1, 4096),
-  total_program_connections: integer('Connections the programs of all agents may have open together.', 1024, 1, 65_535),
+  program_connections: integer('Connections one program that a plugin runs may have open at once.', 64, 1, 4096),
+  total_program_connections: integer('Connections all such programs may have open together.', 1024, 1, 65_535),
 })
 
 const pluginKeys = {
@@ -144,9 +144,9 @@ function pluginsTable<E extends v.ObjectEntries>(sections: E) {
   )
 }
 
-const ToolsSection = table('Limits of agent tools.', inFile('bounds what agents do'), {
+const ToolsSection = table('Limits of tools.', inFile('bounds what tools do'), {
   timeout_secs: integer('Time one call of a tool may take.', 120, 1, 86_400),
-  output_chars: integer('Characters of an answer a model gets to see.', 50_000, 100, 10_000_000),
+  output_chars: integer('Characters of an answer that the caller gets.', 50_000, 100, 10_000_000),
 })
 
 export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const

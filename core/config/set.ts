@@ -64,7 +64,7 @@ export function checkConfigKey(file: string, path: readonly string[], schema: Sc
     parent = found
     found = child
   }
-  // [plugins.<name>] and an entry of a section such as [providers.<name>] are sections as well.
+  // [plugins.<name>] and a named entry of a section are sections as well.
   const isSection =
     path.length === 1 || (path.length === 2 && (path[0] === 'plugins' || unwrap(parent).type === 'record'))
   if (!isTable(found) || !(isSection || knownKeys(found).length > 0)) return

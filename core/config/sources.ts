@@ -120,7 +120,7 @@ export async function readToml(file: string): Promise<Layer> {
 function plain(tree: Tree): Tree {
   return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, isTree(value) ? plain(value) : value]))
 }
-/** Throws `ConfigError`. A pipe or a device would hold up the daemon until somebody writes to it. */
+/** Throws `ConfigError`. A pipe or another special file would hold up the daemon until somebody writes to it. */
 export function readText(file: string): string {
   try {
     if (!statSync(file).isFile()) throw new ConfigError([{ file, message: 'cannot be read: it is no file' }])

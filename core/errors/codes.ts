@@ -7,18 +7,23 @@ export interface CodeRow {
   readonly format: BodyFormat
   readonly meaning: string
 }
+/** An error of a plugin's own: `errors` of its routes name it for the OpenAPI document, and its refusals are made of it. */
+export interface ErrorDefinition extends CodeRow {
+  readonly code: ErrorCode
+}
+export function defineError(code: ErrorCode, row: CodeRow): ErrorDefinition {
+  return { code, ...row }
+}
 
 /**
- * Decision: the interface names two body formats and only two uses of the flat one (the key-value 404 and 429). A 401 is flat
+ * Decision: the interface names two body formats and only two uses of the flat one (429, and the 404 of one plugin). A 401 is flat
  * too, because existing clients of compatible services read its text from `error`. Everything else is coded.
  */
-export const codes: Readonly<Record<string, CodeRow>> = {
+const codes: Readonly<Record<string, CodeRow>> = {
   invalid_request: { status: 400, format: 'coded', meaning: 'malformed request' },
   unauthorized: { status: 401, format: 'flat', meaning: 'authentication failed' },
   forbidden: { status: 403, format: 'coded', meaning: 'not allowed for this caller' },
   not_found: { status: 404, format: 'coded', meaning: 'no such path or resource' },
-  key_not_found: { status: 404, format: 'flat', meaning: 'the key does not exist' },
-  agent_not_found: { status: 404, format: 'coded', meaning: 'agent does not exist' },
   method_not_allowed: { status: 405, format: 'coded', meaning: 'the path exists, the method does not' },
   conflict: { status: 409, format: 'coded', meaning: 'the present state does not allow it' },
   payload_too_large: { status: 413, format: 'coded', meaning: 'the body is larger than allowed' },
@@ -29,7 +34,9 @@ export const codes: Readonly<Record<string, CodeRow>> = {
 const missing: CodeRow = { status: 404, format: 'coded', meaning: 'does not exist' }
 const defect: CodeRow = { status: 500, format: 'coded', meaning: 'internal error' }
 
-/** The row of a code; every other `…_not_found` is a coded 404. */
-export function rowOf(code: ErrorCode): CodeRow {
+/** The row of an error; a `…_not_found` that nobody defines is a coded 404. */
+export function rowOf(error: ErrorCode | ErrorDefinition): CodeRow {
+  if (typeof error !== 'string') return error
+  const code = error
   return Object.hasOwn(codes, code) ? (codes[code] ?? defect) : code.endsWith('_not_found') ? missing : defect
 }

@@ -1,3 +1,5 @@
+import type { ErrorDefinition } from './codes.ts'
+
 /** What a caller may be told went wrong. The table in `codes.ts` gives each its status and body format. */
 export type ErrorCode =
   | 'invalid_request'
@@ -27,11 +29,14 @@ export interface ErrorOptions {
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ErrorCode
+  /** Where a plugin defined the error. */
+  readonly definition: ErrorDefinition | undefined
   readonly details: Readonly<Record<string, unknown>>
   readonly retryAfterSecs: number | undefined
-  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+  constructor(error: ErrorCode | ErrorDefinition, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause })
-    this.code = code
+    this.definition = typeof error === 'string' ? undefined : error
+    this.code = typeof error === 'string' ? error : error.code
     this.details = options.details ?? {}
     this.retryAfterSecs = options.retryAfterSecs
   }
@@ -61,10 +66,10 @@ export interface UpstreamOptions {
   readonly cause?: unknown
 }
 
-/** A system we depend on failed. The chat loop and the channel sender decide what to do about it. */
+/** A system we depend on failed. Whoever called it decides whether to try again. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure'
-  /** Name of the provider, channel or server that failed, such as `openai`. */
+  /** Name of what failed, such as `openai`. */
   readonly system: string
   readonly reason: UpstreamReason
   readonly retry: 'never' | 'later'

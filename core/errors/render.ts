@@ -1,4 +1,5 @@
 import { rowOf } from './codes.ts'
+import type { BodyFormat } from './codes.ts'
 import { Refusal, UpstreamFailure } from './error.ts'
 import type { ErrorCode } from './error.ts'
 
@@ -9,6 +10,8 @@ export interface Problem {
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
   readonly requestId: string
+  /** That of the error's definition; the table in `codes.ts` has it for all others. */
+  readonly format?: BodyFormat
 }
 
 /** How a failure is treated apart from what the caller reads. */
@@ -35,8 +38,10 @@ function isUpstream(error: unknown): error is UpstreamFailure {
 /** What the caller may know of a failure. A defect gives a fixed text: never a stack, a path or SQL. */
 export function outcomeOf(error: unknown, requestId: string): Outcome {
   if (isRefusal(error)) {
+    const { status, format } = rowOf(error.definition ?? error.code)
     const problem = {
-      status: rowOf(error.code).status,
+      status,
+      format,
       code: error.code,
       message: error.message,
       details: error.details ?? {},
@@ -63,7 +68,7 @@ export function outcomeOf(error: unknown, requestId: string): Outcome {
 
 /** The body of an error answer in the format its code asks for. */
 export function errorBody(problem: Problem): unknown {
-  if (rowOf(problem.code).format === 'flat') return { error: problem.message }
+  if ((problem.format ?? rowOf(problem.code).format) === 'flat') return { error: problem.message }
   return {
     error: { code: problem.code, message: problem.message, details: problem.details, request_id: problem.requestId },
   }

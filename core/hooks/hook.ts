@@ -1,7 +1,7 @@
 /**
- * - `notify`: it happened (past tense, `agents:spawned`). A listener that fails is logged; the others still run.
- * - `gate`: may it happen? (`chat:turn-starting`). A throw is the veto; a `Refusal` reaches the caller.
- * - `transform`: change a value on its way (`chat:prompt-built`). A throw is the error of the operation.
+ * - `notify`: it happened (past tense, `daemon:listening`). A listener that fails is logged; the others still run.
+ * - `gate`: may it happen? (`plugin:work-starting`). A throw is the veto; a `Refusal` reaches the caller.
+ * - `transform`: change a value on its way (`plugin:text-built`). A throw is the error of the operation.
  */
 export type HookKind = 'notify' | 'gate' | 'transform'
 /** A hook is a value, compared by `id`: a reloaded plugin holds its own copy of it. */

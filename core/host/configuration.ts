@@ -1,5 +1,4 @@
 import { basename, join } from 'node:path'
-import { findFileOnly } from '../config/file-only.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
 import { isLive } from '../config/live.ts'
 import type { ConfigChange, LiveConfig } from '../config/live.ts'
@@ -71,10 +70,12 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const path = splitKey(key)
     // The parser of TOML is not needed before somebody writes.
     const { checkConfigKey, checkConfigValue } = await import('../config/set.ts')
+    const { findFileOnly } = await import('../config/find-file-only.ts')
     const schema = schemaFor(path)
     try {
       checkConfigKey('the value', path, schema)
-      refuseFileOnly(path, value, schema)
+      const found = findFileOnly(schema, path, value)
+      if (found) throw fileOnlyRefusal(found.path, found.reason)
       checkConfigValue('the value', key, value, schema)
     } catch (error) {
       throw refusalOf(error, 'invalid_request')
@@ -83,11 +84,6 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     checkWhole(config, change, new Map([[key, 'the value']]))
     if (live.current.api_key !== undefined && !config.api_key?.trim())
       throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
-  }
-  /** Throws `forbidden` for what no route may set, whatever it would be set to. */
-  function refuseFileOnly(path: readonly string[], value: unknown, schema: Schema): void {
-    const found = findFileOnly(schema, path, value)
-    if (found) throw fileOnlyRefusal(found.path, found.reason)
   }
   /** The schema that checks a key. Of a plugin's own section only that plugin knows it, so it has to be loaded. */
   function schemaFor([first = '', plugin = '', ...rest]: readonly string[]): Schema {

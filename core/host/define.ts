@@ -30,7 +30,7 @@ export interface Migration {
 export interface PageDeclaration {
   /** The part of its address after `/pages/<plugin>/`, kebab-case. */
   readonly path: string
-  /** As the chat page lists it, one line. */
+  /** As the page lists it, one line. */
   readonly title: string
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
@@ -71,7 +71,7 @@ export interface PluginDefinition<
    */
   readonly config: C
   /**
-   * Schemas of the keys at the top of the file that this plugin owns, such as `{ budget: Budget }`; they have to accept a file without the
+   * Schemas of the keys at the top of the file that this plugin owns, such as `{ limits: Limits }`; they have to accept a file without the
    * key. `ctx.config` has their values beside those of `config`. A key has one owner: who else needs its value asks the owner.
    */
   readonly sections?: S
@@ -88,7 +88,7 @@ export interface PluginDefinition<
   /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
   readonly hooks?: readonly Hook<any>[]
   readonly migrations?: readonly Migration[]
-  /** Pages that the chat page lists. Their files are read when somebody opens them. */
+  /** Pages that the web page lists. Their files are read when somebody opens them. */
   readonly pages?: readonly PageDeclaration[]
   /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
   readonly offline?: Readonly<Record<string, OfflineWork>>

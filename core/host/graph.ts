@@ -21,15 +21,13 @@ export function plan(
   unavailable: ReadonlyMap<string, string> = new Map(),
 ): Plan {
   const refused = new Map<string, string>()
-  const providers = new Map<string, Node>()
+  const owners = new Map<string, Node>()
   for (const node of nodes) {
     for (const id of node.provides) {
-      const other = present.has(id)
-        ? 'a plugin that is loaded'
-        : providers.get(id) && `plugin "${providers.get(id)?.name}"`
+      const other = present.has(id) ? 'a plugin that is loaded' : owners.get(id) && `plugin "${owners.get(id)?.name}"`
       if (other) refused.set(node.name, `service "${id}" is provided by ${other} already`)
     }
-    if (!refused.has(node.name)) for (const id of node.provides) providers.set(id, node)
+    if (!refused.has(node.name)) for (const id of node.provides) owners.set(id, node)
   }
 
   const order: string[] = []
@@ -39,22 +37,22 @@ export function plan(
     state.set(node.name, 'open')
     for (const id of node.requires) {
       if (present.has(id)) continue
-      const provider = providers.get(id)
-      if (!provider) {
+      const owner = owners.get(id)
+      if (!owner) {
         refused.set(node.name, missing(id, unavailable.get(id)))
         continue
       }
-      const start = provider === node ? path.length : path.indexOf(provider)
+      const start = owner === node ? path.length : path.indexOf(owner)
       if (start !== -1) {
         const cycle = [...path, node].slice(start)
-        const names = [...cycle, provider].map(({ name }) => name).join(' -> ')
+        const names = [...cycle, owner].map(({ name }) => name).join(' -> ')
         for (const { name } of cycle) refused.set(name, `plugins require each other: ${names}`)
         continue
       }
-      visit(provider, [...path, node])
-      const reason = refused.get(provider.name)
+      visit(owner, [...path, node])
+      const reason = refused.get(owner.name)
       if (reason && !refused.has(node.name))
-        refused.set(node.name, `needs service "${id}" of plugin "${provider.name}", which is not loaded: ${reason}`)
+        refused.set(node.name, `needs service "${id}" of plugin "${owner.name}", which is not loaded: ${reason}`)
     }
     state.set(node.name, 'done')
     if (!refused.has(node.name)) order.push(node.name)

@@ -70,7 +70,7 @@ export class Admission {
     return clientAddress(caller.peer, caller.header('x-forwarded-for'), this.#proxies.trusted)
   }
 
-  /** Throws `rate_limit`. A cost above the whole budget takes all of it, or such a route could never be called. */
+  /** Throws `rate_limit`. A cost above the whole limit takes all of it, or such a route could never be called. */
   charge(address: string, cost: number): void {
     const { tokensPerMinute } = this.#settings()
     this.limiter.resize(tokensPerMinute)

@@ -48,7 +48,7 @@ const MOST_KEY_CHARS = 255
  * the id the effect has to take; the answer is on disk before it is sent. What a crash left open is resolved by asking the route what
  * came of that id, and when nothing did, by doing it now, under the same id.
  *
- * Decision: a failure after the work was begun is an answer like any other and is replayed: the model was asked, tools may have run. A
+ * Decision: a failure after the work was begun is an answer like any other and is replayed: effects may have happened. A
  * refusal before that frees the key.
  */
 export class Idempotency implements Disposable {

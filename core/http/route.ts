@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import type { ErrorDefinition } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
 import type { Problem } from '../errors/render.ts'
 import type { Effect } from '../auth/authority.ts'
@@ -117,7 +118,7 @@ export interface Route<
   /** A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not checked, the handler has to. */
   readonly crossSite?: boolean
   /**
-   * What a request leaves behind, from which follows who may make it: a paired device and somebody who signed in cannot do what is
+   * What a request leaves behind, from which follows who may make it: the holder of a credential beside the key cannot do what is
    * `lasting`. The methods do not tell: a GET may send a message.
    */
   readonly effect: Effect
@@ -146,8 +147,8 @@ export interface Route<
   readonly feed?: true
   /** Media type of a successful `reply()` that is no JSON, as in an Accept header. */
   readonly produces?: string
-  /** Codes beyond those every route can give. */
-  readonly errors?: readonly ErrorCode[]
+  /** Errors beyond those every route can give; one that is no `…_not_found` in the usual format is made with `defineError`. */
+  readonly errors?: readonly (ErrorCode | ErrorDefinition)[]
   /**
    * The header Idempotency-Key is honoured: one effect and one answer for 24 hours. What the handler makes takes `effectId` as its id,
    * so that it cannot be made twice. A query with `idempotency_key` is another place for it, for who can send no headers.
@@ -219,7 +220,7 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   costOf?(text: string): number
   readonly params?: P
   readonly query?: Q
-  readonly errors?: readonly ErrorCode[]
+  readonly errors?: readonly (ErrorCode | ErrorDefinition)[]
   /** Runs before the protocol switches: a `Refusal` here is an ordinary HTTP answer (Interface 7: 400, 404). */
   accept(input: SocketInput<Out<P>, Out<Q>>): Awaitable<S>
   open(socket: Socket, state: S): Awaitable<void>

@@ -6,7 +6,7 @@ export interface Limiter {
   allows(key: string, cost: number): boolean
   /** The theoretical arrival time of the key, which every charge moves on; `undefined` for a key that is full or was never seen. */
   arrival(key: string): number | undefined
-  /** The budget may change while it runs; what is used up stays used up. */
+  /** The limit may change while it runs; what is used up stays used up. */
   resize(tokens: number): void
   /** Forgets every key that is full again; returns how many stay. Called by itself when the map fills up. */
   sweep(): number

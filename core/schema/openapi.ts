@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { rowOf } from '../errors/codes.ts'
+import type { ErrorDefinition } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
 import type { AnyRoute, AnySocketRoute, OtherAnswer, RawBody } from '../http/route.ts'
 import { exampleOf } from './example.ts'
@@ -310,7 +311,7 @@ type Failing = Pick<AnyRoute, 'auth' | 'body' | 'errors'> & {
 }
 /** One answer per status: the codes every route can give, and its own. */
 function failures(route: Failing): JsonObject {
-  const codes: ErrorCode[] = [
+  const codes: (ErrorCode | ErrorDefinition)[] = [
     ...(route.errors ?? []),
     'rate_limit',
     'internal_error',
@@ -321,7 +322,7 @@ function failures(route: Failing): JsonObject {
   if (route.idempotent === true) codes.push('conflict')
   if (route.body) codes.push('payload_too_large')
   if (route.auth !== 'public') codes.push('unauthorized')
-  const byStatus = new Map<number, Set<ErrorCode>>()
+  const byStatus = new Map<number, Set<ErrorCode | ErrorDefinition>>()
   for (const code of codes) byStatus.set(rowOf(code).status, (byStatus.get(rowOf(code).status) ?? new Set()).add(code))
   const answers = Object.fromEntries(
     [...byStatus]
@@ -337,7 +338,10 @@ function failures(route: Failing): JsonObject {
         return [
           status,
           {
-            description: [...set].sort().join(', '),
+            description: [...set]
+              .map((error) => (typeof error === 'string' ? error : error.code))
+              .sort()
+              .join(', '),
             ...(status === 429 || status === 503
               ? { headers: { 'Retry-After': { schema: { type: 'integer' } } } }
               : {}),

@@ -2,8 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** Who does what happens now, for the records of it. */
 export interface Actor {
-  readonly kind: 'operator' | 'anonymous' | 'platform' | 'user' | 'device' | 'agent'
-  /** Of the device, the sign-in or the agent. */
+  readonly kind: string
+  /** What records call the kind, when they do not use its name. */
+  readonly label?: string
+  /** Of whoever it is among its kind. */
   readonly id?: string
   /** For people to read. */
   readonly name?: string
@@ -34,16 +36,13 @@ export function isRecorded(): boolean {
   return acting.getStore()?.recorded === true
 }
 
-const KINDS = {
+const LABELS: Readonly<Record<string, string>> = {
   operator: 'API key',
   anonymous: 'local, without a key',
   platform: 'webhook token',
-  user: 'sign-in',
-  device: 'device',
-  agent: 'agent',
-} as const
+}
 
-/** One line: `device "phone" (0f6a…) at 192.0.2.1`. */
-export function describeActor({ kind, id, name, address }: Actor): string {
-  return `${KINDS[kind]}${name === undefined ? '' : ` "${name}"`}${id === undefined ? '' : ` (${id})`}${address === undefined ? '' : ` at ${address}`}`
+/** One line: `sign-in "Ann" (0f6a…) at 192.0.2.1`. */
+export function describeActor({ kind, label, id, name, address }: Actor): string {
+  return `${label ?? LABELS[kind] ?? kind}${name === undefined ? '' : ` "${name}"`}${id === undefined ? '' : ` (${id})`}${address === undefined ? '' : ` at ${address}`}`
 }

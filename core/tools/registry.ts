@@ -7,16 +7,7 @@ import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { SecretScanner } from './secret-scanner.ts'
 import { toInputSchema } from './input-schema.ts'
-import type {
-  AnyTool,
-  CallAssessment,
-  Capability,
-  Tool,
-  ToolCallContext,
-  ToolDescription,
-  ToolResult,
-  Tools,
-} from './tool.ts'
+import type { AnyTool, CallAssessment, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
 
 export interface ToolLimits {
   readonly timeoutSecs: number
@@ -45,7 +36,7 @@ class Description implements ToolDescription {
   readonly polls: boolean
   readonly labels: readonly string[]
   readonly refuses: readonly string[]
-  readonly needs: Capability | undefined
+  readonly needs: string | undefined
   readonly #schema: AnyTool['input']
   readonly #assess: AnyTool['assess']
   #input: object | undefined

@@ -15,9 +15,6 @@ export interface ToolCallContext {
   readonly signal: AbortSignal
 }
 
-/** A capability of an agent that more than the name of a tool depends on. */
-export type Capability = 'network' | 'shell' | 'agent_spawn' | 'agent_message'
-
 /** What a call means to the person who is asked about it. */
 export interface CallAssessment {
   /** Goes on after "wants to", such as "run a program". */
@@ -48,7 +45,7 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   /** Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks this. */
   readonly refuses?: readonly string[]
   /** The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has none of it. */
-  readonly needs?: Capability
+  readonly needs?: string
   /** What a call means to a person. From the arguments alone: nothing is looked up or done for it. */
   assess?(input: v.InferOutput<I>): CallAssessment
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
@@ -68,7 +65,7 @@ export interface ToolDescription {
   readonly labels?: readonly string[]
   readonly refuses?: readonly string[]
   /** The capability without which it is of no use to an agent. */
-  readonly needs?: Capability | undefined
+  readonly needs?: string | undefined
   /** `undefined` when the tool says nothing of its calls, and for arguments it would refuse. */
   readonly assess?: (args: unknown) => CallAssessment | undefined
 }

@@ -36,6 +36,9 @@ export interface ModelChoice {
   readonly model: string
 }
 
+/** A capability that a manifest grants; a tool names the one it `needs`. */
+export type Capability = keyof Manifest['capabilities']
+
 /** The parsed manifest with its defaults filled in (Interface 2.1, API facts 2.1). */
 export interface Manifest {
   readonly name: string

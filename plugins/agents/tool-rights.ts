@@ -5,7 +5,7 @@ export interface ToolFacts {
   readonly name: string
   readonly risk: 'read' | 'write' | 'execute'
   /** The capability without which it is of no use. */
-  readonly needs?: 'network' | 'shell' | 'agent_spawn' | 'agent_message' | undefined
+  readonly needs?: string | undefined
 }
 
 /**
@@ -14,12 +14,17 @@ export interface ToolFacts {
  */
 export function mayUse(manifest: Manifest, permission: Permission, { name, risk, needs }: ToolFacts): boolean {
   if (manifest.tools_disabled || permission === 'observe' || (permission === 'assist' && risk !== 'read')) return false
-  const held = needs === undefined || manifest.capabilities[needs]
-  if (held === false || (typeof held === 'object' && held.length === 0)) return false
+  if (needs !== undefined && !isHeld(manifest, needs)) return false
   const named = (patterns: readonly string[]): boolean => patterns.some((pattern) => matchesWildcard(pattern, name))
   return (
     named(manifest.capabilities.tools) &&
     (manifest.tool_allowlist.length === 0 || named(manifest.tool_allowlist)) &&
     !named(manifest.tool_blocklist)
   )
+}
+
+/** Whether the manifest grants any of a capability. Nobody holds one that manifests do not have. */
+function isHeld({ capabilities }: Manifest, name: string): boolean {
+  const held = new Map<string, boolean | readonly string[]>(Object.entries(capabilities)).get(name)
+  return typeof held === 'object' ? held.length > 0 : held === true
 }

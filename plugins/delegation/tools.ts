@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import type { Agent, Family } from '../agents/contract.ts'
+import type { Agent, Family, Capability } from '../agents/contract.ts'
 import { resolveAgent, send } from './send.ts'
 import type { SendParts } from './send.ts'
 
@@ -27,7 +27,7 @@ export function delegationTools(
   const ask = defineTool({
     name: 'agent_send',
     risk: 'write',
-    needs: 'agent_message',
+    needs: 'agent_message' satisfies Capability,
     timeoutSecs,
     labels: ['UntrustedAgent'],
     refuses: ['Secret'],
@@ -43,7 +43,7 @@ export function delegationTools(
   const spawn = defineTool({
     name: 'agent_spawn',
     risk: 'execute',
-    needs: 'agent_spawn',
+    needs: 'agent_spawn' satisfies Capability,
     refuses: ['ExternalNetwork', 'UntrustedAgent'],
     description:
       'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',

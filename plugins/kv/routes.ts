@@ -2,7 +2,7 @@ import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, Reply } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { readValue } from './json-text.ts'
-import { Deleted, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
+import { Deleted, KeyNotFound, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
 import type { Limits, PairRow } from './schema.ts'
 import type { PairService } from './service.ts'
 
@@ -37,10 +37,10 @@ function readRoute(pairs: PairService): AnyRoute {
     cost: 5,
     params: PairParams,
     returns: Pair,
-    errors: ['agent_not_found', 'key_not_found'],
+    errors: ['agent_not_found', KeyNotFound],
     async handle({ params }) {
       const value = await pairs.read(params.id, params.key)
-      if (value === undefined) throw new Refusal('key_not_found', `Key not found: ${params.key}`)
+      if (value === undefined) throw new Refusal(KeyNotFound, `Key not found: ${params.key}`)
       return json(toJson({ key: params.key, value }))
     },
   })

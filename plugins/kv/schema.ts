@@ -1,6 +1,13 @@
 import * as v from 'valibot'
-import { fileOnly } from 'svc/sdk'
+import { defineError, fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
+
+/** Decision: flat, as the interface shows it. */
+export const KeyNotFound = defineError('key_not_found', {
+  status: 404,
+  format: 'flat',
+  meaning: 'the key does not exist',
+})
 
 export const Limits = fileOnly(
   'bounds what agents store',

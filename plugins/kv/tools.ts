@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
+import { KeyNotFound } from './schema.ts'
 import type { PairService } from './service.ts'
 
 /** A stored value or key may hold the words of a web page that was read in another session (security facts 1.2). */
@@ -19,7 +20,7 @@ export function pairTools(pairs: PairService, agents: Agents): readonly AnyTool[
     async run(input, { agentId }) {
       await agents.checkMemory(agentId, 'read', input.key)
       const text = await pairs.read(agentId, input.key)
-      if (text === undefined) throw new Refusal('key_not_found', `Key not found: ${input.key}`)
+      if (text === undefined) throw new Refusal(KeyNotFound, `Key not found: ${input.key}`)
       return text
     },
   })

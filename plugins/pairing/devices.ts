@@ -116,7 +116,7 @@ export class Devices {
 function known(row: DeviceRow): Known {
   return {
     row,
-    holder: { kind: 'device', name: row.display_name, id: row.id },
+    holder: { kind: 'device', title: 'A paired device', name: row.display_name, id: row.id },
     lastSeen: row.last_seen,
     written: row.last_seen,
   }

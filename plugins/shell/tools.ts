@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
+import type { Capability } from '../agents/contract.ts'
 import type { Admission, AnyTool, Exit } from 'svc/sdk'
 import { readCommand } from './command.ts'
 import type { CommandParts } from './command.ts'
@@ -12,7 +13,7 @@ import type { Running } from './running.ts'
  * read the network.
  */
 const guarded = {
-  needs: 'shell',
+  needs: 'shell' satisfies Capability,
   refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
   labels: ['ExternalNetwork'],
 } as const
@@ -142,7 +143,7 @@ function pollTool({ processes }: ShellToolsDeps): AnyTool {
   return defineTool({
     name: 'process_poll',
     risk: 'read',
-    needs: 'shell',
+    needs: 'shell' satisfies Capability,
     polls: true,
     labels: guarded.labels,
     description: 'What a process wrote since the last time, and whether it still runs. Answers JSON.',
@@ -172,7 +173,7 @@ function killTool({ processes }: ShellToolsDeps): AnyTool {
   return defineTool({
     name: 'process_kill',
     risk: 'write',
-    needs: 'shell',
+    needs: 'shell' satisfies Capability,
     labels: guarded.labels,
     description: 'End a process and all it started. Answers JSON with its last output.',
     input: v.object({ process_id: processId }),
@@ -186,7 +187,7 @@ function listTool({ processes }: ShellToolsDeps): AnyTool {
   return defineTool({
     name: 'process_list',
     risk: 'read',
-    needs: 'shell',
+    needs: 'shell' satisfies Capability,
     polls: true,
     description: 'The processes of this agent. Answers a JSON array.',
     input: v.object({}),

@@ -159,7 +159,7 @@ export class Sessions {
 function known(session: Session): Known {
   return {
     session,
-    holder: { kind: 'user', name: nameOf(session), id: session.id },
+    holder: { kind: 'user', title: 'Somebody who signed in', label: 'sign-in', name: nameOf(session), id: session.id },
     until: Date.parse(session.expires_at),
   }
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { allowsHost } from 'svc/internal'
 import { defineTool, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
-import type { Agents } from '../agents/contract.ts'
+import type { Agents, Capability } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { SearchProvider } from './search.ts'
 
@@ -47,7 +47,7 @@ function fetchTool(deps: WebToolsDeps): AnyTool {
     ...guarded,
     name: 'web_fetch',
     risk: 'read',
-    needs: 'network',
+    needs: 'network' satisfies Capability,
     timeoutSecs: deps.limits.timeoutSecs + 5,
     description:
       'Fetch an address of the web. Pages come as Markdown. ' +

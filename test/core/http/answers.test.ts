@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import * as v from 'valibot'
+import { defineError } from '../../../core/errors/codes.ts'
 import { Refusal, UpstreamFailure } from '../../../core/errors/error.ts'
 import { defineRoute, defineSocket, reply } from '../../../core/http/route.ts'
 import { echo, guarded, missingHeaders, open, parseAnswer, ping, raw } from './harness.ts'
@@ -143,8 +144,9 @@ test('a refusal is coded, and its id is the one in the header', async () => {
   })
 })
 
-test('a missing key is flat', async () => {
-  const { url } = await open([throwing('/api/x', () => new Refusal('key_not_found', 'No key "a"'))])
+const KeyNotFound = defineError('key_not_found', { status: 404, format: 'flat', meaning: 'the key does not exist' })
+test('an error is answered as its plugin defined it', async () => {
+  const { url } = await open([throwing('/api/x', () => new Refusal(KeyNotFound, 'No key "a"'))])
   expect(await (await fetch(`${url}/api/x`)).json()).toEqual({ error: 'No key "a"' })
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import * as v from 'valibot'
+import { defineError } from '../../../core/errors/codes.ts'
 import { secret } from '../../../core/schema/secret.ts'
 import { defineRoute, defineSocket, rawBody } from '../../../core/http/route.ts'
 import type { AnyRoute } from '../../../core/http/route.ts'
@@ -29,7 +30,11 @@ const routes: readonly AnyRoute[] = [
     }),
     body: v.object({ tree: Tree, note: v.nullable(v.string()), key: secret(v.string()) }),
     returns: Tree,
-    errors: ['tree_not_found', 'key_not_found', 'conflict'],
+    errors: [
+      'tree_not_found',
+      defineError('key_not_found', { status: 404, format: 'flat', meaning: 'no key' }),
+      'conflict',
+    ],
     example: {
       body: { tree: { name: 'a', children: [] }, note: null, key: 'k' },
       returns: { name: 'a', children: [] },

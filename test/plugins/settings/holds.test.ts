@@ -86,6 +86,7 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'outbound.max_bytes': ({ app }) => app.settings().outbound.maxBytes,
   'outbound.max_redirects': ({ app }) => app.settings().outbound.maxRedirects,
   'outbound.program_connections': ({ app }) => app.settings().programs.maxConnections,
+  'outbound.total_program_connections': ({ app }) => app.settings().programs.maxTotalConnections,
   'plugins.drain_ms': ({ app }) => app.settings().drainMs,
   'tools.timeout_secs': ({ app }) => app.settings().tools.timeoutSecs,
   'tools.output_chars': ({ app }) => app.settings().tools.outputChars,

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest'
+import { sources } from './sources.ts'
+
+/** Words of features. They belong to plugins; the core speaks of plugins, tools, holders and programs. */
+const words = new Set(
+  'agent session provider model budget approval device audit webhook screening manifest pairing chat'.split(' '),
+)
+
+/** Files and folders in which such words stand, how often at most, and why. The numbers may only fall. */
+const permitted: readonly (readonly [place: string, most: number, why: string])[] = [
+  ['core/cli/', 1018, 'Commands of features are on their way into their plugins.'],
+  ['core/signing/', 29, 'Manifests are on their way into the plugin that signs and checks them.'],
+  ['core/config/manifest-head.ts', 3, 'A command line that is on its way into a plugin reads it.'],
+  ['core/build/', 12, 'The build knows every folder of the repository and makes the data of some.'],
+  ['core/internal.ts', 1, 'It publishes what is on its way into plugins.'],
+  ['core/sdk.ts', 1, 'It names for whom tools are.'],
+  ['core/app.ts', 1, 'It says what a plugin may do before it greets.'],
+  ['core/app/home.ts', 1, 'The anchor file of an existing home has this name.'],
+  ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
+  ['core/host/upgrade.ts', 2, 'The anchor file of an existing home has this name.'],
+  ['core/host/folders.ts', 1, 'The folders of the adapters in the repository have these names.'],
+  ['core/host/loader.ts', 4, 'Plugins import the contract of the adapters under this name.'],
+  ['core/files/confine.ts', 5, 'Devices of the system: one is no file.'],
+  [
+    'core/net/outbound.ts',
+    19,
+    'The HTTP client of Node calls its connection pool an agent; what it reaches is an address of the operator.',
+  ],
+  ['core/net/host-patterns.ts', 1, 'It says where patterns come from.'],
+  ['core/net/policy.ts', 1, 'It says which addresses an operator configures.'],
+  ['core/net/program-network.ts', 1, 'It says whose programs they are.'],
+  ['core/net/proxy.ts', 10, 'It says whose programs they are.'],
+  ['core/net/redirect.ts', 1, 'It says why a redirect may not be followed.'],
+  ['core/process/', 29, 'Sessions and devices of the system, and whose programs they are.'],
+  ['core/schema/example.ts', 3, 'Examples of the names of fields in the OpenAPI document.'],
+  ['core/schema/openapi.ts', 1, 'What the product is, in the OpenAPI document.'],
+  ['core/schema/wildcard.ts', 1, 'It says where patterns come from.'],
+  ['core/scope/actor.ts', 1, 'Existing records call the token of a route so.'],
+  ['core/storage/', 8, 'Sessions of the database, and files of existing homes.'],
+  [
+    'core/tools/',
+    17,
+    'A tool is what a model calls for an agent: the names are those of the interface, and of plugins outside.',
+  ],
+]
+
+/** How often a word of a feature is a whole part of an identifier, or stands in a comment or a text. */
+function count(text: string): number {
+  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []
+  return parts.map((part) => part.toLowerCase()).filter((part) => words.has(part) || words.has(part.replace(/s$/, '')))
+    .length
+}
+
+const counts = sources('core').map(({ path, text }) => ({ path, found: count(text) }))
+
+it('the core knows no feature: words of features stand in these places only', () => {
+  const wrong = counts.filter(({ path, found }) => found > 0 && !permitted.some(([place]) => path.startsWith(place)))
+  expect(wrong).toEqual([])
+})
+
+it.each(permitted)('%s has no more than %i of them', (place, most) => {
+  const found = counts.filter(({ path }) => path.startsWith(place)).reduce((sum, file) => sum + file.found, 0)
+  expect(found).toBeLessThanOrEqual(most)
+})
+
+it('each place has a reason', () => {
+  expect(permitted.filter(([, , why]) => !/^[A-Z].{20,}\.$/.test(why))).toEqual([])
+})
