@@ -1,9 +1,10 @@
 /**
  * What a plugin imports of the host, as `svc/sdk`: the same module the host uses. Every name here is public and follows the version of the
- * interface (`apiVersion`). What only the plugins of this repository need is in `svc/internal`.
+ * interface (`API_VERSION`). What only the plugins of this repository need is in `svc/internal`.
  */
 
 // A plugin and its parts
+export { API_VERSION } from './host/api-version.ts'
 export { definePlugin, defineService } from './host/define.ts'
 export type {
   AnyPlugin,

@@ -66,6 +66,11 @@ export interface PluginDefinition<
   readonly name: string
   readonly version: string
   /**
+   * The versions of the plugin interface it works with, as npm writes ranges: `1`, `^1.2.0`. Another one refuses it when it loads.
+   * `API_VERSION` is what this daemon has.
+   */
+  readonly apiVersion?: string
+  /**
    * Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first. `fileOnly` and
    * `settable` say of keys whether the API may set them; without either the file alone does.
    */
