@@ -2,7 +2,6 @@ import type { ConsolaInstance } from 'consola'
 import { checkedHooks } from '../host/declared-hooks.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import type { Members } from '../host/instance.ts'
-import { checkedJobs, checkedRoutes, checkedTools } from '../host/registration.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import type { Fetch } from '../net/fetch.ts'
 import { createSpawn } from '../process/spawn.ts'
@@ -27,14 +26,14 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
   const { fetch, admit } = createNetwork(deps, scope, definition)
   const { programNetwork } = kernel
   return {
-    routes: checkedRoutes(kernel.http.forPlugin(scope), scope.name),
+    routes: kernel.http.forPlugin(scope),
     credentials: kernel.http.credentials(scope),
     hooks: checkedHooks(kernel.hooks.forPlugin(scope), scope.name, deps.known, log),
-    tools: checkedTools(kernel.tools.forPlugin(scope), scope.name),
+    tools: kernel.tools.forPlugin(scope),
     storage: home.storage.forPlugin(scope.name),
     db: home.database.sql,
     vault: scannedVault(kernel.scanner, home.vault.forPlugin(scope.name)),
-    jobs: checkedJobs(createJobs(scope, kernel.defects.report), scope.name),
+    jobs: createJobs(scope, kernel.defects.report),
     metrics: kernel.metrics.forPlugin(scope),
     fetch,
     admit,

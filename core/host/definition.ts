@@ -2,8 +2,6 @@ import * as v from 'valibot'
 import { coreKeys, reservedPluginNames } from '../config/schema.ts'
 import { knownKeys } from '../config/shape.ts'
 import { line } from '../schema/line.ts'
-import { isObject } from '../schema/object.ts'
-import { API_VERSION, isInRange } from './api-version.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
 /** What is wrong with a plugin's folder or definition, told to its author. */
@@ -78,7 +76,6 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
     typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : undefined
   if (candidate === undefined || candidate === null)
     throw new PluginProblem(`${file} has no default export: it must "export default definePlugin({ … })"`)
-  checkApiVersion(candidate, file)
   const result = v.safeParse(Definition, candidate)
   if (!result.success) {
     const problems = result.issues.map((issue) => `${v.getDotPath(issue) ?? 'the default export'}: ${issue.message}`)
@@ -90,25 +87,6 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
     throw new PluginProblem(`${file} does not define a plugin: "${twice}" is in config and in sections`)
   // Checked above; the object itself is kept, because setup may be a method that uses `this`.
   return candidate as AnyPlugin
-}
-
-/** Looked at first: what is written for another version may differ in anything else. */
-function checkApiVersion(candidate: unknown, file: string): void {
-  if (!isObject(candidate) || candidate['apiVersion'] === undefined) return
-  const { apiVersion: range, name } = candidate
-  let isSupported: boolean
-  try {
-    if (typeof range !== 'string') throw new Error('it is no text')
-    isSupported = isInRange(API_VERSION, range)
-  } catch (error) {
-    const text = `${file} does not define a plugin: apiVersion: must be a range of versions, such as "1" or "^1.0.0"`
-    throw new PluginProblem(text, { cause: error })
-  }
-  if (isSupported) return
-  throw new PluginProblem(
-    `${file} is not loaded: apiVersion: the plugin "${String(name)}" is written for version ${range} of the plugin interface, ` +
-      `and this daemon has ${API_VERSION}; install a version of the plugin or of svc that fits`,
-  )
 }
 
 export const requiredIds = (definition: AnyPlugin): readonly string[] => idsOf(definition.requires)

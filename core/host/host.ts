@@ -370,11 +370,12 @@ export class Host {
   }
 
   async #setUp(slot: Slot, { definition, config }: Ready): Promise<void> {
-    const { log, members, setupMs, drainMs } = this.#parts
+    const { log, members, builtIns, setupMs, drainMs } = this.#parts
     slot.state = 'loading'
     const instance = await mount(definition, config, {
       log,
       members,
+      isForeign: !builtIns.has(slot.folder),
       find: (id) => this.#slots.service(id),
       setupMs,
       drainMs: drainMs(),

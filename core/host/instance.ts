@@ -30,6 +30,8 @@ export interface Instance {
 export interface Mounting {
   readonly log: ConsolaInstance
   readonly members: (scope: Scope, definition: AnyPlugin) => Members
+  /** It does not ship with the daemon: what it registers is checked. */
+  readonly isForeign: boolean
   /** A service of a plugin that is loaded now, by id. */
   readonly find: (id: string) => unknown
   readonly setupMs: number
@@ -40,7 +42,10 @@ export interface Mounting {
 export async function mount(definition: AnyPlugin, config: unknown, mounting: Mounting): Promise<Instance> {
   const scope = new Scope(definition.name)
   try {
-    const context = createContext(definition, config, scope, mounting)
+    const context = createContext(definition, config, scope, {
+      ...mounting,
+      members: await membersOf(scope, definition, mounting),
+    })
     const provided: unknown = await withinTime(
       scope.run(() => definition.setup(context)),
       mounting.setupMs,
@@ -54,16 +59,22 @@ export async function mount(definition: AnyPlugin, config: unknown, mounting: Mo
   }
 }
 
+async function membersOf(scope: Scope, definition: AnyPlugin, { members, isForeign }: Mounting): Promise<Members> {
+  if (!isForeign) return members(scope, definition)
+  const { checkedMembers } = await import('./registration.ts')
+  return checkedMembers(members(scope, definition), scope.name)
+}
+
 function createContext(
   definition: AnyPlugin,
   config: unknown,
   scope: Scope,
-  { log, members, find }: Mounting,
+  { log, members, find }: Pick<Mounting, 'log' | 'find'> & { readonly members: Members },
 ): PluginContext<unknown, Tokens, Tokens> {
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {
-    ...members(scope, definition),
+    ...members,
     config,
     services: Object.fromEntries(Object.entries(required).map(([key, { id }]) => [key, find(id)])),
     optional: (name) => {

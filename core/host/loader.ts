@@ -39,6 +39,8 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
       const exported: unknown = native
         ? await importBuiltIn(folder, entry)
         : await (await (jiti ??= openJiti(cacheDir))).import(entry)
+      // The build has the types of its own plugins checked.
+      if (!native) (await import('./version-range.ts')).checkApiVersion(exported, entry)
       return checkDefinition(exported, entry)
     } catch (error) {
       throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })

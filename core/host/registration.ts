@@ -5,6 +5,7 @@ import { findNearest, suggest } from '../schema/nearest.ts'
 import { isObject } from '../schema/object.ts'
 import type { AnyTool, Tools } from '../tools/tool.ts'
 import { PluginProblem } from './definition.ts'
+import type { Members } from './instance.ts'
 
 /** What is wrong with one field, and what to write instead; `undefined` when nothing is. */
 type Check = (value: unknown) => string | undefined
@@ -93,8 +94,20 @@ const toolChecks: Checks = {
   run: callable('async ({ name }) => `Hello, ${name}`'),
 }
 
-/** Routes that are looked at before they are added: the types tell an author the same, and not every plugin is checked by them. */
-export function checkedRoutes(routes: Routes, plugin: string): Routes {
+/**
+ * Members that look at what a plugin registers first. The types tell an author the same, and not every plugin is checked by them; those
+ * that ship with the daemon are.
+ */
+export function checkedMembers(members: Members, plugin: string): Members {
+  return {
+    ...members,
+    routes: checkedRoutes(members.routes, plugin),
+    tools: checkedTools(members.tools, plugin),
+    jobs: checkedJobs(members.jobs, plugin),
+  }
+}
+
+function checkedRoutes(routes: Routes, plugin: string): Routes {
   return {
     add(...added) {
       for (const route of added) check(plugin, nameOfRoute(route), route, routeChecks)
@@ -107,7 +120,7 @@ export function checkedRoutes(routes: Routes, plugin: string): Routes {
   }
 }
 
-export function checkedTools(tools: Tools, plugin: string): Tools {
+function checkedTools(tools: Tools, plugin: string): Tools {
   return {
     ...tools,
     add(...added) {
@@ -117,7 +130,7 @@ export function checkedTools(tools: Tools, plugin: string): Tools {
   }
 }
 
-export function checkedJobs(jobs: Jobs, plugin: string): Jobs {
+function checkedJobs(jobs: Jobs, plugin: string): Jobs {
   const checkJob = (label: unknown, schedule: string | undefined, run: unknown): void => {
     const problems = [
       ...describe('label', text('tidy')(label)),

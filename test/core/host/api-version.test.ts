@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { API_VERSION, isInRange } from '../../../core/host/api-version.ts'
+import { API_VERSION } from '../../../core/host/api-version.ts'
+import { isInRange } from '../../../core/host/version-range.ts'
 import { startHost } from '../../support/host.ts'
 import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 

@@ -20,6 +20,7 @@ function bench(): { mounting: Mounting; scopes: Scope[] } {
     mounting: {
       log: createLog({ write: () => undefined }),
       find: (id) => (id === 'there' ? 'the service' : undefined),
+      isForeign: false,
       setupMs: 20,
       drainMs: 0,
       // Setup uses none of the host's parts here.
