@@ -18,6 +18,7 @@ import { Stopping } from './host/stopping.ts'
 import type { Stop } from './host/stopping.ts'
 import type { PluginWatch } from './host/plugin-watch.ts'
 import type { AnyRoute, AnySocketRoute } from './http/route.ts'
+import type { Tools } from './tools/tool.ts'
 
 export type { AppOptions }
 
@@ -35,6 +36,8 @@ export interface App extends AsyncDisposable {
   readonly defect: OnDefect
   /** What all plugins have registered now, one line each; compared before and after to find leaks. */
   registrations(): readonly string[]
+  /** Calls a tool as an agent does. */
+  callTool: Tools['call']
   /** What the parts of the core read of the configuration at this moment. */
   settings(): KernelSettings
   /** The routes that are live. */
@@ -152,6 +155,11 @@ class RunningApp implements App {
 
   settings(): KernelSettings {
     return this.#deps.kernel.settings()
+  }
+
+  readonly callTool: Tools['call'] = (name, args, call) => {
+    const { tools, scope } = this.#deps.kernel
+    return tools.forPlugin(scope).call(name, args, call)
   }
 
   registrations(): readonly string[] {

@@ -3,6 +3,7 @@ import { checkedHooks } from '../host/declared-hooks.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import type { Members } from '../host/instance.ts'
 import { createJobs } from '../jobs/jobs.ts'
+import type { JobTimer } from '../jobs/timer.ts'
 import type { Fetch } from '../net/fetch.ts'
 import { createSpawn } from '../process/spawn.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -16,6 +17,8 @@ export interface MemberDeps {
   readonly log: ConsolaInstance
   /** Replaces outbound requests. */
   readonly fetch: Fetch | undefined
+  /** Replaces the clock of jobs. */
+  readonly jobTimer: ((plugin: string) => JobTimer) | undefined
   /** Definitions of every plugin whose code was read. */
   readonly known: () => readonly AnyPlugin[]
 }
@@ -33,7 +36,7 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
     storage: home.storage.forPlugin(scope.name),
     db: home.database.sql,
     vault: scannedVault(kernel.scanner, home.vault.forPlugin(scope.name)),
-    jobs: createJobs(scope, kernel.defects.report),
+    jobs: createJobs(scope, kernel.defects.report, deps.jobTimer?.(scope.name)),
     metrics: kernel.metrics.forPlugin(scope),
     fetch,
     admit,

@@ -3,6 +3,7 @@ import type { Connector } from 'db0'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { OnDefect } from '../errors/defect.ts'
+import type { JobTimer } from '../jobs/timer.ts'
 import type { LogFeed } from '../log/feed.ts'
 import type { Fetch } from '../net/fetch.ts'
 
@@ -26,6 +27,8 @@ export interface AppOptions {
   readonly connector?: Connector
   /** Replaces outbound requests, for tests. */
   readonly fetch?: Fetch
+  /** Says when the jobs of a plugin run instead of the clock, for tests. */
+  readonly jobTimer?: (plugin: string) => JobTimer
   /** Called for every defect, beside the log. */
   readonly onDefect?: OnDefect
 }

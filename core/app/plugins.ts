@@ -51,7 +51,7 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
     },
     pluginConfig: (definition) => parseSections(definition, live.current, live.sources),
     members: (scope, definition) =>
-      createMembers({ kernel, home, log, fetch: options.fetch, known }, scope, definition),
+      createMembers({ kernel, home, log, fetch: options.fetch, jobTimer: options.jobTimer, known }, scope, definition),
     hold(plugins) {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
       return () => {

@@ -43,6 +43,7 @@ const shared = {
   'svc/sdk': 'core/sdk.ts',
   'svc/internal': 'core/internal.ts',
   'svc/cli': 'core/cli/sdk.ts',
+  'svc/testing': 'core/testing.ts',
   'svc/channels': 'adapters/channels/contract.ts',
   'svc/providers': 'adapters/providers/contract.ts',
 }

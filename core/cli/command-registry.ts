@@ -65,10 +65,10 @@ async function findInstalled({ home }: HomeLocation, { paths }: PluginSettings):
 }
 
 async function loadInstalled(file: string, { home }: HomeLocation): Promise<PluginCli> {
-  const [{ openJiti }, cli] = await Promise.all([import('../host/loader.ts'), import('svc/cli')])
+  const [{ openTranspiler }, cli] = await Promise.all([import('../host/transpiler.ts'), import('svc/cli')])
   // A command that only asks must not make a home.
   const cacheDir = existsSync(home) ? join(home, 'cache', 'plugins') : undefined
-  const jiti = await openJiti(cacheDir, { 'svc/cli': cli })
+  const jiti = await openTranspiler(cacheDir, { 'svc/cli': cli })
   return toPluginCli(await jiti.import(file))
 }
 

@@ -67,18 +67,6 @@ export function builtInParents(): readonly string[] {
   return [join(repository, 'plugins'), join(repository, 'adapters/providers'), join(repository, 'adapters/channels')]
 }
 
-/** The built-in plugins that have a contract, which others import as `svc/contracts/<name>`. */
-export function contractNames(): readonly string[] {
-  const [plugins = ''] = builtInParents()
-  const built = join(dirname(plugins), 'contracts')
-  const names = existsSync(built)
-    ? list(built).map(({ name }) => basename(name, '.js'))
-    : list(plugins)
-        .filter(({ name }) => existsSync(join(plugins, name, 'contract.ts')))
-        .map(({ name }) => name)
-  return names.sort()
-}
-
 export async function builtInFolders(): Promise<readonly string[]> {
   // Whatever is a folder in the build is a plugin: a start looks into none of them.
   return (

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
-import { contractNames, findEntry, togetherFile } from './folders.ts'
+import { findEntry, togetherFile } from './folders.ts'
 
 export interface LoaderOptions {
   /** Folders that ship with the daemon: imported natively the first time. */
@@ -38,7 +38,7 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
     try {
       const exported: unknown = native
         ? await importBuiltIn(folder, entry)
-        : await (await (jiti ??= openJiti(cacheDir))).import(entry)
+        : await (await (jiti ??= startTranspiler(cacheDir))).import(entry)
       // The build has the types of its own plugins checked.
       if (!native) (await import('./version-range.ts')).checkApiVersion(exported, entry)
       return checkDefinition(exported, entry)
@@ -102,45 +102,6 @@ export function toName(folder: string): string {
   return `plugin_${folder.replaceAll('-', '_')}`
 }
 
-/** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. No `cacheDir` keeps nothing. */
-export async function openJiti(
-  cacheDir: string | undefined,
-  more: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
-): Promise<Jiti> {
-  const [{ createJiti }, contracts, sdk, internal, channels, providers, valibot] = await Promise.all([
-    import('jiti'),
-    importContracts(),
-    import('svc/sdk'),
-    import('svc/internal'),
-    import('svc/channels'),
-    import('svc/providers'),
-    import('valibot'),
-  ])
-  return createJiti(join(cacheDir ?? '/', 'index.js'), {
-    moduleCache: false,
-    tryNative: false,
-    fsCache: cacheDir ?? false,
-    interopDefault: false,
-    virtualModules: {
-      'svc/sdk': sdk,
-      'svc/internal': internal,
-      'svc/channels': channels,
-      'svc/providers': providers,
-      ...contracts,
-      valibot,
-      ...more,
-    },
-  })
-}
-
-/** What other plugins may know of the built-in ones: their tokens, hooks and schemas. */
-async function importContracts(): Promise<Readonly<Record<string, unknown>>> {
-  const names = contractNames().map((name) => `svc/contracts/${name}`)
-  // An expression, so that a bundler leaves it alone.
-  const modules = await Promise.all(names.map((name) => import(/* @vite-ignore */ name) as Promise<unknown>))
-  return Object.fromEntries(names.map((name, index) => [name, modules[index]]))
-}
-
 /** The message with a place in the author's code: from the parser's text, else from the first line of the stack in the folder. */
 function describe(error: unknown, folder: string): string {
   if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
@@ -151,4 +112,9 @@ function describe(error: unknown, folder: string): string {
     .map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1])
     .find((found) => found?.startsWith(folder))
   return place ? `${message} (${place})` : `${message} (in ${folder})`
+}
+
+async function startTranspiler(cacheDir: string): Promise<Jiti> {
+  const { openTranspiler } = await import('./transpiler.ts')
+  return openTranspiler(cacheDir)
 }

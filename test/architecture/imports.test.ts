@@ -21,7 +21,20 @@ const layers: readonly (readonly string[])[] = [
   ['limit'],
   ['auth'],
   ['jobs'],
-  ['tools', 'http', 'host', 'config', 'build', 'app', 'app.ts', 'sdk.ts', 'internal.ts', 'cli'],
+  [
+    'tools',
+    'http',
+    'host',
+    'config',
+    'build',
+    'app',
+    'app.ts',
+    'sdk.ts',
+    'internal.ts',
+    'testing.ts',
+    'testing',
+    'cli',
+  ],
 ]
 const layerOf = (path: string): number => layers.findIndex((layer) => layer.includes(path.split('/')[1] ?? ''))
 
@@ -37,7 +50,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^pg$/, ['core/storage/']],
   [/^c12$/, ['core/config/']],
   [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
-  [/^jiti$/, ['core/host/loader.ts']],
+  [/^jiti$/, ['core/host/loader.ts', 'core/host/transpiler.ts']],
   [/^croner$/, ['core/jobs/']],
   [/^consola($|\/)/, ['core/log/']],
   [/^ofetch$/, ['core/net/']],
