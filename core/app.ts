@@ -36,7 +36,7 @@ export interface App extends AsyncDisposable {
   readonly defect: OnDefect
   /** What all plugins have registered now, one line each; compared before and after to find leaks. */
   registrations(): readonly string[]
-  /** Calls a tool as an agent does. */
+  /** Calls a tool of any plugin. */
   callTool: Tools['call']
   /** What the parts of the core read of the configuration at this moment. */
   settings(): KernelSettings

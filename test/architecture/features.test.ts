@@ -19,7 +19,8 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
   ['core/host/upgrade.ts', 2, 'The anchor file of an existing home has this name.'],
   ['core/host/folders.ts', 1, 'The folders of the adapters in the repository have these names.'],
-  ['core/host/loader.ts', 4, 'Plugins import the contract of the adapters under this name.'],
+  ['core/host/transpiler.ts', 4, 'Plugins import the contract of the adapters under this name.'],
+  ['core/testing', 64, 'Authors test their plugins with the features beside them; nothing of the daemon imports it.'],
   ['core/files/confine.ts', 5, 'Devices of the system: one is no file.'],
   [
     'core/net/outbound.ts',
