@@ -5,6 +5,7 @@ import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'
 import type { CommandDeps } from './commands.ts'
+import { checkSession } from './message-routes.ts'
 
 const Item = v.object({
   cmd: v.string(),
@@ -33,39 +34,44 @@ const CommandAnswer = v.object({
   turn_id: v.optional(v.string()),
 })
 
-/** Slash commands for who talks to an agent without a socket. */
+/** Slash commands for clients that have no socket. */
 export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
-  const list = defineRoute({
-    method: 'GET',
-    path: '/api/commands',
-    summary: 'List the slash commands of a conversation',
-    auth: 'bearer',
-    effect: 'read',
-    cost: 2,
-    returns: v.object({ commands: v.array(Item) }),
-    handle: () => ({ commands: listCommands() }),
-  })
-  const one = defineRoute({
-    method: 'GET',
-    path: '/api/commands/:name',
-    summary: 'Read a slash command',
-    auth: 'bearer',
-    effect: 'read',
-    cost: 2,
-    params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
-    returns: Item,
-    errors: ['not_found'],
-    handle({ params }) {
-      const name = params.name.replace(/^\//, '').toLowerCase()
-      const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
-      if (!found) {
-        const names = listCommands().map((each) => each.name)
-        throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
-      }
-      return found
-    },
-  })
-  const run = defineRoute({
+  return [listRoute, readRoute, runRoute(deps)]
+}
+
+const listRoute = defineRoute({
+  method: 'GET',
+  path: '/api/commands',
+  summary: 'List the slash commands of a conversation',
+  auth: 'bearer',
+  effect: 'read',
+  cost: 2,
+  returns: v.object({ commands: v.array(Item) }),
+  handle: () => ({ commands: listCommands() }),
+})
+const readRoute = defineRoute({
+  method: 'GET',
+  path: '/api/commands/:name',
+  summary: 'Read a slash command',
+  auth: 'bearer',
+  effect: 'read',
+  cost: 2,
+  params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
+  returns: Item,
+  errors: ['not_found'],
+  handle({ params }) {
+    const name = params.name.replace(/^\//, '').toLowerCase()
+    const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
+    if (!found) {
+      const names = listCommands().map((each) => each.name)
+      throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
+    }
+    return found
+  },
+})
+
+function runRoute(deps: CommandDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/commands',
     summary: 'Run a slash command',
@@ -89,11 +95,7 @@ export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
     example: { body: { command: '/usage' } },
     async handle({ params, body, principal }) {
       const agent = await deps.agents.require(params.id)
-      if (body.session_id !== undefined && body.session_id !== agent.sessionId) {
-        const session = await deps.sessions.find(body.session_id)
-        if (session?.agentId !== agent.id)
-          throw new Refusal('session_not_found', `No session ${body.session_id} of this agent`)
-      }
+      if (body.session_id !== undefined) await checkSession(deps.sessions, agent, body.session_id)
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
       conversation.entryPoint = 'rest'
@@ -107,5 +109,4 @@ export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
       }
     },
   })
-  return [list, one, run]
 }

@@ -3,8 +3,9 @@ import { defineRoute, omitUndefined, Refusal, reply } from 'svc/sdk'
 import { orAbsent } from 'svc/internal'
 import type { AnyRoute, EventStream } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
-import type { Agents } from '../../agents/contract.ts'
+import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
+import type { Sessions } from '../../sessions/contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, Turns } from '../contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
@@ -16,6 +17,7 @@ export interface MessageRouteDeps {
   readonly chat: Chat
   readonly turns: Turns
   readonly agents: Agents
+  readonly sessions: Sessions
   /** `undefined` while the plugin is not loaded. */
   readonly uploads: () => Uploads | undefined
   readonly attachmentRules: AttachmentRules
@@ -150,7 +152,7 @@ function eventSourceRoute(deps: MessageRouteDeps): AnyRoute {
   })
 }
 
-function stopRoute({ chat, agents }: MessageRouteDeps): AnyRoute {
+function stopRoute({ chat, agents, sessions }: MessageRouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/stop',
@@ -164,13 +166,21 @@ function stopRoute({ chat, agents }: MessageRouteDeps): AnyRoute {
     params: AgentParams,
     body: v.optional(v.object({ session_id: orAbsent(SessionId) })),
     returns: Stopped,
-    errors: ['agent_not_found'],
+    errors: ['agent_not_found', 'session_not_found'],
     async handle({ params, body }) {
       const agent = await agents.require(params.id)
       const found = chat.stop(agent.id, body?.session_id)
+      if (!found && body?.session_id !== undefined) await checkSession(sessions, agent, body.session_id)
       return { status: 'stopped' as const, message: found ? 'Agent run cancelled' : 'No active run' }
     },
   })
+}
+
+/** Throws when a session is not of this agent. Its active session may have no message, and so not be stored yet. */
+export async function checkSession(sessions: Sessions, agent: Agent, sessionId: string): Promise<void> {
+  if (sessionId === agent.sessionId) return
+  const session = await sessions.find(sessionId)
+  if (session?.agentId !== agent.id) throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
 }
 
 function failing(error: Refusal): AsyncIterable<TurnEvent> {

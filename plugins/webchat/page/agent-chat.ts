@@ -405,7 +405,7 @@ export class AgentChat {
 
   async stop(): Promise<void> {
     try {
-      await this.#api.stop(this.agentId)
+      await this.#api.stop(this.agentId, this.place.value.shown)
     } catch (error) {
       this.transcript.update((transcript) => fail(transcript, `Could not stop: ${explain(error)}`))
     }

@@ -124,8 +124,9 @@ export class Api {
   async reset(agentId: string): Promise<void> {
     await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {})
   }
-  async stop(agentId: string): Promise<void> {
-    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), {})
+  /** Cancels the answer of one session, or of all sessions of the agent. */
+  async stop(agentId: string, sessionId?: string): Promise<void> {
+    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/stop`, v.unknown(), { session_id: sessionId })
   }
 
   approvals(): Promise<{ approvals: readonly Approval[] }> {
