@@ -111,11 +111,18 @@ describe('a notification', () => {
     })
   })
 
-  it('to a service that says nothing is given up in time', async () => {
-    await using host = await start({ push_provider: 'ntfy', ntfy_url: url, ntfy_topic: 'svc', push_timeout_ms: 100 })
+  it('to a service that never answers is given up after push_timeout_ms, which the answer and the audit log name', async () => {
+    await using host = await start({ push_provider: 'ntfy', ntfy_url: url, ntfy_topic: 'svc', push_timeout_ms: 150 })
     await pair(host)
     answer = () => {}
-    expect(await notify(host, { message: 'hi' })).toMatchObject({ status: 502, body: { notified: 0 } })
+    // What is left of the limit once the request is sent may be a few milliseconds less.
+    const reason = /(did not answer in time|took longer than the whole exchange may) \(1[0-5]\d ms\)/
+    expect(await notify(host, { message: 'hi' })).toMatchObject({
+      status: 502,
+      body: { notified: 0, failed: [{ error: expect.stringMatching(reason) }] },
+    })
+    const { entries } = (await host.json('GET', '/api/audit/recent', undefined, operator)).body
+    expect(entries.at(-1)).toMatchObject({ event_type: 'network_access', details: expect.stringMatching(reason) })
   })
 
   it('to a private address that nobody permitted is not sent', async () => {
