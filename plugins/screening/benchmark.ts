@@ -2,8 +2,8 @@ import { forkProcess } from 'svc/internal'
 import type { Benchmark } from './processes/benchmark.ts'
 
 /**
- * Screens 1 MiB in a process of its own: here it would block the daemon, and the compiled code would stay in memory. Rejects when that
- * process ends without an answer, and with the signal's reason.
+ * Screens 1 MiB in a separate process: here it would block the daemon, and the compiled code would stay in memory.
+ * Rejects when that process ends without an answer, and with the signal's reason.
  */
 export async function runBenchmark(signal: AbortSignal): Promise<Benchmark> {
   signal.throwIfAborted()

@@ -3,26 +3,28 @@ import type { FindingLevel } from './contract.ts'
 export interface Rule {
   readonly name: string
   readonly level: FindingLevel
-  /** Groups of words in this order, each within so many words of the one before (default: four). */
+  /** Groups of words in this order, each at most `within` words after the one before (default: four). */
   readonly groups: readonly ReadonlySet<string>[]
   readonly within?: number
 }
 const any = (words: string): ReadonlySet<string> => new Set(words.split(' '))
 
 const override = any('ignore ignoring disregard disregarding forget override overrule bypass neglect')
-const truly = any('previous prior above earlier preceding former foregoing initial original system your')
-const earlier = new Set([...truly, 'all', 'any', 'every'])
+const trueEarlier = any('previous prior above earlier preceding former foregoing initial original system your')
+const earlier = new Set([...trueEarlier, 'all', 'any', 'every'])
 const orders = any(
-  'instruction instructions prompt prompts rule rules directive directives guideline guidelines command commands programming constraints restrictions safeguards guardrails',
+  'instruction instructions prompt prompts rule rules directive directives guideline guidelines command commands ' +
+    'programming constraints restrictions safeguards guardrails',
 )
 const secrets = any(
-  'key keys apikey password passwords secret secrets token tokens credential credentials cookie cookies env environment conversation transcript history prompt instructions files memories',
+  'key keys apikey password passwords secret secrets token tokens credential credentials cookie cookies ' +
+    'env environment conversation transcript history prompt instructions files memories',
 )
 const sending = any('send post upload exfiltrate forward leak transmit email submit deliver')
 
 /**
- * Families of phrases, not single sentences; a few of other languages beside. None of this is a boundary: whoever knows the list walks
- * past it. It tells an operator, and makes what follows ask first.
+ * Families of phrases, with a few in other languages. None of this is a security boundary: an attacker who knows the
+ * list avoids it. A finding informs the operator, and what follows needs approval.
  */
 export const rules: readonly Rule[] = [
   { name: 'override of instructions', level: 'critical', groups: [override, earlier, orders], within: 3 },
@@ -176,8 +178,8 @@ export const rules: readonly Rule[] = [
   },
 ]
 
-/** Signs that only a prompt has, where text ends and a role or the answer of a tool begins. In normalised text. */
-export const markers: readonly (readonly [name: string, sign: string])[] = [
+/** Markers that delimit roles and tool results in prompts, as they read in normalised text. */
+export const markers: readonly (readonly [name: string, marker: string])[] = [
   ...[
     '<|im_start|>',
     '<|im_end|>',
@@ -196,7 +198,7 @@ export const markers: readonly (readonly [name: string, sign: string])[] = [
     '<system-reminder>',
     '### system:',
     '### instruction:',
-  ].map((sign) => ['a role that is made up', sign] as const),
+  ].map((marker) => ['a role that is made up', marker] as const),
   ...[
     '<tool_result',
     '</tool_result',
@@ -208,8 +210,8 @@ export const markers: readonly (readonly [name: string, sign: string])[] = [
     '[tool_result',
     '"role": "system"',
     '"role":"system"',
-  ].map((sign) => ['the answer of a tool that is made up', sign] as const),
+  ].map((marker) => ['the answer of a tool that is made up', marker] as const),
   ...['忽略之前的指令', '忽略以前的指令', '忽略所有指令', '無視して', '以前の指示を無視', '이전 지시를 무시'].map(
-    (sign) => ['override of instructions', sign.normalize('NFKD')] as const,
+    (marker) => ['override of instructions', marker.normalize('NFKD')] as const,
   ),
 ]

@@ -16,8 +16,10 @@ export function securityRoutes(
       path,
       summary,
       description:
-        'Each status comes from the last run of a probe, which calls the functions that requests pass, with inputs that must pass and inputs that must be refused: ' +
-        '`active`; `degraded`, which held in a weaker form; `failed`; `unknown`, which was not tried in the last three minutes. ' +
+        'Each status comes from the last run of a probe, which calls the functions that requests pass, ' +
+        'with inputs that must pass and inputs that must be refused: ' +
+        '`active`; `degraded`, which held in a weaker form; `failed`; ' +
+        '`unknown`, which was not tried in the last three minutes. ' +
         `A question runs the probes when the last run is older than ${onDemandMs / 1000} s.`,
       auth: 'bearer',
       effect: 'read',

@@ -9,13 +9,13 @@ import type { ExecDefaults, ExecLimits } from './exec-policy.ts'
 import { allows } from './patterns.ts'
 import { splitWords } from './words.ts'
 
-export interface CommandParts {
+export interface CommandDeps {
   readonly agents: Agents
   readonly workspaces: Workspaces
   readonly audit: Audit
   readonly spawn: Spawn
   readonly path: readonly string[]
-  /** What the operator opened to programs. */
+  /** What the operator lets programs access. */
   readonly confinement: Required<Pick<SpawnRequest, 'read' | 'write' | 'unconfined'>>
   readonly defaults: ExecDefaults
 }
@@ -25,75 +25,78 @@ export interface Command {
   readonly words: readonly string[]
   readonly cwd: string
   readonly limits: ExecLimits
-  /** What is asked for each connection of the program. Absent where the manifest grants no network. */
+  /** Decides each connection of the program. Absent when the manifest grants no network. */
   readonly network?: Admission
 }
 
-/** Whether the agent, as it is now, may still run what it runs. */
-export async function mayStillRun(parts: CommandParts, agent: Agent, { words, cwd }: Command): Promise<boolean> {
-  const { names } = await parts.spawn.find(words[0] ?? '', cwd, parts.path)
+/** Whether the current manifest of the agent still allows a command that runs. */
+export async function mayStillRun(deps: CommandDeps, agent: Agent, { words, cwd }: Command): Promise<boolean> {
+  const { names } = await deps.spawn.find(words[0] ?? '', cwd, deps.path)
   return (
-    readExecPolicy(agent.manifest.exec_policy, parts.defaults).permits(names) &&
+    readExecPolicy(agent.manifest.exec_policy, deps.defaults).permits(names) &&
     allows(agent.manifest.capabilities.shell, words, names)
   )
 }
 
-/** Places one program may ask for; each has its entry in the audit log. */
-const MOST_PLACES = 1000
+/** Hosts one program may connect to: each adds an entry to the audit log. */
+const MAX_HOSTS = 1000
 
 /**
- * From what the model wrote to words that may run. Throws `forbidden`, which is in the audit log then, and
- * `invalid_request`.
+ * Turns what the model wrote into a command that may run. Throws `invalid_request`, and `forbidden`, which the audit
+ * log records.
  */
 export async function readCommand(
-  parts: CommandParts,
+  deps: CommandDeps,
   agentId: string,
   command: string,
   args: readonly string[] = [],
 ): Promise<Command> {
-  const agent = await parts.agents.require(agentId)
+  const agent = await deps.agents.require(agentId)
   const patterns = agent.manifest.capabilities.shell
-  const limits = readExecPolicy(agent.manifest.exec_policy, parts.defaults)
+  const limits = readExecPolicy(agent.manifest.exec_policy, deps.defaults)
   const deny = async (what: string, why: string): Promise<never> => {
-    await parts.audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: shell "${what}"` })
+    await deps.audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: shell "${what}"` })
     throw new Refusal('forbidden', why)
   }
   if (patterns.length === 0)
     return deny(command, 'This agent may not run programs: capabilities.shell of its manifest is empty.')
-  const cwd = await parts.workspaces.root(agent.id)
+  const cwd = await deps.workspaces.root(agent.id)
   const words = args.length > 0 ? [command, ...args] : await wordsOf(command, patterns, deny)
-  const { names } = await parts.spawn.find(words[0] ?? '', cwd, parts.path)
+  const { names } = await deps.spawn.find(words[0] ?? '', cwd, deps.path)
   if (!limits.permits(names)) return deny(command, `exec_policy of this agent's manifest does not permit ${words[0]}.`)
   if (!allows(patterns, words, names))
     return deny(
       command,
       `This agent may not run "${words.join(' ')}". capabilities.shell of its manifest allows: ${patterns.join(', ')}.`,
     )
-  await parts.audit.write({ event: 'shell_exec', agentId: agent.id, details: `runs ${JSON.stringify(words)}` })
+  await deps.audit.write({ event: 'shell_exec', agentId: agent.id, details: `runs ${JSON.stringify(words)}` })
   return {
     agent,
     words,
     cwd,
     limits,
-    ...(agent.manifest.capabilities.network.length > 0 && { network: admission(parts, agent.id, words[0] ?? '') }),
+    ...(agent.manifest.capabilities.network.length > 0 && { network: admission(deps, agent.id, words[0] ?? '') }),
   }
 }
 
 /**
- * The host patterns of the agent as they are when a program connects: one that runs long does not keep what was taken
- * away.
+ * Reads the host patterns of the agent at each connection: a program that runs long loses what the manifest no longer
+ * grants.
  */
-function admission({ agents, audit }: CommandParts, agentId: string, program: string): Admission {
-  const known = new Set<string>()
+function admission({ agents, audit }: CommandDeps, agentId: string, program: string): Admission {
+  const recorded = new Set<string>()
   return async (url) => {
     const patterns = (await agents.require(agentId)).manifest.capabilities.network
     const allowed = allowsHost(patterns, url)
-    const place = `${allowed ? '' : 'denied: '}${program} to ${url.host}`
-    if (!known.has(place)) {
-      if (known.size >= MOST_PLACES)
-        throw new Refusal('forbidden', `One program may ask for ${MOST_PLACES} places, and this one has`)
-      known.add(place)
-      await audit.write({ event: allowed ? 'network_access' : 'capability_check', agentId, details: place })
+    const details = `${allowed ? '' : 'denied: '}${program} to ${url.host}`
+    if (!recorded.has(details)) {
+      if (recorded.size >= MAX_HOSTS)
+        throw new Refusal(
+          'forbidden',
+          `One program may connect to ${MAX_HOSTS} hosts, and this one has reached that limit`,
+        )
+      recorded.add(details)
+      await audit.write({ event: allowed ? 'network_access' : 'capability_check', agentId, details })
     }
     if (!allowed)
       throw new Refusal(
@@ -104,8 +107,7 @@ function admission({ agents, audit }: CommandParts, agentId: string, program: st
 }
 
 /**
- * Text that only a shell understands goes to a shell, where the manifest allows one by name; everything else to no
- * shell at all.
+ * Passes text that needs a shell to a shell, if the manifest names one; everything else runs without a shell.
  */
 async function wordsOf(
   command: string,
@@ -114,13 +116,14 @@ async function wordsOf(
 ): Promise<readonly string[]> {
   const split = splitWords(command)
   if (split.kind === 'words') return split.words
-  if (split.kind === 'broken') throw new Refusal('invalid_request', `The command cannot be read: ${split.why}.`)
+  if (split.kind === 'malformed') throw new Refusal('invalid_request', `The command cannot be read: ${split.reason}.`)
   for (const shell of ['sh', 'bash']) {
     const words = [shell, '-c', command]
     if (allows(patterns, words, [shell])) return words
   }
   return deny(
     command,
-    `The command needs a shell because of ${split.sign}, and this agent may not use one. Run one program at a time, and quote what is meant literally.`,
+    `The command needs a shell because of ${split.operator}, and this agent may not use one. ` +
+      'Run one program at a time, and quote what is meant literally.',
   )
 }

@@ -2,13 +2,13 @@ import type { CallAssessment } from 'svc/sdk'
 import { shellDepth } from './patterns.ts'
 import { splitWords } from './words.ts'
 
-/** Programs that read and print whatever their options say. */
+/** Programs that only read and print, with any option. */
 const readers: ReadonlySet<string> = new Set(
   `ls pwd echo cat head tail wc cut tr basename dirname true false sleep whoami id uname uptime df du stat which nl seq
   grep realpath readlink md5sum sha1sum sha256sum cmp comm diff free expr test`.split(/\s+/),
 )
-/** Programs that do more with some options: what each of their words may look like. */
-const partReaders: Readonly<Record<string, RegExp>> = {
+/** Programs that only read if each of their arguments matches. */
+const argumentsThatRead: Readonly<Record<string, RegExp>> = {
   date: /^(?:-u|-R|-I\w*|--utc|\+.*)$/,
   sort: /^(?:-[bdfghinMruVcsz]+|-k[\d.,]+|-t.|[^-].*)$/,
   hostname: /^-[fsiId]$/,
@@ -18,11 +18,15 @@ const partReaders: Readonly<Record<string, RegExp>> = {
 }
 /** Configuration in the working folder can make git run programs, so it is never among those that only read. */
 const gitReaders: ReadonlySet<string> = new Set(['status', 'log', 'diff', 'show', 'branch', 'rev-parse', 'ls-files'])
-/** What is lost, opened or sent cannot be taken back. */
-const destroyers =
-  /^(?:rm|rmdir|shred|dd|truncate|wipefs|mkfs.*|fdisk|parted|mount|umount|chown|chmod|chattr|kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|service|useradd|userdel|usermod|passwd|iptables|nft|ufw|insmod|modprobe|sysctl|scp|sftp|rsync|ftp|telnet|curl|wget)$/
+/** Programs whose effect cannot be undone: they delete, change rights, end processes or send data. */
+const irreversible: ReadonlySet<string> = new Set(
+  `rm rmdir shred dd truncate wipefs fdisk parted mount umount chown chmod chattr kill killall pkill shutdown reboot
+  halt poweroff systemctl service useradd userdel usermod passwd iptables nft ufw insmod modprobe sysctl scp sftp rsync
+  ftp telnet curl wget`.split(/\s+/),
+)
+const isIrreversible = (name: string): boolean => irreversible.has(name) || name.startsWith('mkfs')
 
-/** What the person is asked who has to decide about a command. `args` when the words are given one by one. */
+/** What a person who approves the command needs to know. `args` are given when the model passes the words separately. */
 export function assessCommand(command: string, args: readonly string[] = []): CallAssessment {
   const split = args.length > 0 ? { kind: 'words' as const, words: [command, ...args] } : splitWords(command)
   if (split.kind !== 'words') return { intent: 'run a command in a shell', harm: 'critical', standing: 'once' }
@@ -31,8 +35,8 @@ export function assessCommand(command: string, args: readonly string[] = []): Ca
   const [program = ''] = words
   const intent = `run the program ${program.slice(program.lastIndexOf('/') + 1).slice(0, 60)}`
   if (harm === 'critical') return { intent, harm, standing: 'once' }
-  // Whoever may list a folder of the workspace wins nothing by listing another. Of everything else only the very same
-  // words are covered: one operand more may be the file that was not meant to go.
+  // An agent that may list one folder of the workspace gains nothing by listing another. Every other approval covers
+  // the same words only: one more operand may be a file that must not be deleted.
   return harm === 'low'
     ? {
         intent,
@@ -49,12 +53,12 @@ export function assessCommand(command: string, args: readonly string[] = []): Ca
 export function harmOf(words: readonly string[]): NonNullable<CallAssessment['harm']> {
   const [program = '', ...rest] = words
   const name = program.slice(program.lastIndexOf('/') + 1)
-  if (shellDepth(words, [name]) !== undefined || destroyers.test(name)) return 'critical'
-  // A path may lead to anything, also to what the agent itself wrote.
+  if (shellDepth(words, [name]) !== undefined || isIrreversible(name)) return 'critical'
+  // A path may lead to a program that the agent wrote itself.
   if (program.includes('/')) return 'high'
   if (name === 'git')
     return gitReaders.has(rest[0] ?? '') && !rest.some((word) => word.startsWith('--output')) ? 'medium' : 'high'
-  const shape = Object.hasOwn(partReaders, name) ? partReaders[name] : undefined
+  const shape = Object.hasOwn(argumentsThatRead, name) ? argumentsThatRead[name] : undefined
   const reads = readers.has(name) || (shape !== undefined && rest.every((word) => shape.test(word)))
   if (!reads) return 'high'
   return rest.some(leavesWorkspace) ? 'medium' : 'low'

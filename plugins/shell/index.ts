@@ -7,7 +7,7 @@ import { Workspaces } from '../files/contract.ts'
 import { Processes } from './processes.ts'
 import { Running } from './running.ts'
 import { shellTools } from './tools.ts'
-import type { CommandParts } from './command.ts'
+import type { CommandDeps } from './command.ts'
 
 const folders = v.optional(
   v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'an absolute folder'))), v.maxLength(100)),
@@ -63,7 +63,7 @@ export default definePlugin({
     own('processes', () => processes.end())
     hooks.on(AgentKilled, ({ agent }) => processes.clear(agent.id))
     metrics.observed('svc_shell_processes', 'Processes that agents keep running', () => [{ value: processes.running }])
-    const parts: CommandParts = {
+    const deps: CommandDeps = {
       ...services,
       spawn,
       path: config.path,
@@ -74,10 +74,10 @@ export default definePlugin({
         outputBytes: config.max_output_bytes,
       },
     }
-    const running = new Running(parts)
+    const running = new Running(deps)
     hooks.on(AgentChanged, ({ agent }) => running.recheck(agent))
     hooks.on(AgentKilled, ({ agent }) => running.clear(agent.id))
-    tools.add(...shellTools(parts, running, processes, limits))
+    tools.add(...shellTools(deps, running, processes, limits))
     return {}
   },
 })

@@ -47,9 +47,10 @@ export class Processes {
     if (own.filter(({ exit }) => !exit).length >= perAgent)
       throw new Refusal(
         'rate_limit',
-        `This agent has ${perAgent} processes running already, which is all plugins.shell.processes_per_agent allows. End one with process_kill first.`,
+        `This agent has ${perAgent} processes running already, which is all plugins.shell.processes_per_agent allows. ` +
+          'End one with process_kill first.',
       )
-    // Ended ones are kept until they are asked for, but not for ever.
+    // Ended processes stay until the agent reads them, up to the limit.
     for (const each of own.filter(({ exit }) => exit).slice(0, Math.max(0, own.length - perAgent))) this.#drop(each)
     const child = await start()
     const held: Held = {

@@ -3,7 +3,7 @@ import { defineTool } from 'svc/sdk'
 import type { Capability } from '../agents/contract.ts'
 import type { Admission, AnyTool, Exit } from 'svc/sdk'
 import { readCommand } from './command.ts'
-import type { CommandParts } from './command.ts'
+import type { CommandDeps } from './command.ts'
 import { assessCommand } from './harm.ts'
 import type { Processes, ProcessLimits } from './processes.ts'
 import type { Running } from './running.ts'
@@ -22,27 +22,27 @@ const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
 
 interface ShellToolsDeps {
-  readonly parts: CommandParts
+  readonly commandDeps: CommandDeps
   readonly running: Running
   readonly processes: Processes
   readonly limits: ProcessLimits
 }
 
 export function shellTools(
-  parts: CommandParts,
+  commandDeps: CommandDeps,
   running: Running,
   processes: Processes,
   limits: ProcessLimits,
 ): readonly AnyTool[] {
-  const deps: ShellToolsDeps = { parts, running, processes, limits }
+  const deps: ShellToolsDeps = { commandDeps, running, processes, limits }
   return [execTool(deps), startTool(deps), pollTool(deps), writeTool(deps), killTool(deps), listTool(deps)]
 }
 
-async function isCutOff({ spawn }: CommandParts, network: Admission | undefined): Promise<boolean> {
+async function isCutOff({ spawn }: CommandDeps, network: Admission | undefined): Promise<boolean> {
   return network !== undefined && (await spawn.isolation()).network === 'none'
 }
 
-function execTool({ parts, running }: ShellToolsDeps): AnyTool {
+function execTool({ commandDeps, running }: ShellToolsDeps): AnyTool {
   return defineTool({
     ...guarded,
     name: 'shell_exec',
@@ -59,7 +59,7 @@ function execTool({ parts, running }: ShellToolsDeps): AnyTool {
     }),
     assess: (input) => assessCommand(input.command),
     async run(input, { agentId, signal }) {
-      const found = await readCommand(parts, agentId, input.command)
+      const found = await readCommand(commandDeps, agentId, input.command)
       const {
         words: [name = '', ...args],
         cwd,
@@ -68,13 +68,13 @@ function execTool({ parts, running }: ShellToolsDeps): AnyTool {
       } = found
       const seconds = Math.min(input.timeout_seconds, own.timeoutSecs)
       const child = await running.start(found, () =>
-        parts.spawn.start({
+        commandDeps.spawn.start({
           command: name,
           args,
           cwd,
           ...(network && { network }),
-          ...parts.confinement,
-          path: parts.path,
+          ...commandDeps.confinement,
+          path: commandDeps.path,
           signal,
           outputBytes: own.outputBytes,
           timeoutMs: seconds * 1000,
@@ -85,7 +85,7 @@ function execTool({ parts, running }: ShellToolsDeps): AnyTool {
       const { text, droppedBytes } = child.read()
       const lines = [
         describeExit(exit, seconds, own.silenceSecs),
-        (await isCutOff(parts, network)) ? `[${CUT_OFF}]` : '',
+        (await isCutOff(commandDeps, network)) ? `[${CUT_OFF}]` : '',
         droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]` : '',
       ].filter((line) => line !== '')
       return [...lines, text === '' ? '(no output)' : text].join('\n')
@@ -93,7 +93,7 @@ function execTool({ parts, running }: ShellToolsDeps): AnyTool {
   })
 }
 
-function startTool({ parts, running, processes, limits }: ShellToolsDeps): AnyTool {
+function startTool({ commandDeps, running, processes, limits }: ShellToolsDeps): AnyTool {
   return defineTool({
     ...guarded,
     name: 'process_start',
@@ -112,7 +112,7 @@ function startTool({ parts, running, processes, limits }: ShellToolsDeps): AnyTo
       return { intent: `${intent} in the background`, harm: harm === 'critical' ? harm : 'high', standing: 'once' }
     },
     async run(input, { agentId }) {
-      const found = await readCommand(parts, agentId, input.command, input.args)
+      const found = await readCommand(commandDeps, agentId, input.command, input.args)
       const {
         words: [name = '', ...args],
         cwd,
@@ -120,21 +120,21 @@ function startTool({ parts, running, processes, limits }: ShellToolsDeps): AnyTo
       } = found
       const view = await processes.start(found, () =>
         running.start(found, () =>
-          parts.spawn.start({
+          commandDeps.spawn.start({
             command: name,
             args,
             cwd,
             ...(network && { network }),
-            ...parts.confinement,
-            path: parts.path,
+            ...commandDeps.confinement,
+            path: commandDeps.path,
             input: 'open',
             background: true,
             timeoutMs: limits.lifeSecs * 1000,
-            outputBytes: parts.defaults.outputBytes,
+            outputBytes: commandDeps.defaults.outputBytes,
           }),
         ),
       )
-      return JSON.stringify((await isCutOff(parts, network)) ? { ...view, note: CUT_OFF } : view)
+      return JSON.stringify((await isCutOff(commandDeps, network)) ? { ...view, note: CUT_OFF } : view)
     },
   })
 }

@@ -1,57 +1,119 @@
-export type Words =
+export type SplitCommand =
   | { readonly kind: 'words'; readonly words: readonly string[] }
-  /** Only a shell could do what is meant: `sign` says why. */
-  | { readonly kind: 'shell'; readonly sign: string }
-  | { readonly kind: 'broken'; readonly why: string }
+  /** The command needs a shell because of this operator. */
+  | { readonly kind: 'shell'; readonly operator: string }
+  | { readonly kind: 'malformed'; readonly reason: string }
+type SplitFailure = Exclude<SplitCommand, { readonly kind: 'words' }>
 
-/** What a shell would not take literally outside quotes. */
+/** Characters a shell interprets outside quotes. */
 const operators = new Set('|&;<>()$`*?[]{}~#!\n')
-/** What a shell would still act on inside double quotes. */
+/** Characters a shell interprets inside double quotes. */
 const quotedOperators = new Set('$`')
+/** Characters a backslash escapes inside double quotes. */
+const quotedEscapes = new Set('"\\$`\n')
+const blanks = new Set(' \t\r')
 
 /**
- * Splits a command into the words a program gets, with single quotes, double quotes and backslashes as in a POSIX
- * shell. Nothing is expanded. `literal` are signs that are words here although a shell acts on them: a pattern has `*`.
+ * Splits a command into the arguments of a program, with single quotes, double quotes and backslashes as in a POSIX
+ * shell. Nothing is expanded. `literal` lists operators that count as ordinary characters: a pattern contains `*`.
  */
-export function splitWords(command: string, literal = ''): Words {
-  const words: string[] = []
-  let word: string | undefined
-  let quote: '"' | "'" | undefined
-  for (let at = 0; at < command.length; at++) {
-    const sign = command.charAt(at)
-    if (quote === "'") {
-      if (sign === "'") quote = undefined
-      else word += sign
-    } else if (quote === '"') {
-      if (sign === '"') quote = undefined
-      else if (sign === '\\' && '"\\$`\n'.includes(command.charAt(at + 1)) && at + 1 < command.length) {
-        at++
-        if (command.charAt(at) !== '\n') word += command.charAt(at)
-      } else if (quotedOperators.has(sign)) return { kind: 'shell', sign }
-      else word += sign
-    } else if (sign === '"' || sign === "'") {
-      quote = sign
-      word ??= ''
-    } else if (sign === '\\') {
-      if (at + 1 >= command.length) return { kind: 'broken', why: 'it ends in a backslash' }
-      at++
-      if (command.charAt(at) !== '\n') word = (word ?? '') + command.charAt(at)
-    } else if (sign === ' ' || sign === '\t' || sign === '\r') {
-      if (word !== undefined) words.push(word)
-      word = undefined
-    } else if (operators.has(sign) && !literal.includes(sign) && !isHarmless(sign, word, command.charAt(at + 1)))
-      return { kind: 'shell', sign: sign === '\n' ? 'a line break' : sign }
-    else word = (word ?? '') + sign
-  }
-  if (quote !== undefined) return { kind: 'broken', why: `a ${quote} is not closed` }
-  if (word !== undefined) words.push(word)
-  return words.length === 0 ? { kind: 'broken', why: 'it is empty' } : { kind: 'words', words }
+export function splitWords(command: string, literal = ''): SplitCommand {
+  return new CommandSplitter(command, literal).split()
 }
 
-/** Signs that mean something at certain places only: `a~`, `a#b`, `!=`, `{}`. */
-function isHarmless(sign: string, word: string | undefined, next: string): boolean {
-  if (sign === '~' || sign === '#') return word !== undefined
-  if (sign === '!') return true
-  if (sign === '{') return next === '}'
-  return sign === '}' && (word?.endsWith('{') ?? false)
+class CommandSplitter {
+  readonly #command: string
+  readonly #literal: string
+  readonly #words: string[] = []
+  /** `undefined` between two words; an empty string after `""`. */
+  #word: string | undefined
+  /** The index of the next character. */
+  #next = 0
+
+  constructor(command: string, literal: string) {
+    this.#command = command
+    this.#literal = literal
+  }
+
+  split(): SplitCommand {
+    while (this.#next < this.#command.length) {
+      const failure = this.#readNext()
+      if (failure) return failure
+    }
+    this.#endWord()
+    return this.#words.length === 0
+      ? { kind: 'malformed', reason: 'it is empty' }
+      : { kind: 'words', words: this.#words }
+  }
+
+  #readNext(): SplitFailure | undefined {
+    const char = this.#take()
+    if (char === "'") return this.#readSingleQuoted()
+    if (char === '"') return this.#readDoubleQuoted()
+    if (char === '\\') return this.#readEscaped()
+    if (blanks.has(char)) {
+      this.#endWord()
+      return undefined
+    }
+    if (operators.has(char) && !this.#literal.includes(char) && !isHarmless(char, this.#word, this.#peek()))
+      return { kind: 'shell', operator: char === '\n' ? 'a line break' : char }
+    this.#append(char)
+    return undefined
+  }
+
+  #readSingleQuoted(): SplitFailure | undefined {
+    const end = this.#command.indexOf("'", this.#next)
+    if (end < 0) return unclosed("'")
+    this.#append(this.#command.slice(this.#next, end))
+    this.#next = end + 1
+    return undefined
+  }
+
+  #readDoubleQuoted(): SplitFailure | undefined {
+    this.#append('')
+    while (this.#next < this.#command.length) {
+      const char = this.#take()
+      if (char === '"') return undefined
+      if (quotedOperators.has(char)) return { kind: 'shell', operator: char }
+      if (char === '\\' && quotedEscapes.has(this.#peek())) this.#appendEscaped()
+      else this.#append(char)
+    }
+    return unclosed('"')
+  }
+
+  #readEscaped(): SplitFailure | undefined {
+    if (this.#next >= this.#command.length) return { kind: 'malformed', reason: 'it ends in a backslash' }
+    this.#appendEscaped()
+    return undefined
+  }
+
+  /** An escaped line break continues the line and adds nothing. */
+  #appendEscaped(): void {
+    const char = this.#take()
+    if (char !== '\n') this.#append(char)
+  }
+
+  #append(text: string): void {
+    this.#word = (this.#word ?? '') + text
+  }
+  #endWord(): void {
+    if (this.#word !== undefined) this.#words.push(this.#word)
+    this.#word = undefined
+  }
+  #take(): string {
+    return this.#command.charAt(this.#next++)
+  }
+  #peek(): string {
+    return this.#command.charAt(this.#next)
+  }
+}
+
+const unclosed = (quote: string): SplitFailure => ({ kind: 'malformed', reason: `a ${quote} is not closed` })
+
+/** Operators that a shell interprets in certain positions only: `a~`, `a#b`, `!=`, `{}`. */
+function isHarmless(operator: string, word: string | undefined, next: string): boolean {
+  if (operator === '~' || operator === '#') return word !== undefined
+  if (operator === '!') return true
+  if (operator === '{') return next === '}'
+  return operator === '}' && (word?.endsWith('{') ?? false)
 }

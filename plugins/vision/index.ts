@@ -13,9 +13,9 @@ export default definePlugin({
   config: settable(
     'chooses among providers that have their keys already',
     v.object({
-      /** Of one picture: what the large vendors take. */
+      /** The largest image the large vendors accept. */
       max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
-      /** Which model looks at pictures, whatever model their agent has. */
+      /** The model that reads images, whatever model the agent has. */
       see: v.optional(v.object({ provider: v.string(), model: v.string() })),
     }),
   ),

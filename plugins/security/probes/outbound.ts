@@ -112,10 +112,8 @@ export async function probe({ ownPort, fetch }: ProbeTools, signal: AbortSignal)
         name: "the installed client refuses the daemon's own port",
         held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
       })
-  return {
-    cases,
-    evidence: `${forbidden.length + metadata.length + open.length} addresses, a listener that counts, the installed client`,
-  }
+  const addresses = forbidden.length + metadata.length + open.length
+  return { cases, evidence: `${addresses} addresses, a listener that counts, the installed client` }
 }
 
 async function isRefused(attempt: () => Promise<unknown>): Promise<boolean> {

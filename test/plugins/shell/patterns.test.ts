@@ -31,12 +31,12 @@ describe('a command is split into words', () => {
     ['echo # x', '#'],
     ['(a)', '('],
     ['x > y', '>'],
-  ])('%s needs a shell because of %s', (command, sign) => {
-    expect(splitWords(command)).toEqual({ kind: 'shell', sign })
+  ])('%s needs a shell because of %s', (command, operator) => {
+    expect(splitWords(command)).toEqual({ kind: 'shell', operator })
   })
 
   it.each([['echo "a'], ["echo 'a"], [''], ['   '], ['echo a\\']])('%s cannot be read', (command) => {
-    expect(splitWords(command).kind).toBe('broken')
+    expect(splitWords(command).kind).toBe('malformed')
   })
 })
 

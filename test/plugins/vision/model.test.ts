@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Catalog, CatalogModel } from '../../../plugins/catalog/contract.ts'
 import type { Inference } from '../../../plugins/providers/contract.ts'
-import { seeingModel } from '../../../plugins/vision/seeing.ts'
+import { resolveVisionModel } from '../../../plugins/vision/model.ts'
 
 const model = (id: string, vision: boolean | null, input: number | null, provider = 'p'): CatalogModel => ({
   id,
@@ -55,7 +55,7 @@ const chosen = async (
     known = catalog,
   }: { configured?: { provider: string; model: string }; usual?: string; known?: Catalog | undefined } = {},
 ) => {
-  const { provider, model } = await seeingModel({ inference: inference(usual), catalog: known, configured }, own)
+  const { provider, model } = await resolveVisionModel({ inference: inference(usual), catalog: known, configured }, own)
   return `${provider}/${model}`
 }
 
@@ -65,7 +65,7 @@ describe('the model that looks at a picture', () => {
     expect(await chosen({ provider: 'p', model: 'unknown' })).toBe('p/unknown')
     expect(await chosen({ provider: 'p', model: 'new' })).toBe('p/new')
     expect(
-      await seeingModel(
+      await resolveVisionModel(
         { inference: inference(''), catalog: undefined, configured: undefined },
         { provider: 'p', model: 'blind' },
       ),
