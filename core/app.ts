@@ -49,7 +49,7 @@ export interface App extends AsyncDisposable {
 
 /** What the plugins get to end at shutdown beyond what every part gets: they do so one after the other. */
 const PLUGINS_CLOSE_MS = 60_000
-/** How long `greeted` waits for plugins that do something first, such as looking for a local model. */
+/** How long `greeted` waits for plugins that do something first, such as looking for a local server. */
 const GREETING_MS = 1_000
 const FIRST_ANSWER_MS = 30
 /** Creating the reserve waits until the start is over. */

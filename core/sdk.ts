@@ -61,7 +61,7 @@ export type { AcceptedCredentials, CredentialSource, PluginCredentials } from '.
 export { nameOf } from './auth/principal.ts'
 export type { Holder, Principal } from './auth/principal.ts'
 
-// Tools of agents
+// Tools
 export { defineTool } from './tools/tool.ts'
 export type {
   AnyTool,

@@ -1,4 +1,4 @@
-import { Configuration } from '../config/configuration.ts'
+import { Configuration } from '../host/configuration-service.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
 import { Daemon } from '../host/daemon.ts'

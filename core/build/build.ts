@@ -118,7 +118,7 @@ async function buildCore(plugins: readonly string[], out: string): Promise<void>
       'core/cli/shipped-config.ts',
       'core/host/folders.ts',
       'core/cli/output.ts',
-      'core/build/info.ts',
+      'core/process/installation.ts',
     ],
     daemon: ['core/cli/start.ts', 'core/cli/settings.ts', 'core/cli/serve.ts'],
   })

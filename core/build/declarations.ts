@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 /**
- * The source of every public module, relative to the repository, by its path below `svc`: `sdk`, `contracts/agents`.
+ * The source of every public module, relative to the repository, by its path below `svc`: `sdk`, `contracts/kv`.
  */
 export async function publicModules(root: string): Promise<ReadonlyMap<string, string>> {
   const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path'
 const KEPT_MS = 7 * 86_400_000
 
 /**
- * Links the chunks of an old build into a new one. A daemon that runs imports some of them with its first call of a
- * provider or a tool, and their names, which hold a hash of their content, never mean anything else. Those made more
- * than a week ago stay behind.
+ * Links the chunks of an old build into a new one. A daemon that runs imports some of them when a
+ * feature is first used, and their names, which hold a hash of their content, never mean anything else. Those made
+ * more than a week ago stay behind.
  */
 export async function keepChunks(old: string, fresh: string, nowMs: number): Promise<void> {
   if (!existsSync(old)) return

@@ -1,4 +1,4 @@
-import { readBuild } from '../build/info.ts'
+import { readBuild } from '../process/installation.ts'
 import { commandLine } from '../process/command-name.ts'
 import { findNearest } from '../schema/nearest.ts'
 import { checkArguments } from './arguments.ts'

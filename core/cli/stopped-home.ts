@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readBuild } from '../build/info.ts'
+import { readBuild } from '../process/installation.ts'
 import type { Config } from '../config/schema.ts'
 import { HomeInUse, lockHome } from '../storage/lock.ts'
 import { stageDatabase } from '../storage/stage.ts'

@@ -1,4 +1,5 @@
 import type { OwnPort } from '../http/own-port.ts'
+import type { Build } from '../process/installation.ts'
 import type { Entry } from '../scope/scope.ts'
 import { notify } from '../hooks/hook.ts'
 import { defineService } from './define.ts'
@@ -38,11 +39,6 @@ export interface DaemonConfig {
   readonly listenAddr: string
   readonly apiKeySet: boolean
   readonly logLevel: string
-}
-export interface Build {
-  readonly version: string
-  readonly buildDate: string
-  readonly gitSha: string
 }
 
 /** The daemon itself, provided by the core to every plugin that requires it. */

@@ -5,7 +5,7 @@ import { createAuth } from '../auth/bearer.ts'
 import type { AuthFailure } from '../auth/bearer.ts'
 import { CredentialRegistry } from '../auth/credentials.ts'
 import type { PluginCredentials } from '../auth/credentials.ts'
-import type { Build } from '../host/daemon.ts'
+import type { Build } from '../process/installation.ts'
 import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
@@ -135,7 +135,7 @@ export function createHttp(options: HttpOptions): HttpServer {
 
   let document: { readonly version: number; readonly made: Promise<object> } | undefined
   const describe = async (): Promise<object> => {
-    const { openApiDocument } = await import('../schema/openapi.ts')
+    const { openApiDocument } = await import('./openapi.ts')
     return openApiDocument({
       version: options.build.version,
       routes: table.entries().map(({ scope, route }) => ({ plugin: scope.name, route })),

@@ -1,7 +1,7 @@
 import { matchesWildcard } from '../schema/wildcard.ts'
 
 /**
- * Whether the host patterns of a manifest allow an address. A pattern is a host, or has `*` for any characters: `*`, `*.example.com`,
+ * Whether host patterns allow an address. A pattern is a host, or has `*` for any characters: `*`, `*.example.com`,
  * `api.*`. One with a port, such as `example.com:8080`, is for that port only.
  */
 export function allowsHost(patterns: readonly string[], url: URL): boolean {

@@ -40,7 +40,7 @@ export class Policy {
   /** The same few addresses are asked about at every request, and what an address is never changes. */
   readonly #known = new Map<string, AddressKind>()
 
-  /** `operator` addresses, such as a provider's base URL, may be loopback and private without being listed. */
+  /** `operator` addresses, such as a base URL in the configuration, may be loopback and private without being listed. */
   constructor(allow: readonly string[], operator: boolean, own: OwnListeners = noListeners) {
     this.#own = own
     this.#kinds = new Set(operator ? ['public', 'loopback', 'private'] : ['public'])

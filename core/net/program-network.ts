@@ -22,7 +22,7 @@ export class ProgramNetwork {
         bytes.received += received
       },
     }
-    metrics.counted('svc_program_connections_total', 'Connections programs of agents asked for.', () =>
+    metrics.counted('svc_program_connections_total', 'Connections that programs of plugins asked for.', () =>
       Object.entries(outcomes).map(([outcome, value]) => ({ value, labels: { outcome } })),
     )
     metrics.counted('svc_program_bytes_total', 'Bytes of ended connections of programs.', () =>

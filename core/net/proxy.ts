@@ -11,7 +11,7 @@ import { createFolder } from './proxy-folders.ts'
 export interface ProxySettings {
   /** Connections one program may have open, and that may be open for it. */
   readonly maxConnections: number
-  /** Connections the programs of all agents may have open together. */
+  /** Connections the programs of all plugins may have open together. */
   readonly maxTotalConnections: number
   /** Silence in both directions after which a connection is closed. */
   readonly idleTimeoutMs: number

@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { rowOf } from '../errors/codes.ts'
 import type { ErrorDefinition } from '../errors/codes.ts'
 import type { ErrorCode } from '../errors/error.ts'
-import type { AnyRoute, AnySocketRoute, OtherAnswer, RawBody } from '../http/route.ts'
-import { exampleOf } from './example.ts'
-import { openApiSchemas } from './json-schema.ts'
-import { isObject } from './object.ts'
-import type { JsonObject, SchemaWriter } from './json-schema.ts'
+import type { AnyRoute, AnySocketRoute, OtherAnswer, RawBody } from './route.ts'
+import { exampleOf } from '../schema/example.ts'
+import { openApiSchemas } from '../schema/json-schema.ts'
+import { isObject } from '../schema/object.ts'
+import type { JsonObject, SchemaWriter } from '../schema/json-schema.ts'
 
 export interface DocumentParts {
   readonly version: string

@@ -1,5 +1,5 @@
-import { defineService } from '../host/define.ts'
-import type { ConfigChange } from './live.ts'
+import { defineService } from './define.ts'
+import type { ConfigChange } from '../config/live.ts'
 
 /** What became of a change of the configuration. Keys are dotted. */
 export interface Applied extends ConfigChange {

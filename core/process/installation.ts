@@ -2,7 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as v from 'valibot'
-import type { Build } from '../host/daemon.ts'
+import { readOwnJson } from '../schema/nesting.ts'
+
+export interface Build {
+  readonly version: string
+  readonly buildDate: string
+  readonly gitSha: string
+}
 
 const Info = v.object({
   version: v.string(),
@@ -12,7 +18,7 @@ const Info = v.object({
 
 /** What this daemon was built from. From source: the version of `package.json` and `dev`. */
 export function readBuild(): Build {
-  // Built code lies in dist/ or dist/core/, source code in core/build/.
+  // Built code lies in dist/ or dist/core/, source code in core/process/.
   for (const place of ['./build.json', '../build.json', '../../package.json']) {
     let text: string
     try {
@@ -20,7 +26,7 @@ export function readBuild(): Build {
     } catch {
       continue /* not this layout */
     }
-    return v.parse(Info, JSON.parse(text))
+    return v.parse(Info, readOwnJson(text))
   }
   throw new Error('neither build.json nor package.json was found beside the code: the installation is incomplete')
 }
@@ -31,7 +37,7 @@ export function readBuild(): Build {
  */
 export function installedFolders(): readonly { readonly path: string; readonly shallow: boolean }[] {
   const here = dirname(fileURLToPath(import.meta.url))
-  // Built code lies in dist/ or dist/core/, source code in core/build/.
+  // Built code lies in dist/ or dist/core/, source code in core/process/.
   const above = [here, dirname(here), dirname(dirname(here))]
   const root = above.find((folder) => existsSync(join(folder, 'package.json'))) ?? here
   const packages = dirname(root)

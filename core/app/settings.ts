@@ -1,12 +1,12 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { installedFolders } from '../build/info.ts'
+import { installedFolders } from '../process/installation.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
 import type { DaemonFolders } from '../process/folders.ts'
 import type { ToolLimits } from '../tools/registry.ts'
-import { parseListenAddr } from './listen.ts'
-import type { Config } from './schema.ts'
+import { parseListenAddr } from '../config/listen.ts'
+import type { Config } from '../config/schema.ts'
 
 /** Keys, the database and all files: a program that a plugin starts sees only the folders it was given. */
 function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
