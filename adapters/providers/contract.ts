@@ -19,6 +19,7 @@ export type {
 } from './driver.ts'
 
 // What a streamed answer is decoded with
+export type { FieldsOf } from './fields-of.ts'
 export { AnswerDecoder } from './answer-decoder.ts'
 export type { AnswerEnd, AnswerReader } from './answer-decoder.ts'
 export { BlockDecoder } from './block-decoder.ts'

@@ -1,3 +1,4 @@
+import type { CompletionUsage } from 'openai/resources/completions'
 import type { TurnResult } from '../chat/contract.ts'
 import type { Completion } from './schema.ts'
 
@@ -30,9 +31,9 @@ export function encodeCompletion(head: Head, result: TurnResult): Completion {
     ...(head.warnings.length > 0 ? { warnings: [...head.warnings] } : {}),
   }
 }
-export function finishReason({ stop }: TurnResult): 'stop' | 'length' | 'content_filter' {
+export function finishReason({ stop }: TurnResult): Completion['choices'][number]['finish_reason'] {
   return stop === 'length' ? 'length' : stop === 'refused' ? 'content_filter' : 'stop'
 }
-export function encodeUsage({ usage }: TurnResult) {
+export function encodeUsage({ usage }: TurnResult): CompletionUsage {
   return { prompt_tokens: usage.input, completion_tokens: usage.output, total_tokens: usage.input + usage.output }
 }

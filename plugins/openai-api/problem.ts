@@ -1,3 +1,4 @@
+import type { ErrorObject } from 'openai/resources/shared'
 import type { Problem } from 'svc/sdk'
 
 const types: Readonly<Record<number, string>> = {
@@ -12,7 +13,7 @@ const types: Readonly<Record<number, string>> = {
 const codes: Readonly<Record<string, string>> = { unauthorized: 'invalid_api_key', rate_limit: 'rate_limit_exceeded' }
 
 /** OpenAI's shape of an error, by which its clients choose the class to throw. */
-export function toOpenAiError({ status, code, message, details }: Problem) {
+export function toOpenAiError({ status, code, message, details }: Problem): { readonly error: ErrorObject } {
   const { code: own, issues } = details
   const param = details['param'] ?? (Array.isArray(issues) ? issues[0]?.path : undefined)
   return {

@@ -1,21 +1,58 @@
+import type { CompletionUsage } from 'openai/resources/completions'
+import type {
+  ChatCompletion,
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionChunk,
+  ChatCompletionContentPartImage,
+  ChatCompletionContentPartRefusal,
+  ChatCompletionContentPartText,
+  ChatCompletionCreateParams,
+  ChatCompletionMessage,
+  ChatCompletionMessageFunctionToolCall,
+  ChatCompletionRole,
+} from 'openai/resources/chat/completions'
+import type { Model as OpenAIModel } from 'openai/resources/models'
+import type { ResponseFormatJSONSchema } from 'openai/resources/shared'
 import * as v from 'valibot'
+import type { FieldsOf } from 'svc/providers'
+
+/** What this API adds to OpenAI's answers. */
+interface OwnFields {
+  /** What of the request had no effect. */
+  warnings?: string[]
+}
+/** As most servers of this API name it. */
+interface ThinkingFields {
+  /** What the model thought. */
+  reasoning_content?: string
+}
 
 const Part = v.variant(
   'type',
   [
-    v.object({ type: v.literal('text'), text: v.string() }),
-    v.object({ type: v.literal('image_url'), image_url: v.object({ url: v.string() }) }),
-    v.object({ type: v.literal('refusal'), refusal: v.string() }),
+    v.object({ type: v.literal('text'), text: v.string() } satisfies FieldsOf<ChatCompletionContentPartText>),
+    v.object({
+      type: v.literal('image_url'),
+      image_url: v.object({ url: v.string() } satisfies FieldsOf<ChatCompletionContentPartImage.ImageURL>),
+    } satisfies FieldsOf<ChatCompletionContentPartImage>),
+    v.object({ type: v.literal('refusal'), refusal: v.string() } satisfies FieldsOf<ChatCompletionContentPartRefusal>),
   ],
   'only text and image_url parts are known here',
 )
-const Call = v.object({ function: v.optional(v.object({ name: v.string(), arguments: v.optional(v.string(), '') })) })
+const Call = v.object({
+  function: v.optional(
+    v.object({
+      name: v.string(),
+      arguments: v.optional(v.string(), ''),
+    } satisfies FieldsOf<ChatCompletionMessageFunctionToolCall.Function>),
+  ),
+} satisfies FieldsOf<ChatCompletionMessageFunctionToolCall>)
 const Message = v.object({
   role: v.picklist(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: v.optional(v.nullable(v.union([v.string(), v.array(Part)])), null),
   tool_calls: v.optional(v.nullable(v.array(Call))),
   name: v.optional(v.nullable(v.string())),
-})
+} satisfies FieldsOf<Omit<ChatCompletionAssistantMessageParam, 'role'> & { role: ChatCompletionRole }>)
 export type Part = v.InferOutput<typeof Part>
 export type Message = v.InferOutput<typeof Message>
 
@@ -24,7 +61,7 @@ const JsonSchema = v.object({
   name: v.optional(v.string(), 'answer'),
   schema: v.optional(v.record(v.string(), v.unknown()), {}),
   strict: v.optional(v.nullable(v.boolean())),
-})
+} satisfies FieldsOf<ResponseFormatJSONSchema.JSONSchema>)
 /** Clients send much that is not known here, and what they send must not be refused for it. */
 export const CompletionBody = v.looseObject({
   model: v.optional(v.nullable(v.string()), null),
@@ -49,12 +86,15 @@ export const CompletionBody = v.looseObject({
   functions: v.optional(v.nullable(v.array(v.unknown()))),
   tool_choice: v.optional(v.unknown()),
   function_call: v.optional(v.unknown()),
-})
+} satisfies FieldsOf<ChatCompletionCreateParams>)
 export type CompletionBody = v.InferOutput<typeof CompletionBody>
 
 const finish = v.picklist(['stop', 'length', 'content_filter'])
-const usage = v.object({ prompt_tokens: v.number(), completion_tokens: v.number(), total_tokens: v.number() })
-/** What of the request had no effect. */
+const usage = v.object({
+  prompt_tokens: v.number(),
+  completion_tokens: v.number(),
+  total_tokens: v.number(),
+} satisfies FieldsOf<CompletionUsage>)
 const warnings = v.optional(v.array(v.string()))
 export const Completion = v.object({
   id: v.string(),
@@ -67,15 +107,14 @@ export const Completion = v.object({
       message: v.object({
         role: v.literal('assistant'),
         content: v.string(),
-        /** What the model thought, as most servers of this API name it. */
         reasoning_content: v.optional(v.string()),
-      }),
+      } satisfies FieldsOf<ChatCompletionMessage & ThinkingFields>),
       finish_reason: finish,
-    }),
+    } satisfies FieldsOf<ChatCompletion.Choice>),
   ),
   usage,
   warnings,
-})
+} satisfies FieldsOf<ChatCompletion & OwnFields>)
 export type Completion = v.InferOutput<typeof Completion>
 export const Chunk = v.object({
   id: v.string(),
@@ -85,13 +124,21 @@ export const Chunk = v.object({
   choices: v.array(
     v.object({
       index: v.number(),
-      delta: v.object({ role: v.optional(v.literal('assistant')), content: v.optional(v.string()) }),
+      delta: v.object({
+        role: v.optional(v.literal('assistant')),
+        content: v.optional(v.string()),
+      } satisfies FieldsOf<ChatCompletionChunk.Choice.Delta>),
       finish_reason: v.nullable(finish),
-    }),
+    } satisfies FieldsOf<ChatCompletionChunk.Choice>),
   ),
   usage: v.optional(usage),
   warnings,
-})
-export const Model = v.object({ id: v.string(), object: v.literal('model'), created: v.number(), owned_by: v.string() })
+} satisfies FieldsOf<ChatCompletionChunk & OwnFields>)
+export const Model = v.object({
+  id: v.string(),
+  object: v.literal('model'),
+  created: v.number(),
+  owned_by: v.string(),
+} satisfies FieldsOf<OpenAIModel>)
 export const ModelList = v.object({ object: v.literal('list'), data: v.array(Model) })
 export const ModelParams = v.object({ id: v.string() })

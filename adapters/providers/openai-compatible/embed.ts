@@ -1,13 +1,10 @@
+import type { EmbeddingCreateParams } from 'openai/resources/embeddings'
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
 import type { ProviderClient } from 'svc/providers'
-
-const Vectors = v.object({
-  data: v.array(v.object({ index: v.nullish(v.number()), embedding: v.array(v.number()) })),
-  usage: v.nullish(v.object({ prompt_tokens: v.nullish(v.number()), total_tokens: v.nullish(v.number()) })),
-})
+import { Vectors } from './wire.ts'
 
 /** Embeds texts through `/embeddings`; the caller sees to it that no request holds more than the vendor takes. */
 export function embedder(
@@ -15,13 +12,9 @@ export function embedder(
   call: (path: string, signal: AbortSignal, body: string, model: string) => Promise<OutboundResponse>,
 ): NonNullable<ProviderClient['embed']> {
   return async ({ model, texts }, signal) => {
-    // Nobody embeds nothing; a blank has a vector everywhere.
-    const response = await call(
-      '/embeddings',
-      signal,
-      JSON.stringify({ model, input: texts.map((text) => (text === '' ? ' ' : text)) }),
-      model,
-    )
+    // Vendors refuse an empty text; a blank has a vector everywhere.
+    const body: EmbeddingCreateParams = { model, input: texts.map((text) => (text === '' ? ' ' : text)) }
+    const response = await call('/embeddings', signal, JSON.stringify(body), model)
     const read = v.safeParse(Vectors, await response.json())
     if (!read.success)
       throw new UpstreamFailure(name, `${name} sent vectors that cannot be read`, {

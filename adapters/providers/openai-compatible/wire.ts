@@ -1,4 +1,27 @@
+import type { CompletionUsage } from 'openai/resources/completions'
+import type {
+  ChatCompletion,
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionChunk,
+} from 'openai/resources/chat/completions'
+import type { CreateEmbeddingResponse, Embedding } from 'openai/resources/embeddings'
+import type { Model } from 'openai/resources/models'
+import type { ErrorObject } from 'openai/resources/shared'
 import * as v from 'valibot'
+import type { FieldsOf } from 'svc/providers'
+
+/** What a model thought, as compatible vendors add it to OpenAI's messages. */
+export interface ThinkingFields {
+  reasoning_content?: string
+  reasoning?: string
+  /** OpenRouter: signed pieces of thinking, in the order to be given back. */
+  reasoning_details?: unknown[]
+}
+export type Delta = ChatCompletionChunk.Choice.Delta & ThinkingFields
+export type AssistantMessage = ChatCompletionAssistantMessageParam & ThinkingFields
+/** `prompt_cache_hit_tokens` is DeepSeek's name for the cached tokens. */
+type VendorUsage = CompletionUsage & { prompt_cache_hit_tokens?: number }
+type VendorChunk = ChatCompletionChunk & { error?: ErrorObject }
 
 /** Only the fields that are read. Vendors leave out, null and add as they like, so everything is optional. */
 const Text = v.nullish(v.string())
@@ -7,20 +30,26 @@ const Count = v.nullish(v.number())
 export const WireUsage = v.object({
   prompt_tokens: Count,
   completion_tokens: Count,
-  prompt_tokens_details: v.nullish(v.object({ cached_tokens: Count })),
-  completion_tokens_details: v.nullish(v.object({ reasoning_tokens: Count })),
-  /** DeepSeek's name for what is cached. */
+  prompt_tokens_details: v.nullish(
+    v.object({ cached_tokens: Count } satisfies FieldsOf<CompletionUsage.PromptTokensDetails>),
+  ),
+  completion_tokens_details: v.nullish(
+    v.object({ reasoning_tokens: Count } satisfies FieldsOf<CompletionUsage.CompletionTokensDetails>),
+  ),
   prompt_cache_hit_tokens: Count,
-})
+} satisfies FieldsOf<VendorUsage>)
 export type WireUsage = v.InferOutput<typeof WireUsage>
 
 const WireCall = v.object({
   index: v.nullish(v.number()),
   id: Text,
   function: v.nullish(
-    v.object({ name: Text, arguments: v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())])) }),
+    v.object({
+      name: Text,
+      arguments: v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())])),
+    } satisfies FieldsOf<ChatCompletionChunk.Choice.Delta.ToolCall.Function>),
   ),
-})
+} satisfies FieldsOf<ChatCompletionChunk.Choice.Delta.ToolCall>)
 export type WireCall = v.InferOutput<typeof WireCall>
 const Message = v.object({
   content: v.nullish(
@@ -31,14 +60,17 @@ const Message = v.object({
   ),
   reasoning_content: Text,
   reasoning: Text,
-  /** OpenRouter: signed pieces of thinking, in the order to be given back. */
   reasoning_details: v.nullish(v.array(v.unknown())),
   refusal: Text,
   tool_calls: v.nullish(v.array(WireCall)),
-})
+} satisfies FieldsOf<Delta>)
 export type Message = v.InferOutput<typeof Message>
 
-export const WireError = v.object({ message: Text, code: v.nullish(v.union([v.string(), v.number()])), type: Text })
+export const WireError = v.object({
+  message: Text,
+  code: v.nullish(v.union([v.string(), v.number()])),
+  type: Text,
+} satisfies FieldsOf<ErrorObject>)
 export type WireError = v.InferOutput<typeof WireError>
 
 /** One chunk of a stream; also a whole answer, whose choices hold `message` in the place of `delta`. */
@@ -50,15 +82,24 @@ export const Chunk = v.object({
         delta: v.nullish(Message),
         message: v.nullish(Message),
         finish_reason: Text,
-      }),
+      } satisfies FieldsOf<ChatCompletionChunk.Choice & ChatCompletion.Choice>),
     ),
   ),
   usage: v.optional(v.unknown()),
   error: v.nullish(v.union([WireError, v.string()])),
-})
+} satisfies FieldsOf<VendorChunk>)
 export type Chunk = v.InferOutput<typeof Chunk>
 
-export const ModelList = v.object({ data: v.array(v.object({ id: v.string() })) })
+export const Vectors = v.object({
+  data: v.array(
+    v.object({ index: v.nullish(v.number()), embedding: v.array(v.number()) } satisfies FieldsOf<Embedding>),
+  ),
+  usage: v.nullish(
+    v.object({ prompt_tokens: Count, total_tokens: Count } satisfies FieldsOf<CreateEmbeddingResponse.Usage>),
+  ),
+} satisfies FieldsOf<CreateEmbeddingResponse>)
+
+export const ModelList = v.object({ data: v.array(v.object({ id: v.string() } satisfies FieldsOf<Model>)) })
 export const Failure = v.object({
   error: v.nullish(v.union([WireError, v.string()])),
   message: Text,

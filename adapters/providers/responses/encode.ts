@@ -1,8 +1,24 @@
+import type {
+  EasyInputMessage,
+  FunctionTool,
+  ResponseCreateParamsStreaming,
+  ResponseFormatTextConfig,
+  ResponseFunctionToolCall,
+  ResponseInputContent,
+  ResponseInputItem,
+} from 'openai/resources/responses/responses'
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
 import { Replay } from './wire.ts'
 
 /** Models that think, which take no temperature. `chat` models of these families do not. */
 const thinks = (model: string): boolean => /^(?:o[1-9]|gpt-[5-9]|codex)/.test(model) && !/chat/.test(model)
+
+/** What the assistant said may be given back without the id and status of its message. */
+type AssistantMessage = Omit<EasyInputMessage, 'content'> & {
+  content: readonly { type: 'output_text'; text: string }[]
+}
+type InputItem = ResponseInputItem | AssistantMessage
+type RequestBody = Omit<ResponseCreateParamsStreaming, 'input'> & { input: readonly InputItem[] }
 
 /** The API refuses a lower limit. */
 const MIN_TOKENS = 16
@@ -10,22 +26,16 @@ const MIN_TOKENS = 16
 /** The body of a request for a response. */
 export function encode(request: CompletionRequest): string {
   const { model, system, turns, tools, maxTokens, temperature, responseFormat, thinking } = request
-  return JSON.stringify({
+  const body: RequestBody = {
     ...request.extra,
     model,
     stream: true,
-    // The vendor keeps nothing: what was thought comes along, sealed.
+    // The vendor stores nothing, so each request carries the encrypted thinking.
     store: false,
     ...(system !== '' && { instructions: system }),
     input: turns.flatMap(items),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input }) => ({
-        type: 'function',
-        name,
-        description,
-        parameters: schemaOf(input),
-        strict: false,
-      })),
+      tools: tools.map(functionTool),
     }),
     ...(maxTokens !== undefined && { max_output_tokens: Math.max(MIN_TOKENS, maxTokens) }),
     ...(thinks(model)
@@ -37,39 +47,51 @@ export function encode(request: CompletionRequest): string {
         }
       : temperature !== undefined && { temperature }),
     ...(responseFormat && { text: { format: format(responseFormat) } }),
-  })
+  }
+  return JSON.stringify(body)
 }
 
-function format(wanted: ResponseFormat): object {
+function format(wanted: ResponseFormat): ResponseFormatTextConfig {
   if (wanted.type === 'json') return { type: 'json_object' }
   const { name, schema, strict } = wanted
-  return { type: 'json_schema', name, schema, ...(strict !== undefined && { strict }) }
+  return { type: 'json_schema', name, schema: { ...schema }, ...(strict !== undefined && { strict }) }
 }
 
-function items(turn: Turn): readonly object[] {
+function items(turn: Turn): readonly InputItem[] {
   if (turn.role === 'user') return [{ role: 'user', content: turn.parts.map(part) }]
   if (turn.role === 'tool') return [{ type: 'function_call_output', call_id: turn.callId, output: turn.text }]
   const replayed =
     turn.replay === undefined
       ? undefined
-      : Replay.read<object>(turn.replay, turn, { thought: (piece) => piece, text: said, call: called })
-  return replayed ?? [...(turn.text === '' ? [] : [said(turn.text)]), ...turn.calls.map(called)]
+      : Replay.read<InputItem>(turn.replay, turn, {
+          thought: (piece) => piece,
+          text: assistantMessage,
+          call: functionCall,
+        })
+  return replayed ?? [...(turn.text === '' ? [] : [assistantMessage(turn.text)]), ...turn.calls.map(functionCall)]
 }
-const said = (text: string): object => ({ role: 'assistant', content: [{ type: 'output_text', text }] })
-const called = ({ id, name, args }: ToolCall): object => ({
+const assistantMessage = (text: string): AssistantMessage => ({
+  role: 'assistant',
+  content: [{ type: 'output_text', text }],
+})
+const functionCall = ({ id, name, args }: ToolCall): ResponseFunctionToolCall => ({
   type: 'function_call',
   call_id: id,
   name,
   arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}),
 })
 
-function part(value: Part): object {
+function part(value: Part): ResponseInputContent {
   if (value.type === 'text') return { type: 'input_text', text: value.text }
   return { type: 'input_image', detail: 'auto', image_url: `data:${value.mime};base64,${value.base64}` }
 }
 
+function functionTool({ name, description, input }: CompletionRequest['tools'][number]): FunctionTool {
+  return { type: 'function', name, description, parameters: schemaOf(input), strict: false }
+}
+
 /** Parameters have to be an object schema, also those of a tool that takes nothing. */
-function schemaOf(input: object): object {
+function schemaOf(input: object): Record<string, unknown> {
   return 'type' in input && input.type === 'object'
     ? { properties: {}, ...input }
     : { type: 'object', properties: {}, ...input }
