@@ -1,32 +1,36 @@
 import * as v from 'valibot'
-import { defineRoute, readJson } from 'svc/sdk'
+import { defineRoute, omitUndefined, readJson } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
-import type { Agents } from '../agents/contract.ts'
+import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit, AuditEntry } from '../audit/contract.ts'
-import type { Journal, Send, Trace } from '../journal/contract.ts'
-import type { UsageLedger } from '../usage/contract.ts'
+import type { Counts, Journal, Send, Trace } from '../journal/contract.ts'
+import type { UsageLedger, UsageTotals } from '../usage/contract.ts'
 import { latencyOf } from './latency.ts'
 import { levelOf, outcomeOf } from './level.ts'
 import type { Level } from './level.ts'
 import { Deliveries, DeliveriesQuery, Logs, LogsQuery, Metrics, Traces, TracesQuery } from './schema.ts'
 
-export interface ActivityParts {
+export interface ActivityDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly journal: Journal
-  /** Asked for each time: it may be reloaded, or missing. */
+  /** Called for each request: the plugin may be reloaded, or missing. */
   readonly usage: () => UsageLedger | undefined
   readonly now: () => number
 }
 
 const MEASURED = 1000
-/** Entries of the log that one request looks at, at most. */
-const SCANNED = 10_000
+/** Entries of the log that one request reads at most. */
+const MAX_SCANNED = 10_000
 const PAGE = 500
 
-export function activityRoutes({ agents, audit, journal, usage, now }: ActivityParts): readonly AnyRoute[] {
-  const traces = defineRoute({
+export function activityRoutes(deps: ActivityDeps): readonly AnyRoute[] {
+  return [tracesRoute(deps), metricsRoute(deps), logsRoute(deps), deliveriesRoute(deps)]
+}
+
+function tracesRoute({ agents, journal }: ActivityDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/traces',
     summary: 'What an agent did, step by step',
@@ -44,12 +48,16 @@ export function activityRoutes({ agents, audit, journal, usage, now }: ActivityP
       return { agent_id: id, count: found.length, traces: found.map(toTrace) }
     },
   })
+}
 
-  const metrics = defineRoute({
+function metricsRoute(deps: ActivityDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/metrics',
     summary: 'Tokens, latencies and errors of an agent',
-    description: `Tokens and costs are of the agent's whole life, turns and tool calls of what the journal still holds, latencies of its newest ${MEASURED} steps.`,
+    description:
+      "Tokens and costs are of the agent's whole life, turns and tool calls of what the journal still holds, " +
+      `latencies of its newest ${MEASURED} steps.`,
     auth: 'bearer',
     effect: 'read',
     cost: 5,
@@ -57,51 +65,17 @@ export function activityRoutes({ agents, audit, journal, usage, now }: ActivityP
     returns: Metrics,
     errors: ['agent_not_found'],
     async handle({ params }) {
-      const agent = await agents.require(params.id)
-      const ledger = usage()
-      const [counts, steps, total, session] = await Promise.all([
-        journal.counts(agent.id),
-        journal.traces(agent.id, MEASURED),
-        ledger?.totals(agent.id),
-        ledger?.totals(agent.id, agent.sessionId),
-      ])
-      const { done = 0, failed = 0, interrupted = 0, cancelled = 0 } = counts.turns
-      const ended = done + failed + interrupted + cancelled
-      const model = latencyOf(steps.filter(({ kind }) => kind === 'model').map((step) => step.durationMs))
-      return {
-        agent_id: agent.id,
-        name: agent.name,
-        state: agent.state,
-        uptime_secs: Math.max(0, Math.floor((now() - Date.parse(agent.createdAt)) / 1000)),
-        message_count: Object.values(counts.turns).reduce((sum, n) => sum + n, 0),
-        turns: { ...counts.turns },
-        token_usage: {
-          session_tokens: (session?.inputTokens ?? 0) + (session?.outputTokens ?? 0),
-          total_input_tokens: total?.inputTokens ?? 0,
-          total_output_tokens: total?.outputTokens ?? 0,
-          total_tokens: (total?.inputTokens ?? 0) + (total?.outputTokens ?? 0),
-        },
-        tool_calls: { total_tool_calls: counts.toolCalls, failed_tool_calls: counts.failedToolCalls },
-        cost_usd: total?.costUsd ?? 0,
-        unpriced_calls: total?.unpriced ?? 0,
-        call_count: total?.calls ?? 0,
-        error_count: failed + interrupted,
-        error_rate: ended === 0 ? 0 : (failed + interrupted) / ended,
-        avg_response_time_ms: model.avg,
-        latency_ms: {
-          model,
-          first_token: latencyOf(steps.flatMap(({ firstMs }) => (firstMs === undefined ? [] : [firstMs]))),
-          tool: latencyOf(steps.filter(({ kind }) => kind === 'tool').map((step) => step.durationMs)),
-        },
-      }
+      return measure(deps, await deps.agents.require(params.id))
     },
   })
+}
 
-  const logs = defineRoute({
+function logsRoute({ agents, audit }: ActivityDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/logs',
     summary: 'The newest entries of the audit log about an agent',
-    description: `Newest first. With \`level\` only those of it, among the newest ${SCANNED}.`,
+    description: `Newest first. With \`level\` only those of it, among the newest ${MAX_SCANNED}.`,
     auth: 'bearer',
     effect: 'read',
     cost: 5,
@@ -111,25 +85,20 @@ export function activityRoutes({ agents, audit, journal, usage, now }: ActivityP
     errors: ['agent_not_found'],
     async handle({ params, query }) {
       const { id } = await agents.require(params.id)
-      const found = await newest(audit, id, query.offset + query.n, query.level)
+      const found = await readNewest(audit, id, query.offset + query.n, query.level)
       const entries = found.slice(query.offset)
       return {
         agent_id: id,
         count: entries.length,
         offset: query.offset,
-        logs: entries.map((entry) => ({
-          seq: entry.id,
-          timestamp: entry.timestamp,
-          level: levelOf(entry.event, entry.details),
-          action: entry.event,
-          detail: entry.details,
-          outcome: outcomeOf(entry.event, entry.details),
-        })),
+        logs: entries.map(toLog),
       }
     },
   })
+}
 
-  const deliveries = defineRoute({
+function deliveriesRoute({ agents, journal }: ActivityDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/deliveries',
     summary: 'What an agent sent out, and whether it arrived',
@@ -147,8 +116,62 @@ export function activityRoutes({ agents, audit, journal, usage, now }: ActivityP
       return { agent_id: id, count: receipts.length, receipts }
     },
   })
+}
 
-  return [traces, metrics, logs, deliveries]
+async function measure({ journal, usage, now }: ActivityDeps, agent: Agent) {
+  const ledger = usage()
+  const [counts, steps, total, session] = await Promise.all([
+    journal.counts(agent.id),
+    journal.traces(agent.id, MEASURED),
+    ledger?.totals(agent.id),
+    ledger?.totals(agent.id, agent.sessionId),
+  ])
+  const model = latencyOf(steps.filter(({ kind }) => kind === 'model').map((step) => step.durationMs))
+  return {
+    agent_id: agent.id,
+    name: agent.name,
+    state: agent.state,
+    uptime_secs: Math.max(0, Math.floor((now() - Date.parse(agent.createdAt)) / 1000)),
+    message_count: Object.values(counts.turns).reduce((sum, n) => sum + n, 0),
+    turns: { ...counts.turns },
+    ...toUsage(total, session),
+    tool_calls: { total_tool_calls: counts.toolCalls, failed_tool_calls: counts.failedToolCalls },
+    ...toErrors(counts.turns),
+    avg_response_time_ms: model.avg,
+    latency_ms: {
+      model,
+      first_token: latencyOf(steps.flatMap(({ firstMs }) => (firstMs === undefined ? [] : [firstMs]))),
+      tool: latencyOf(steps.filter(({ kind }) => kind === 'tool').map((step) => step.durationMs)),
+    },
+  }
+}
+function toUsage(total: UsageTotals | undefined, session: UsageTotals | undefined) {
+  return {
+    token_usage: {
+      session_tokens: (session?.inputTokens ?? 0) + (session?.outputTokens ?? 0),
+      total_input_tokens: total?.inputTokens ?? 0,
+      total_output_tokens: total?.outputTokens ?? 0,
+      total_tokens: (total?.inputTokens ?? 0) + (total?.outputTokens ?? 0),
+    },
+    cost_usd: total?.costUsd ?? 0,
+    unpriced_calls: total?.unpriced ?? 0,
+    call_count: total?.calls ?? 0,
+  }
+}
+function toErrors({ done = 0, failed = 0, interrupted = 0, cancelled = 0 }: Counts['turns']) {
+  const ended = done + failed + interrupted + cancelled
+  return { error_count: failed + interrupted, error_rate: ended === 0 ? 0 : (failed + interrupted) / ended }
+}
+
+function toLog({ id, timestamp, event, details }: AuditEntry): v.InferOutput<typeof Logs>['logs'][number] {
+  return {
+    seq: id,
+    timestamp,
+    level: levelOf(event, details),
+    action: event,
+    detail: details,
+    outcome: outcomeOf(event, details),
+  }
 }
 
 function toTrace(trace: Trace): v.InferOutput<typeof Traces>['traces'][number] {
@@ -175,21 +198,21 @@ function toTrace(trace: Trace): v.InferOutput<typeof Traces>['traces'][number] {
   }
 }
 
-async function newest(
+async function readNewest(
   audit: Audit,
   agentId: string,
-  wanted: number,
+  limit: number,
   level: Level | undefined,
 ): Promise<readonly AuditEntry[]> {
   const found: AuditEntry[] = []
   let before: number | undefined
-  for (let scanned = 0; found.length < wanted && scanned < SCANNED; scanned += PAGE) {
-    const page = await audit.entries(agentId, { limit: PAGE, ...(before === undefined ? {} : { before }) })
+  for (let scanned = 0; found.length < limit && scanned < MAX_SCANNED; scanned += PAGE) {
+    const page = await audit.entries(agentId, { limit: PAGE, ...omitUndefined({ before }) })
     found.push(...page.filter((entry) => level === undefined || levelOf(entry.event, entry.details) === level))
     before = page.at(-1)?.id
     if (page.length < PAGE) break
   }
-  return found.slice(0, wanted)
+  return found.slice(0, limit)
 }
 
 const Target = v.fallback(
@@ -215,7 +238,7 @@ function toReceipt(send: Send): v.InferOutput<typeof Deliveries>['receipts'][num
 }
 
 function json(text: string): unknown {
-  // Written by whoever sends; a receipt is shown even if that was no JSON.
+  // The sending plugin wrote this text: a receipt is shown even when it is no JSON.
   try {
     return readJson(text)
   } catch {

@@ -82,7 +82,7 @@ export default definePlugin({
       textFlushChars: config.text_flush_chars,
     }
     routes.add(...messageRoutes(entryDeps))
-    routes.add(...turnRoutes(turns, agents, chat))
+    routes.add(...turnRoutes({ turns, agents, chat }))
     routes.add(...sessionStreamRoutes(sessionStream, agents, sessions))
     routes.add(...compactRoutes(chat, agents, sessions))
     routes.add(...commandRoutes(entryDeps))

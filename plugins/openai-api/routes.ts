@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { AcceptedTurn, Chat, TurnResult, Turns } from '../chat/contract.ts'
@@ -11,24 +11,37 @@ import { toOpenAiError } from './problem.ts'
 import { Chunk, Completion, CompletionBody, Model, ModelList, ModelParams } from './schema.ts'
 import { namedAgent, PREFIX, selectAgent } from './select.ts'
 
-export interface OpenAiParts {
+export interface OpenAiDeps {
   readonly agents: Agents
   readonly chat: Chat
   readonly turns: Turns
   readonly conversations: Conversations
-  /** Absent where addresses are not fetched. */
+  /** Absent when images are not fetched from their addresses. */
   readonly fetchImage?: (url: URL, signal: AbortSignal) => Promise<Uint8Array>
 }
 
 const description =
-  '`model` selects the agent: `svc:<name>`, an agent id or a name; anything else is the first agent. The agent answers with its own system prompt and tools.\n\n' +
-  "Conversations: the last message of the user is the question. A request with nothing else goes on in the agent's own session, and so does one whose earlier messages are what that session ends with. " +
-  "A request with another history, or with system messages, is a conversation of the client: it is answered from exactly the messages given, in a session of its own that is found again by its content, and the agent's session is neither read nor written. System messages are said to the model after the agent's own. " +
-  '`user` gives each user of the client a session of their own; the header `X-Svc-Session` (a session id, a label, or any name) names one, and only the last message is read then.\n\n' +
-  'Images are data URLs; https addresses are fetched when the configuration allows it (`fetch_images`). `tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
+  '`model` selects the agent: `svc:<name>`, an agent id or a name; anything else is the first agent. ' +
+  'The agent answers with its own system prompt and tools.\n\n' +
+  'Conversations: the last message of the user is the question. ' +
+  "A request with nothing else goes on in the agent's own session, and so does one whose earlier messages are what that session ends with. " +
+  'A request with another history, or with system messages, is a conversation of the client: ' +
+  'it is answered from exactly the messages given, in a session of its own that is found again by its content, ' +
+  "and the agent's session is neither read nor written. " +
+  "System messages are said to the model after the agent's own. " +
+  '`user` gives each user of the client a session of their own; ' +
+  'the header `X-Svc-Session` (a session id, a label, or any name) names one, ' +
+  'and only the last message is read then.\n\n' +
+  'Images are data URLs; https addresses are fetched when the configuration allows it (`fetch_images`). ' +
+  '`tools` have no effect (`warnings` says so): the agent calls its own; a `tool_choice` that insists is 400. ' +
+  'A request that is aborted cancels its turn, unless it has an `Idempotency-Key`.'
 
-export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }: OpenAiParts): readonly AnyRoute[] {
-  const completions = defineRoute({
+export function openAiRoutes(deps: OpenAiDeps): readonly AnyRoute[] {
+  return [completionsRoute(deps), modelListRoute(deps), modelRoute(deps)]
+}
+
+function completionsRoute(deps: OpenAiDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/v1/chat/completions',
     summary: "Chat with an agent through OpenAI's API",
@@ -50,46 +63,23 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
       'service_unavailable',
     ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
-    async handle({ body, signal, header, effectId }) {
-      const { decodeFormat, decodeMessages, decodeUnused, withTrueImages } = await import('./decode.ts')
-      const asked = await withTrueImages(
-        decodeMessages(body.messages),
-        fetchImage && ((url) => fetchImage(url, signal)),
-      )
-      const warnings = decodeUnused(body)
-      const agent = await selectAgent(agents, body.model)
-      const place = await conversations.place(
-        agent,
-        { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined },
-        asked,
-      )
-      const {
-        question: { text, images },
-        instructions,
-      } = asked
-      const format = decodeFormat(body)
-      const turn = await chat.accept({
-        agentId: agent.id,
-        sessionId: place.sessionId,
-        entryPoint: 'openai',
-        text,
-        images,
-        ...options(body),
-        ...(instructions === '' ? {} : { instructions }),
-        ...(format ? { responseFormat: format } : {}),
-        ...(effectId === undefined ? {} : { id: effectId }),
-      })
+    async handle(request) {
+      const { body, signal, effectId } = request
+      const { head, turn, place } = await accept(deps, request)
       if (effectId === undefined) cancelOnAbort(turn, signal)
-      return answer(body, toHead(turn.id, agent, warnings), turn, place)
+      return answer(body, head, turn, place)
     },
     async recall(id, { body }) {
-      const turn = await turns.replay(id)
+      const turn = await deps.turns.replay(id)
       if (!turn) return undefined
       const { decodeUnused } = await import('./decode.ts')
-      return answer(body, toHead(id, await selectAgent(agents, body.model), decodeUnused(body)), turn, undefined)
+      return answer(body, toHead(id, await selectAgent(deps.agents, body.model), decodeUnused(body)), turn, undefined)
     },
   })
-  const models = defineRoute({
+}
+
+function modelListRoute({ agents }: OpenAiDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/v1/models',
     summary: "List the agents as models of OpenAI's API",
@@ -102,7 +92,10 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
       return { object: 'list' as const, data: (await agents.list()).map(toModel) }
     },
   })
-  const model = defineRoute({
+}
+
+function modelRoute({ agents }: OpenAiDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/v1/models/**:id',
     summary: "Read an agent as a model of OpenAI's API",
@@ -125,9 +118,38 @@ export function openAiRoutes({ agents, chat, turns, conversations, fetchImage }:
       return toModel(agent)
     },
   })
-  return [completions, models, model]
 }
 
+interface CompletionRequest {
+  readonly body: CompletionBody
+  readonly signal: AbortSignal
+  readonly header: (name: string) => string | undefined
+  readonly effectId?: string | undefined
+}
+async function accept({ agents, chat, conversations, fetchImage }: OpenAiDeps, request: CompletionRequest) {
+  const { body, signal, header, effectId } = request
+  const { decodeFormat, decodeMessages, decodeUnused, withTrueImages } = await import('./decode.ts')
+  const input = await withTrueImages(decodeMessages(body.messages), fetchImage && ((url) => fetchImage(url, signal)))
+  const warnings = decodeUnused(body)
+  const agent = await selectAgent(agents, body.model)
+  const names = { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined }
+  const place = await conversations.place(agent, names, input)
+  const turn = await chat.accept({
+    agentId: agent.id,
+    sessionId: place.sessionId,
+    entryPoint: 'openai',
+    text: input.question.text,
+    images: input.question.images,
+    ...omitUndefined({
+      temperature: body.temperature ?? undefined,
+      maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+      instructions: input.instructions || undefined,
+      responseFormat: decodeFormat(body),
+      id: effectId,
+    }),
+  })
+  return { head: toHead(turn.id, agent, warnings), turn, place }
+}
 async function answer(
   body: CompletionBody,
   head: Head,
@@ -142,17 +164,10 @@ async function answer(
   await ended(result)
   return encodeCompletion(head, result)
 }
-/** Here the client asks to stop by leaving: this API has no other way to say it. Cancelling a turn that has ended does nothing. */
+/** A client of this API cancels an answer by disconnecting: it has no other way. Cancelling a turn that has ended does nothing. */
 function cancelOnAbort(turn: AcceptedTurn, signal: AbortSignal): void {
   if (signal.aborted) turn.cancel()
   else signal.addEventListener('abort', () => turn.cancel(), { once: true })
-}
-function options(body: CompletionBody) {
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens
-  return {
-    ...(typeof body.temperature === 'number' ? { temperature: body.temperature } : {}),
-    ...(typeof maxTokens === 'number' ? { maxTokens } : {}),
-  }
 }
 function toHead(turnId: string, agent: Agent, warnings: readonly string[]): Head {
   return { id: `chatcmpl-${turnId}`, created: Math.floor(Date.now() / 1000), model: agent.name, warnings }

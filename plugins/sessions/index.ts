@@ -39,17 +39,18 @@ export default definePlugin({
       hooks,
       now: () => new Date().toISOString(),
     })
-    const rules = { retentionDays: config.retention_days, most: config.max_sessions_per_agent }
+    const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
-      ...sessionRoutes(sessions, agents, {
+      ...sessionRoutes({
+        sessions,
+        agents,
         contextMessages: config.context_messages,
-        retentionDays: rules.retentionDays,
-        mostPerAgent: rules.most,
+        cleanupRules,
         measured: (context) => hooks.apply(SessionMeasured, context),
       }),
     )
     jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => {
-      await sessions.cleanup(rules)
+      await sessions.cleanup(cleanupRules)
     })
     hooks.on(AgentSpawned, ({ agent }) => store.commit(sessions.ensure(agent.sessionId, agent.id)))
     hooks.on(AgentKilled, ({ agent }) => sessions.forget(agent.id))

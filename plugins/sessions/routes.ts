@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -23,62 +23,42 @@ import {
   SessionView,
   Switched,
 } from './schema.ts'
-import type { SessionService } from './service.ts'
+import type { CleanupRules, SessionService } from './service.ts'
 import { toView } from './view.ts'
 
-/** Four characters a token, the usual rule of thumb, for when nobody knows the model. */
+/** The usual estimate for a session whose model is not known. */
 const CHARS_PER_TOKEN = 4
-export interface RoutesOptions {
+
+export interface SessionRouteDeps {
+  readonly sessions: SessionService
+  readonly agents: Agents
   readonly contextMessages: number
-  readonly retentionDays: number
-  readonly mostPerAgent: number
+  readonly cleanupRules: CleanupRules
   readonly measured: (context: SessionContext) => Promise<SessionContext>
 }
 
-export function sessionRoutes(sessions: SessionService, agents: Agents, options: RoutesOptions): readonly AnyRoute[] {
-  const { contextMessages, retentionDays, mostPerAgent, measured } = options
-  async function show(
-    sessionId: string,
-    agent: Agent | undefined,
-    agentId: string,
-    query: { limit: number; before?: string | undefined },
-  ) {
-    const [session, summary, context, page] = await Promise.all([
-      sessions.find(sessionId),
-      sessions.summary(sessionId),
-      sessions
-        .chars(sessionId, contextMessages)
-        .then((chars) => measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })),
-      sessions.page(sessionId, { limit: query.limit, ...(query.before === undefined ? {} : { before: query.before }) }),
-    ])
-    return {
-      session_id: sessionId,
-      agent_id: agentId,
-      message_count: session?.messageCount ?? 0,
-      context_window_tokens: context.tokens,
-      label: session?.label ?? null,
-      title: session?.title ?? '',
-      created_at: session?.createdAt ?? null,
-      active: agent?.sessionId === sessionId,
-      compacted_summary: summary?.text ?? null,
-      summarized_messages: summary?.messageCount ?? 0,
-      ...(context.use ? { context: context.use } : {}),
-      messages: toView(page),
-    }
-  }
-  /** The active session of an agent that nobody has written to yet. */
-  async function unwritten(id: string): Promise<Session | undefined> {
-    if (await sessions.find(id)) return undefined
-    const agent = (await agents.list()).find(({ sessionId }) => sessionId === id)
-    return agent && { id, agentId: agent.id, label: null, title: '', messageCount: 0, createdAt: agent.createdAt }
-  }
-  async function require(id: string): Promise<Session> {
-    const session = await sessions.find(id)
-    if (!session) throw new Refusal('session_not_found', `No session ${id}`)
-    return session
-  }
+export function sessionRoutes(deps: SessionRouteDeps): readonly AnyRoute[] {
+  return [
+    activeRoute(deps),
+    agentListRoute(deps),
+    createRoute(deps),
+    switchRoute(deps),
+    resetRoute(deps),
+    clearRoute(deps),
+    removeRoute(deps),
+    findByLabelRoute(deps),
+    labelRoute(deps),
+    cleanupRoute(deps),
+    listRoute(deps, '/api/sessions', 'List all sessions'),
+    listRoute(deps, '/api/memory/sessions', 'List all sessions (alternate listing)'),
+    readRoute(deps, '/api/sessions/:id', 'Read a session'),
+    readRoute(deps, '/api/memory/sessions/:id', 'Read a session (alternate listing)'),
+  ]
+}
 
-  const active = defineRoute({
+function activeRoute(deps: SessionRouteDeps): AnyRoute {
+  const { agents } = deps
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/session',
     summary: 'Read the active session of an agent',
@@ -93,10 +73,13 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     errors: ['agent_not_found'],
     async handle({ params, query }) {
       const agent = await agents.require(params.id)
-      return show(agent.sessionId, agent, agent.id, query)
+      return show(deps, agent.sessionId, agent, agent.id, query)
     },
   })
-  const ofAgent = defineRoute({
+}
+
+function agentListRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/sessions',
     summary: 'List the sessions of an agent',
@@ -115,7 +98,10 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       }
     },
   })
-  const create = defineRoute({
+}
+
+function createRoute({ sessions }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/sessions',
     summary: 'Create a session and make it the active one',
@@ -131,7 +117,10 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       return { session_id: await sessions.create(params.id, body.label), label: body.label }
     },
   })
-  const change = defineRoute({
+}
+
+function switchRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/sessions/:session_id/switch',
     summary: 'Make a session the active one',
@@ -143,14 +132,17 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     errors: ['agent_not_found', 'session_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
-      const session = await require(params.session_id)
+      const session = await requireSession(sessions, params.session_id)
       if (session.agentId !== agent.id)
         throw new Refusal('session_not_found', `No session ${params.session_id} of this agent`)
       await sessions.activate(agent.id, session.id)
       return { status: 'ok' as const, message: 'Session switched', session_id: session.id }
     },
   })
-  const reset = defineRoute({
+}
+
+function resetRoute({ sessions }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/agents/:id/session/reset',
     summary: 'Give an agent a new, empty session',
@@ -166,7 +158,10 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       return { status: 'reset' as const, agent_id: params.id, new_session_id: await sessions.reset(params.id) }
     },
   })
-  const clear = defineRoute({
+}
+
+function clearRoute({ sessions }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/agents/:id/history',
     summary: 'Delete the messages of the active session',
@@ -181,38 +176,10 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       return { status: 'ok' as const, message: 'All history cleared' }
     },
   })
-  const list = (path: `/${string}`, summary: string): AnyRoute =>
-    defineRoute({
-      method: 'GET',
-      path,
-      summary,
-      auth: 'bearer',
-      effect: 'read',
-      cost: 5,
-      returns: SessionList,
-      async handle() {
-        const names = new Map((await agents.list()).map((agent) => [agent.id, agent]))
-        return { sessions: (await sessions.list()).map((session) => toItem(session, names.get(session.agentId))) }
-      },
-    })
-  const read = (path: `/${string}`, summary: string): AnyRoute =>
-    defineRoute({
-      method: 'GET',
-      path,
-      summary,
-      auth: 'bearer',
-      effect: 'read',
-      cost: 5,
-      params: SessionParams,
-      query: PageQuery,
-      returns: SessionView,
-      errors: ['session_not_found'],
-      async handle({ params, query }) {
-        const session = (await unwritten(params.id)) ?? (await require(params.id))
-        return show(session.id, await agents.find(session.agentId), session.agentId, query)
-      },
-    })
-  const remove = defineRoute({
+}
+
+function removeRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/sessions/:id',
     summary: 'Delete a session and its messages',
@@ -224,14 +191,17 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     errors: ['session_not_found'],
     description: 'When it is the active one, the agent gets a new, empty one.',
     async handle({ params }) {
-      const session = await require(params.id)
+      const session = await requireSession(sessions, params.id)
       await sessions.remove(session)
       // Left active, it would come back under its id with the next message.
       if ((await agents.find(session.agentId))?.sessionId === session.id) await sessions.create(session.agentId, null)
       return { status: 'deleted' as const, session_id: params.id }
     },
   })
-  const byLabel = defineRoute({
+}
+
+function findByLabelRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/sessions/by-label/:label',
     summary: 'Find a session of an agent by its label',
@@ -259,7 +229,11 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
       }
     },
   })
-  const label = defineRoute({
+}
+
+function labelRoute(deps: SessionRouteDeps): AnyRoute {
+  const { sessions } = deps
+  return defineRoute({
     method: 'PUT',
     path: '/api/sessions/:id/label',
     summary: 'Label a session',
@@ -272,42 +246,111 @@ export function sessionRoutes(sessions: SessionService, agents: Agents, options:
     returns: Labelled,
     errors: ['session_not_found', 'conflict'],
     async handle({ params, body }) {
-      await sessions.label((await unwritten(params.id)) ?? (await require(params.id)), body.label)
+      await sessions.label(
+        (await findUnwritten(deps, params.id)) ?? (await requireSession(sessions, params.id)),
+        body.label,
+      )
       return { status: 'updated' as const, session_id: params.id, label: body.label }
     },
   })
-  const cleanup = defineRoute({
+}
+
+function cleanupRoute({ sessions, cleanupRules }: SessionRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/sessions/cleanup',
     summary: 'Remove old and orphaned sessions',
     description:
-      'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. Never an active one.',
+      'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. ' +
+      'Never an active one.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
     returns: Cleaned,
     async handle() {
-      return { sessions_deleted: await sessions.cleanup({ retentionDays, most: mostPerAgent }) }
+      return { sessions_deleted: await sessions.cleanup(cleanupRules) }
     },
   })
-  return [
-    active,
-    ofAgent,
-    create,
-    change,
-    reset,
-    clear,
-    remove,
-    byLabel,
-    label,
-    cleanup,
-    list('/api/sessions', 'List all sessions'),
-    list('/api/memory/sessions', 'List all sessions (alternate listing)'),
-    read('/api/sessions/:id', 'Read a session'),
-    read('/api/memory/sessions/:id', 'Read a session (alternate listing)'),
-  ]
 }
 
+function listRoute({ sessions, agents }: SessionRouteDeps, path: `/${string}`, summary: string): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path,
+    summary,
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    returns: SessionList,
+    async handle() {
+      const byId = new Map((await agents.list()).map((agent) => [agent.id, agent]))
+      return { sessions: (await sessions.list()).map((session) => toItem(session, byId.get(session.agentId))) }
+    },
+  })
+}
+
+function readRoute(deps: SessionRouteDeps, path: `/${string}`, summary: string): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path,
+    summary,
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    params: SessionParams,
+    query: PageQuery,
+    returns: SessionView,
+    errors: ['session_not_found'],
+    async handle({ params, query }) {
+      const session = (await findUnwritten(deps, params.id)) ?? (await requireSession(deps.sessions, params.id))
+      return show(deps, session.id, await deps.agents.find(session.agentId), session.agentId, query)
+    },
+  })
+}
+
+async function show(
+  { sessions, contextMessages, measured }: SessionRouteDeps,
+  sessionId: string,
+  agent: Agent | undefined,
+  agentId: string,
+  { limit, before }: { readonly limit: number; readonly before?: string | undefined },
+) {
+  const measure = async (): Promise<SessionContext> => {
+    const chars = await sessions.chars(sessionId, contextMessages)
+    return measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })
+  }
+  const [session, summary, context, page] = await Promise.all([
+    sessions.find(sessionId),
+    sessions.summary(sessionId),
+    measure(),
+    sessions.page(sessionId, { limit, ...omitUndefined({ before }) }),
+  ])
+  return {
+    session_id: sessionId,
+    agent_id: agentId,
+    message_count: session?.messageCount ?? 0,
+    context_window_tokens: context.tokens,
+    label: session?.label ?? null,
+    title: session?.title ?? '',
+    created_at: session?.createdAt ?? null,
+    active: agent?.sessionId === sessionId,
+    compacted_summary: summary?.text ?? null,
+    summarized_messages: summary?.messageCount ?? 0,
+    ...omitUndefined({ context: context.use }),
+    messages: toView(page),
+  }
+}
+/** The active session of an agent, while it has no message and so is not stored yet. */
+async function findUnwritten({ sessions, agents }: SessionRouteDeps, id: string): Promise<Session | undefined> {
+  if (await sessions.find(id)) return undefined
+  const agent = (await agents.list()).find(({ sessionId }) => sessionId === id)
+  return agent && { id, agentId: agent.id, label: null, title: '', messageCount: 0, createdAt: agent.createdAt }
+}
+async function requireSession(sessions: SessionService, id: string): Promise<Session> {
+  const session = await sessions.find(id)
+  if (!session) throw new Refusal('session_not_found', `No session ${id}`)
+  return session
+}
 function toItem(session: Session, agent: Agent | undefined) {
   return {
     id: session.id,

@@ -13,6 +13,13 @@ import type { SummaryStore } from './summary/store.ts'
 
 const START = { turn_seq: 0, seq: 0 }
 
+/** Which sessions of an agent are old; 0 switches a rule off. */
+export interface CleanupRules {
+  readonly retentionDays: number
+  /** The sessions with the newest messages stay. */
+  readonly maxPerAgent: number
+}
+
 export class SessionService implements Sessions {
   readonly #store: SessionStore
   readonly #summaries: SummaryStore
@@ -202,10 +209,10 @@ export class SessionService implements Sessions {
       })
   }
   /**
-   * Removes sessions of agents that are gone, those nobody wrote to for `retentionDays`, and of each agent the oldest over `most`; 0
-   * switches a rule off. Never an active one, nor one a turn is open in. How many.
+   * Removes the sessions of agents that are gone, and those that the rules make old. Keeps active sessions and those with an
+   * open turn. Returns the number of removed sessions.
    */
-  async cleanup({ retentionDays, most }: { readonly retentionDays: number; readonly most: number }): Promise<number> {
+  async cleanup({ retentionDays, maxPerAgent }: CleanupRules): Promise<number> {
     const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))
     const before =
       retentionDays === 0 ? '' : new Date(Date.parse(this.#now()) - retentionDays * 86_400_000).toISOString()
@@ -214,7 +221,7 @@ export class SessionService implements Sessions {
     for (const row of await this.#store.byActivity()) {
       const active = agents.get(row.agent_id)
       const rank = (kept.get(row.agent_id) ?? 0) + 1
-      const old = row.active_at < before || (most > 0 && rank > most)
+      const old = row.active_at < before || (maxPerAgent > 0 && rank > maxPerAgent)
       if (active !== undefined && (active === row.id || !old)) {
         kept.set(row.agent_id, rank)
         continue

@@ -5,20 +5,25 @@ import type { Agents } from '../../agents/contract.ts'
 import type { TurnFailure } from '../../journal/contract.ts'
 import type { Chat, TurnView } from '../contract.ts'
 import { DroppedTurn, OneTurn, RetriedTurn, ShownTurn, TurnList, TurnParams, TurnsQuery } from './schema.ts'
-import type { TurnLookup } from '../turn/lookup.ts'
+import type { ListedTurn, TurnLookup } from '../turn/lookup.ts'
 
-/** "Where is my message?": what became of a message, for whoever lost the connection it was sent over. */
-export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): readonly AnyRoute[] {
-  async function find(id: string, agentId?: string) {
-    const view = await turns.find(id)
-    if (!view || (agentId !== undefined && view.agentId !== agentId))
-      throw new Refusal('turn_not_found', `No turn ${id}${agentId === undefined ? '' : ' of this agent'}`)
-    return encode(view)
-  }
-  const description =
-    '`state` is queued, running, waiting (for an approval), done, failed, cancelled or interrupted. `ahead` names the turns that are answered before it.'
+export interface TurnRouteDeps {
+  readonly turns: TurnLookup
+  readonly agents: Agents
+  readonly chat: Chat
+}
 
-  const ofAgent = defineRoute({
+const description =
+  '`state` is queued, running, waiting (for an approval), done, failed, cancelled or interrupted. ' +
+  '`ahead` names the turns that are answered before it.'
+
+/** What became of a message, for clients that lost the connection over which they sent it. */
+export function turnRoutes(deps: TurnRouteDeps): readonly AnyRoute[] {
+  return [agentTurnRoute(deps), turnRoute(deps), listRoute(deps), retryRoute(deps), dropRoute(deps)]
+}
+
+function agentTurnRoute({ turns, agents }: TurnRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/turns/:turn_id',
     summary: 'Read what became of a message',
@@ -30,10 +35,13 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
     returns: ShownTurn,
     errors: ['agent_not_found', 'turn_not_found'],
     async handle({ params }) {
-      return find(params.turn_id, (await agents.require(params.id)).id)
+      return show(turns, params.turn_id, (await agents.require(params.id)).id)
     },
   })
-  const any = defineRoute({
+}
+
+function turnRoute({ turns }: TurnRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/turns/:id',
     summary: 'Read what became of a message',
@@ -44,9 +52,12 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
     params: OneTurn,
     returns: ShownTurn,
     errors: ['turn_not_found'],
-    handle: ({ params }) => find(params.id),
+    handle: ({ params }) => show(turns, params.id),
   })
-  const list = defineRoute({
+}
+
+function listRoute({ turns, agents }: TurnRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/turns',
     summary: 'List the messages of an agent and where they stand',
@@ -60,27 +71,19 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
     errors: ['agent_not_found'],
     async handle({ params, query }) {
       const agent = await agents.require(params.id)
-      return {
-        turns: (await turns.list(agent.id, query.limit)).map((turn) => ({
-          turn_id: turn.id,
-          agent_id: turn.agentId,
-          session_id: turn.sessionId,
-          door: turn.entryPoint,
-          entry_point: turn.entryPoint,
-          state: turn.state,
-          error: turn.error ?? null,
-          created_at: turn.createdAt,
-          ahead: [...turn.ahead],
-        })),
-      }
+      return { turns: (await turns.list(agent.id, query.limit)).map(toListItem) }
     },
   })
-  const retry = defineRoute({
+}
+
+function retryRoute({ turns, chat }: TurnRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/turns/:id/retry',
     summary: 'Answer a message again whose turn failed',
     description:
-      'A new turn with the same text, images and options, at the end of the session; the failed one no longer shows. Also for a turn that was interrupted. A message whose turn failed is not given to a model again in any other way.',
+      'A new turn with the same text, images and options, at the end of the session; the failed one no longer shows. ' +
+      'Also for a turn that was interrupted. A message whose turn failed is not given to a model again in any other way.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -98,7 +101,10 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
       return turn && { turn_id: id, session_id: turn.sessionId, agent_id: turn.agentId, retried: params.id }
     },
   })
-  const drop = defineRoute({
+}
+
+function dropRoute({ chat }: TurnRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/turns/:id/drop',
     summary: 'Take a message out of view whose turn failed',
@@ -114,7 +120,13 @@ export function turnRoutes(turns: TurnLookup, agents: Agents, chat: Chat): reado
       return { status: 'dropped' as const, turn_id: params.id, session_id: sessionId, agent_id: agentId }
     },
   })
-  return [ofAgent, any, list, retry, drop]
+}
+
+async function show(turns: TurnLookup, id: string, agentId?: string) {
+  const view = await turns.find(id)
+  if (!view || (agentId !== undefined && view.agentId !== agentId))
+    throw new Refusal('turn_not_found', `No turn ${id}${agentId === undefined ? '' : ' of this agent'}`)
+  return encode(view)
 }
 
 function encodeFailure({ retryAfterSecs, ...failure }: TurnFailure) {
@@ -145,5 +157,18 @@ function encode(view: TurnView) {
     },
     created_at: view.createdAt,
     ahead: [...view.ahead],
+  }
+}
+function toListItem(turn: ListedTurn) {
+  return {
+    turn_id: turn.id,
+    agent_id: turn.agentId,
+    session_id: turn.sessionId,
+    door: turn.entryPoint,
+    entry_point: turn.entryPoint,
+    state: turn.state,
+    error: turn.error ?? null,
+    created_at: turn.createdAt,
+    ahead: [...turn.ahead],
   }
 }

@@ -13,7 +13,10 @@ export interface TurnLookupDeps {
   readonly usage: () => UsageLedger | undefined
 }
 
-/** Finds turns again, those that run here and those on record. */
+/** A turn without its text. */
+export type ListedTurn = Turn & { readonly ahead: readonly string[] }
+
+/** Finds turns by id: those that run in this process and those on record. */
 export class TurnLookup implements Turns {
   readonly #deps: TurnLookupDeps
   constructor(deps: TurnLookupDeps) {
@@ -21,28 +24,29 @@ export class TurnLookup implements Turns {
   }
 
   async find(turnId: string): Promise<TurnView | undefined> {
-    const { view } = (await this.#look(turnId)) ?? {}
+    const { view } = (await this.#read(turnId)) ?? {}
     return view
   }
 
-  /** Turns of an agent, newest first, without what was said. */
-  async list(agentId: string, limit: number): Promise<readonly (Turn & { readonly ahead: readonly string[] })[]> {
+  /** The turns of an agent, newest first. */
+  async list(agentId: string, limit: number): Promise<readonly ListedTurn[]> {
     const turns = await this.#deps.journal.turns(agentId, limit)
     return turns.map((turn) => ({ ...turn, ahead: this.#deps.chat.ahead(turn.id) }))
   }
 
   async replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined> {
-    // Before the journal is asked, or a turn that ends meanwhile would be neither here nor there.
+    // A turn that ends while the journal is read would be found in neither place, so the running turns come first.
     const live = this.#deps.chat.attach(turnId)
     if (live) return live
-    const found = await this.#look(turnId)
+    const found = await this.#read(turnId)
     if (!found) return undefined
     const { view, model } = found
     if (view.failure) throw refusalOf(view.failure, view.id)
     if (view.state === 'interrupted') {
       throw new Refusal(
         'service_unavailable',
-        'The service stopped before this was answered. What was said is in the session; send it again under another key to have it answered.',
+        'The service stopped before this was answered. What was said is in the session; ' +
+          'send it again under another key to have it answered.',
         { details: { turn_id: view.id } },
       )
     }
@@ -62,16 +66,16 @@ export class TurnLookup implements Turns {
       model: model?.model ?? '',
       stop: view.state,
     }
-    return { events: () => told(result), result: () => Promise.resolve(result) }
+    return { events: () => replayEvents(result), result: () => Promise.resolve(result) }
   }
 
-  async #look(turnId: string) {
+  async #read(turnId: string) {
     const { chat, journal, sessions, usage } = this.#deps
     const live = chat.attach(turnId)
     const turn = await journal.find(turnId)
     if (!turn) return undefined
     const [messages, use] = await Promise.all([sessions.turn(turn.sessionId, turnId), usage()?.turn(turn)])
-    const said = messages.filter(({ role }) => role === 'assistant')
+    const answers = messages.filter(({ role }) => role === 'assistant')
     const view: TurnView = {
       id: turn.id,
       agentId: turn.agentId,
@@ -84,12 +88,12 @@ export class TurnLookup implements Turns {
       phase: live?.phase ?? null,
       ahead: chat.ahead(turn.id),
       text: live
-        ? await saidSoFar(live)
-        : said
+        ? await textSoFar(live)
+        : answers
             .map(textOf)
             .filter((text) => text !== '')
             .join('\n\n'),
-      iterations: use?.calls ?? said.length,
+      iterations: use?.calls ?? answers.length,
       usage: use ? { input: use.inputTokens, output: use.outputTokens } : null,
       costUsd: use && use.unpriced === 0 ? use.costUsd : null,
       provider: use?.provider ?? null,
@@ -99,7 +103,7 @@ export class TurnLookup implements Turns {
   }
 }
 
-async function* told(result: TurnResult): AsyncGenerator<TurnEvent> {
+async function* replayEvents(result: TurnResult): AsyncGenerator<TurnEvent> {
   if (result.text !== '') yield { type: 'text', delta: result.text }
   yield { type: 'end', result }
 }
@@ -108,8 +112,8 @@ function textOf({ blocks }: Message): string {
   return blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
 }
 
-/** What is there is given at once; the first step that has to be waited for ends it. */
-async function saidSoFar(turn: AcceptedTurn): Promise<string> {
+/** Returns the text that is there already: the first step that would have to be awaited ends it. */
+async function textSoFar(turn: AcceptedTurn): Promise<string> {
   const reader = turn.events()[Symbol.asyncIterator]()
   let text = ''
   try {
@@ -122,7 +126,7 @@ async function saidSoFar(turn: AcceptedTurn): Promise<string> {
       if (step.value.type === 'text') text += step.value.delta
     }
   } catch {
-    // It failed just now: the record says why, and what was said stands.
+    // The turn failed just now: the record says why, and the text so far stays.
     return text
   } finally {
     await reader.return?.()

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { activityRoutes } from '../../../plugins/activity/routes.ts'
-import type { ActivityParts } from '../../../plugins/activity/routes.ts'
+import type { ActivityDeps } from '../../../plugins/activity/routes.ts'
 import type { Trace, Turn } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
@@ -59,7 +59,7 @@ async function start(engine: EngineName) {
     usage: () => usage,
     audit: {},
     now: () => Date.parse('2026-01-01T00:01:00.000Z'),
-  } as unknown as ActivityParts)
+  } as unknown as ActivityDeps)
   const get = async (path: string, id = 'a', query: object = { limit: 100 }): Promise<any> => {
     const route = routes.find((known) => known.path.endsWith(`/${path}`))
     return route?.handle({ params: { id }, query } as never)
